@@ -1,0 +1,88 @@
+"""The command line: parse, call, show. No arithmetic lives here."""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+from typing import Annotated
+
+import click
+import typer
+
+import sfumato
+from sfumato.cli import audit, hierarchy, inspect, sample
+from sfumato.errors import SfumatoError
+
+app = typer.Typer(
+    name="sfumato",
+    help="See the whole trade-off between privacy and loss of a table about people; choose, publish, verify.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,  # they print local variables, and with them people's records
+    add_completion=False,
+)
+app.command("audit")(audit.command)
+app.command("inspect")(inspect.command)
+app.command("sample")(sample.command)
+app.command("measures")(audit.list_measures)
+app.add_typer(hierarchy.app, name="hierarchy")
+
+
+@app.callback()
+def options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the trace of an error.")] = False,  # noqa: ARG001
+    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
+) -> None:
+    if version:
+        typer.echo(sfumato.__version__)
+        raise typer.Exit
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit: 0 done, 1 internal fault, 2 user error, 3 cannot be met, 130 stopped."""
+    given = sys.argv[1:] if arguments is None else arguments
+    sys.exit(run(given))
+
+
+def run(given: list[str]) -> int:
+    as_json = "--json" in given
+    try:
+        result = app(given, standalone_mode=False)
+    except SfumatoError as error:
+        if "--debug" in given:
+            traceback.print_exc()
+        return _failed(error, as_json)
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx else "sfumato"
+        return _failed(_usage(error.format_message(), where), as_json)
+    except click.exceptions.Abort:
+        return 130
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        return 130
+    except click.ClickException as error:
+        return _failed(_usage(error.format_message(), "sfumato"), as_json)
+    except BrokenPipeError:
+        return 0
+    except Exception as error:  # noqa: BLE001  the last door: a fault must not print people's records
+        if "--debug" in given:
+            traceback.print_exc()
+        fault = SfumatoError(
+            f"an internal fault: {type(error).__name__}", remedy="--debug shows the trace; please report it"
+        )
+        return _failed(fault, as_json)
+    return result if isinstance(result, int) else 0
+
+
+def _usage(message: str, where: str) -> SfumatoError:
+    error = SfumatoError(message, expected="the options of this command", remedy=f"{where} --help")
+    error.exit_code = 2
+    return error
+
+
+def _failed(error: SfumatoError, as_json: bool) -> int:
+    if as_json:
+        print(json.dumps({"error": error.as_dict()}, ensure_ascii=False))
+    else:
+        print(f"error: {error}", file=sys.stderr)
+    return error.exit_code

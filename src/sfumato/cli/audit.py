@@ -1,0 +1,90 @@
+"""`sfumato audit`: every figure of a table as it stands; `sfumato measures`: what there is to measure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sfumato.cli.show import AsJson, Force, emit, note, table
+from sfumato.report.figures import number, percent
+
+if TYPE_CHECKING:
+    from sfumato.measures.audit import Audit
+
+
+def command(
+    run: Annotated[Path, typer.Option("--run", "-r", help="The run file that declares the columns.")],
+    file: Annotated[Path | None, typer.Argument(help="Another file to measure, read the same way.")] = None,
+    html: Annotated[Path | None, typer.Option("--html", help="Also write a page with pictures.")] = None,
+    removed: Annotated[int, typer.Option(min=0, help="Suppressed records that the file lacks.")] = 0,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure a table: k, ℓ, t, risks, uniques, losses, and which columns make the risk."""
+    from sfumato.data.atomic import refuse_existing, write_text
+    from sfumato.measures.audit import audit
+    from sfumato.study import read
+
+    if html is not None:
+        refuse_existing(html, overwrite=force)
+    study = read(run)
+    if removed:
+        study = study.with_data(removed=removed)
+    found = audit(study, file)
+    if html is not None:
+        from sfumato.report.audit_page import audit_page
+
+        write_text(html, audit_page(found, (file or Path(study.data.path)).name), overwrite=force)
+    if as_json:
+        emit(found.as_dict())
+    else:
+        _print(found)
+        if html is not None:
+            note(f"page: {html}")
+
+
+def list_measures(as_json: AsJson = False) -> None:
+    """List every measure, with its direction and what it says."""
+    from sfumato.measures.registry import known_measures
+
+    found = known_measures()
+    if as_json:
+        emit(
+            {
+                n: {"kind": m.kind, "direction": m.direction, "sentence": m.sentence, "citation": m.citation}
+                for n, m in found.items()
+            }
+        )
+        return
+    for kind in ("privacy", "loss"):
+        rows = [
+            [m.name, "more" if m.direction == "max" else "less", m.sentence] for m in found.values() if m.kind == kind
+        ]
+        table(kind, ["name", "better", "what it says"], rows)
+
+
+def _print(found: Audit) -> None:
+    classes = found.classes
+    print(f"{found.rows:,} records in {int(classes.kept.sum()):,} classes; {classes.suppressed_rows:,} suppressed\n")
+    for kind, title in (("privacy", "Disclosure"), ("loss", "Loss")):
+        rows = []
+        for figure in found.figures.values():
+            measure = figure.measure
+            if measure.kind != kind:
+                continue
+            better = "↑" if measure.direction == "max" else "↓"
+            rest = figure.reason or ", ".join(
+                f"{name} {number(value)}" for name, value in (figure.columns or {}).items()
+            )
+            rows.append([measure.name, measure.title, better, number(figure.value), number(figure.mean), rest])
+        table(title, ["name", "measure", "better", "value", "mean per record", ""], rows, right={3, 4})
+    rows = [
+        [c.column, percent(c.uniques), percent(c.marketer_risk), number(c.k_without)]
+        for c in sorted(found.contributions, key=lambda c: -c.marketer_risk)
+    ]
+    heads = ["column", "uniques less", "right matches less", "k then"]
+    table("What leaving a column out would take away", heads, rows, right={1, 2, 3})
+    for text in found.notes:
+        note(f"note: {text}")

@@ -1,0 +1,145 @@
+"""`sfumato hierarchy check | build | show`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sfumato.cli.show import AsJson, Force, emit, note
+
+if TYPE_CHECKING:
+    from sfumato.data.hierarchies import Hierarchy
+
+app = typer.Typer(help="Check, build and show generalization hierarchies.", no_args_is_help=True)
+
+Data = Annotated[Path | None, typer.Option("--data", "-d", help="A table with the column.")]
+ColumnName = Annotated[str | None, typer.Option("--column", "-c", help="The column; by default the file's name.")]
+Run = Annotated[Path | None, typer.Option("--run", "-r", help="A run file that says how to read the table.")]
+Separator = Annotated[str | None, typer.Option(help="The separator of the hierarchy file, if it cannot be guessed.")]
+Header = Annotated[bool | None, typer.Option("--header/--no-header", help="Whether its first row has names.")]
+
+
+@app.command()
+def check(
+    file: Annotated[Path, typer.Argument(help="A hierarchy file.")],
+    data: Data = None,
+    column: ColumnName = None,
+    run: Run = None,
+    separator: Separator = None,
+    header: Header = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check that a file is a hierarchy, and that it covers a column's values."""
+    from sfumato.data.hierarchies import load
+
+    found = load(file, name=column, separator=separator, header=header)
+    counts = _counts(data, run, column or found.name, found) if data or run else None
+    levels = [len(labels) for labels in found.levels]
+    if as_json:
+        emit(
+            {
+                "name": found.name,
+                "levels": levels,
+                "height": found.height,
+                "root": found.root,
+                "covered": counts is not None,
+            }
+        )
+        return
+    print(f"{found.name}: {levels[0]:,} values, {found.height} steps to {found.root!r}; labels per level {levels}")
+    if counts is not None:
+        unused = len(found.leaves) - sum(leaf in counts for leaf in found.leaves)
+        print(f"covers all {len(counts):,} values of the data; {unused:,} of its leaves do not occur")
+
+
+@app.command()
+def show(
+    file: Annotated[Path, typer.Argument(help="A hierarchy file.")],
+    data: Data = None,
+    column: ColumnName = None,
+    run: Run = None,
+    separator: Separator = None,
+    header: Header = None,
+    most: Annotated[int, typer.Option(min=1, help="Children to draw per node.")] = 12,
+    as_json: AsJson = False,
+) -> None:
+    """Draw a hierarchy as a tree, with how many records stand under each label."""
+    from sfumato.data.hierarchies import load
+    from sfumato.data.hierarchies.tree import draw
+
+    found = load(file, name=column, separator=separator, header=header)
+    counts = _counts(data, run, column or found.name, found) if data or run else None
+    if as_json:
+        emit({"name": found.name, "paths": [list(path) for path in found.paths], "counts": counts})
+    else:
+        print(draw(found, counts, most))
+
+
+@app.command()
+def build(
+    data: Annotated[Path, typer.Argument(help="A table with the column.")],
+    column: Annotated[str, typer.Option("--column", "-c", help="The column to build for.")],
+    kind: Annotated[str, typer.Option(help="interval, quantile, breaks, prefix, date, frequency or flat.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The hierarchy file to write.")],
+    run: Run = None,
+    width: Annotated[list[float] | None, typer.Option(help="interval: a width per level, finest first.")] = None,
+    origin: Annotated[float | None, typer.Option(help="interval: where intervals start.")] = None,
+    bins: Annotated[int | None, typer.Option(help="quantile: groups of the finest level.")] = None,
+    at: Annotated[
+        list[str] | None, typer.Option("--breaks", help="breaks: 18,40,65 for a level, finest first.")
+    ] = None,
+    keep: Annotated[list[int] | None, typer.Option(help="prefix: characters kept, per level.")] = None,
+    level: Annotated[list[str] | None, typer.Option(help="date: month, quarter, year, decade.")] = None,
+    pattern: Annotated[str | None, typer.Option(help="date: how days are written, such as %d.%m.%Y.")] = None,
+    share: Annotated[
+        list[float] | None, typer.Option(help="frequency: rarer than this goes together, per level.")
+    ] = None,
+    na: Annotated[list[str] | None, typer.Option(help="A value that means missing; may be repeated.")] = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Build a hierarchy from the values of a column, and write it as a level table."""
+    from sfumato.data.atomic import refuse_existing
+    from sfumato.data.hierarchies import save
+    from sfumato.data.hierarchies.recipes import builder, recipe
+
+    refuse_existing(output, overwrite=force)
+    options: dict[str, Any] = {
+        "widths": width,
+        "origin": origin,
+        "bins": bins,
+        "levels": [[float(point) for point in points.split(",")] for points in at] if at else level,
+        "keep": keep,
+        "pattern": pattern,
+        "shares": share,
+    }
+    chosen = recipe(kind, {name: value for name, value in options.items() if value not in (None, [])})
+    counts, decimal = _observed(data, run, column, tuple(na or ()))
+    found = builder(column, chosen, decimal)(list(counts), list(counts.values()))
+    save(found, output)
+    if as_json:
+        emit({"file": str(output), "levels": [len(labels) for labels in found.levels]})
+    else:
+        note(f"{output}: {[len(labels) for labels in found.levels]} labels per level. sfumato hierarchy show {output}")
+
+
+def _counts(data: Path | None, run: Path | None, column: str, tree: Hierarchy) -> dict[str, int]:
+    """The column's values, after checking that the hierarchy covers them."""
+    from sfumato.data.domain import domain_of
+
+    counts, decimal = _observed(data, run, column, ())
+    domain_of(column, counts, tree, decimal=decimal)
+    return counts
+
+
+def _observed(data: Path | None, run: Path | None, column: str, na: tuple[str, ...]) -> tuple[dict[str, int], str]:
+    from sfumato.data.profile import values_of
+    from sfumato.data.settings import DataSettings
+    from sfumato.data.source import open_source
+    from sfumato.study import read
+
+    settings = DataSettings(path=str(data), na=na)
+    source = open_source(settings) if run is None else read(run).source(data)
+    return values_of(source, column), source.decimal

@@ -1,0 +1,85 @@
+"""`sfumato inspect`: look at a table, suggest roles, write a run file to start from."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sfumato.cli.show import AsJson, Force, emit, note, table
+from sfumato.report.figures import percent
+
+if TYPE_CHECKING:
+    from sfumato.measures.inspection import Inspection
+
+DEFAULT = Path("run.toml")
+
+
+def command(
+    file: Annotated[Path, typer.Argument(help="A CSV or Parquet file.")],
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The run file to write [run.toml].")] = None,
+    separator: Annotated[str | None, typer.Option(help="The separator; \\t for a tab.")] = None,
+    quote: Annotated[str | None, typer.Option(help="The quote mark; empty for none.")] = None,
+    decimal: Annotated[str | None, typer.Option(help="The decimal mark: . or ,")] = None,
+    encoding: Annotated[str | None, typer.Option(help="utf-8, latin-1, cp1252, utf-16, …")] = None,
+    header: Annotated[
+        bool | None, typer.Option("--header/--no-header", help="Whether the first row has names.")
+    ] = None,
+    names: Annotated[str | None, typer.Option(help="Column names, separated by commas.")] = None,
+    na: Annotated[list[str] | None, typer.Option(help="A value that means missing; may be repeated.")] = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Profile a table: values, missing, uniques, suggested roles, columns that single people out."""
+    from sfumato.data.atomic import refuse_existing, write_text
+    from sfumato.measures.inspection import inspect
+
+    if output is not None:
+        refuse_existing(output, overwrite=force)
+    settings: dict[str, Any] = {
+        "separator": "\t" if separator == "\\t" else separator,
+        "quote": quote,
+        "decimal": decimal,
+        "encoding": encoding,
+        "header": header,
+        "names": tuple(name.strip() for name in names.split(",")) if names else None,
+        "na": tuple(na) if na else None,
+    }
+    found = inspect(str(file), **{name: value for name, value in settings.items() if value is not None})
+    target = output or DEFAULT
+    written = output is not None or force or not target.exists()
+    if written:
+        path = os.path.relpath(file.absolute(), target.absolute().parent)
+        write_text(target, found.run_file(Path(path).as_posix()), overwrite=force)
+    if as_json:
+        emit(found.as_dict() | {"run_file": str(target) if written else None})
+        return
+    _print(found)
+    if written:
+        note(f"run file: {target}. Read each line, change what is wrong, then: sfumato audit --run {target}")
+    else:
+        note(f"{target} is there already and was left alone; -o NAME writes another.")
+
+
+def _print(found: Inspection) -> None:
+    rows = []
+    for column, suggestion in zip(found.columns, found.suggestions, strict=True):
+        words = f" (has {', '.join(column.na_words)})" if column.na_words else ""
+        rows.append(
+            [
+                column.name,
+                column.kind,
+                f"{column.distinct:,}",
+                f"{column.missing:,}{words}",
+                f"{column.uniques:,}",
+                suggestion.role,
+                suggestion.reason,
+            ]
+        )
+    heads = ["column", "kind", "distinct", "missing", "uniques", "suggested role", "because"]
+    table(f"{found.rows:,} rows, {len(found.columns)} columns", heads, rows, right={2, 3, 4})
+    if found.combinations:
+        singled = [[" × ".join(c.columns), percent(c.unique)] for c in found.combinations]
+        table("Few columns that single records out", ["columns", "unique records"], singled, right={1})

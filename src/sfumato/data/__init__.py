@@ -1,0 +1,1 @@
+"""Reading a source, roles, hierarchies, the engines, the frequency table."""

@@ -1,0 +1,199 @@
+"""The domain of a column: its labels as codes, and what each label stands for in the column's hierarchy.
+
+A label is usually a value of the raw table. In a file that was generalized before, it may also be a node of the
+hierarchy, an interval or `*`; then it stands for several leaves, and measures of loss count them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.data.arrays import Codes, Counts64, Flags, Floats
+from sfumato.data.hierarchies.hierarchy import ROOT, Hierarchy, flat
+from sfumato.data.labels import interval, numbers
+from sfumato.errors import HierarchyError, shortened
+
+MISSING = ""  # an empty cell is always missing, so the empty text can stand for every missing value
+
+Builder = Callable[[Sequence[str], Sequence[int]], Hierarchy]
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """Labels of a column and what they cover.
+
+    `covers[code]` leaves of the hierarchy stand under a label, of `leaves` in all; `spans` is the same as a share of
+    the numeric range (None where the leaves are not numbers), `depths` as a share of the hierarchy's height.
+    `distance` is how far apart two values are in t-closeness: equal, ordered (the default of numbers) or hierarchical.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    counts: Counts64
+    hierarchy: Hierarchy
+    declared: bool
+    leaves: int
+    covers: Codes
+    spans: Floats | None
+    depths: Floats
+    missing: int | None = None
+    wildcard: bool = False
+    distance: str = "equal"
+
+    @property
+    def generalized(self) -> bool:
+        """Whether the column holds labels that stand for more than one leaf."""
+        return bool(np.any(self.covers[self.counts > 0] > 1))
+
+    @property
+    def star(self) -> int | None:
+        """The code of the label that hides everything, if the column holds it."""
+        found = np.flatnonzero((self.covers >= self.leaves) & (self.depths >= 1.0))
+        return int(found[0]) if len(found) and self.leaves > 1 else None
+
+    def values(self, decimal: str = ".") -> Floats | None:
+        """The leaves of the hierarchy as numbers, missing ones as NaN; None where they are not numbers."""
+        plain = [label for label in self.hierarchy.leaves if label != MISSING]
+        parsed = numbers(plain, decimal)
+        if parsed is None:
+            return None
+        lookup = dict(zip(plain, parsed, strict=True))
+        return np.array([lookup.get(label, np.nan) for label in self.hierarchy.leaves])
+
+
+def domain_of(
+    name: str,
+    observed: Mapping[str, int],
+    hierarchy: Hierarchy | Builder | None = None,
+    *,
+    missing: str = "drop",
+    na: Sequence[str] = (),
+    decimal: str = ".",
+    distance: str | None = None,
+) -> Domain:
+    """The domain of a column from its labels in the data (with counts) and its hierarchy, built if need be.
+
+    Without a declared hierarchy every label is taken as it stands, and only `*` is known to hide something.
+
+    >>> d = domain_of("sex", {"M": 3, "F": 2, "*": 1})
+    >>> d.labels, d.covers.tolist(), d.star
+    (('F', 'M', '*'), [1, 1, 2], 2)
+    """
+    counted = {label: count for label, count in observed.items() if label != MISSING}
+    tree = _hierarchy(name, counted, hierarchy, decimal)
+    place = None
+    if MISSING in observed:
+        tree, place = _with_missing(tree, na, wildcard=missing == "wildcard")
+        leaf = tree.leaves[place]
+        counted[leaf] = counted.get(leaf, 0) + observed[MISSING]
+    extras = sorted(label for label in counted if label not in tree.nodes or tree.nodes[label][0] > 0)
+    labels = tree.leaves + tuple(extras)
+    counts = np.array([counted.get(label, 0) for label in labels], dtype=np.int64)
+    covers, depths, spans = _standing(tree, extras, decimal)
+    unknown = [label for label, held in zip(extras, covers[len(tree.leaves) :], strict=True) if held == 0]
+    if unknown:
+        raise UncoveredError(name, unknown)
+    return Domain(
+        name,
+        labels,
+        counts,
+        tree,
+        declared=hierarchy is not None,
+        leaves=len(tree.leaves),
+        covers=covers,
+        spans=spans,
+        depths=depths,
+        missing=place,
+        wildcard=missing == "wildcard" and place is not None,
+        distance=distance or ("equal" if spans is None else "ordered"),
+    )
+
+
+class UncoveredError(HierarchyError):
+    """Values of the data that the column's hierarchy does not know."""
+
+    def __init__(self, name: str, labels: Sequence[str], first_row: int | None = None) -> None:
+        self.name, self.labels = name, list(labels)
+        where = f"; the first is in row {first_row}" if first_row else ""
+        super().__init__(
+            f"the hierarchy of {name} lacks {len(labels)} values of the data: {shortened(map(repr, labels), 5)}{where}",
+            expected="every value of the column as a leaf, a node or an interval of leaves",
+            remedy="add a row for each, or declare them as missing in na under [data]",
+        )
+
+
+def in_order(labels: Sequence[str], decimal: str = ".") -> list[str]:
+    """Numbers by value, other labels by letter.
+
+    >>> in_order(["10", "9"]), in_order(["b", "10", "9"])
+    (['9', '10'], ['10', '9', 'b'])
+    """
+    values = numbers(labels, decimal)
+    if values is None:
+        return sorted(labels)
+    return [label for _, label in sorted(zip(values, labels, strict=True))]
+
+
+def _hierarchy(name: str, present: Mapping[str, int], given: Hierarchy | Builder | None, decimal: str) -> Hierarchy:
+    if isinstance(given, Hierarchy):
+        return given
+    plain = in_order([label for label in present if label != ROOT], decimal)
+    if given is None:
+        return flat(name, plain or [MISSING])
+    raw = [label for label in plain if interval(label, decimal) is None] or plain
+    return given(raw, [present[label] for label in raw])
+
+
+def _with_missing(tree: Hierarchy, na: Sequence[str], wildcard: bool) -> tuple[Hierarchy, int]:
+    """Where a missing value stands: at the leaf the hierarchy has for it, else as a leaf of its own.
+
+    One that matches anything must not share a branch with others, so it always gets its own.
+    """
+    known = [value for value in na if value in tree.nodes and tree.nodes[value][0] == 0]
+    if known and not wildcard:
+        return tree, tree.nodes[known[0]][1]
+    if MISSING in tree.nodes:
+        return tree, tree.nodes[MISSING][1]
+    return tree.with_leaf(MISSING), len(tree.leaves)
+
+
+def _standing(tree: Hierarchy, extras: Sequence[str], decimal: str) -> tuple[Codes, Floats, Floats | None]:
+    """For each leaf and each generalized label: leaves covered (0: unknown), depth share, span share."""
+    size = len(tree.leaves)
+    covers, depths, spans = (
+        np.ones(size + len(extras), np.int32),
+        np.zeros(size + len(extras)),
+        np.zeros(size + len(extras)),
+    )
+    plain = np.array([label != MISSING for label in tree.leaves])
+    parsed = numbers([label for label in tree.leaves if label != MISSING], decimal)
+    value = np.full(size, np.nan)
+    if parsed:
+        value[plain] = parsed
+    for place, label in enumerate(extras, start=size):
+        if label == ROOT or label in tree.nodes:
+            level, position = tree.nodes.get(label, (tree.height, 0))
+            inside = tree.maps[level] == position
+            depths[place] = level / tree.height
+        else:
+            found = interval(label, decimal)
+            inside = np.array([found is not None and found.holds(v) for v in value])
+            depths[place] = _depth(tree, int(inside.sum()))
+        covers[place] = inside.sum()
+        spans[place] = span_share(value, inside)
+    return covers, depths, spans if parsed else None
+
+
+def span_share(value: Floats, inside: Flags) -> float:
+    """How much of the numeric range the leaves inside a group span."""
+    held = value[inside & ~np.isnan(value)]
+    extent = np.nanmax(value) - np.nanmin(value) if np.any(~np.isnan(value)) else 0.0
+    return float((held.max() - held.min()) / extent) if len(held) and extent > 0 else 0.0
+
+
+def _depth(tree: Hierarchy, held: int) -> float:
+    """The lowest level with a label that covers at least as many leaves, as a share of the height."""
+    return next(level / tree.height for level, sizes in enumerate(tree.sizes) if sizes.max() >= held)

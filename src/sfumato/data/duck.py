@@ -1,0 +1,180 @@
+"""DuckDB as the engine: embedded, out of core, no network."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import duckdb
+import numpy as np
+
+from sfumato.data.dialect import NATIVE_ENCODINGS, not_in_encoding
+from sfumato.data.engine import quoted
+from sfumato.data.settings import EngineOptions
+from sfumato.data.source import Source, matching_files, transcoded
+from sfumato.errors import DataError, InputError, SfumatoError, StudyError
+
+LINE = re.compile(r"CSV Error on Line: (\d+)")
+WIDTHS = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
+
+
+class DuckEngine:
+    """One in-memory DuckDB; large intermediate results spill to a temporary folder of its own."""
+
+    name = "duckdb"
+
+    def __init__(self, options: EngineOptions) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="sfumato-", dir=_existing(options.temp_folder)))
+        # Both default to on, and both would reach for a network.
+        config: dict[str, str | bool | int | float | list[str]] = {
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+        }
+        config["temp_directory"] = str(self._folder / "spill")
+        if options.memory_limit is not None:
+            config["memory_limit"] = options.memory_limit
+        if options.threads is not None:
+            config["threads"] = str(options.threads)
+        try:
+            self._connection = duckdb.connect(":memory:", config=config)
+        except duckdb.Error as error:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise StudyError(
+                "the engine refuses its options", expected='memory_limit such as "2GB", threads from 1'
+            ) from error
+        self._sources: list[Source] = []
+
+    def attach(self, source: Source, view: str) -> None:
+        readable = transcoded(source, self._folder / f"utf8-{len(self._sources)}")
+        self._sources.append(readable)
+        self.run(f"CREATE OR REPLACE VIEW {view} AS {scan(readable)}")
+
+    def run(self, sql: str) -> None:
+        self._execute(sql)
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        try:
+            return self._execute(sql).fetchall()
+        except duckdb.Error as error:
+            raise self._explained(error) from error
+
+    def arrays(self, sql: str) -> dict[str, np.ndarray[Any, Any]]:
+        try:
+            return dict(self._execute(sql).fetchnumpy())
+        except duckdb.Error as error:
+            raise self._explained(error) from error
+
+    def upload(self, name: str, columns: Mapping[str, Sequence[Any] | np.ndarray[Any, Any]]) -> None:
+        import pyarrow
+
+        self._connection.register("uploaded", pyarrow.table(dict(columns)))
+        self.run(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM uploaded")
+        self._connection.unregister("uploaded")
+
+    def write(self, sql: str, path: Path, like: Source, names: Sequence[str]) -> None:
+        listed = ", ".join(f'c{i} AS "{name.replace(chr(34), chr(34) * 2)}"' for i, name in enumerate(names))
+        part = path.with_name(path.name + ".part")
+        dialect = like.dialect
+        if dialect is None:
+            options = "FORMAT parquet"
+        else:
+            # What reads a dialect must read it back, so the quote is forced only where a cell needs it.
+            quote = f", QUOTE {quoted(dialect.quote)}, ESCAPE {quoted(dialect.quote)}" if dialect.quote else ""
+            header = "true" if dialect.header else "false"
+            options = f"FORMAT csv, DELIMITER {quoted(dialect.separator)}{quote}, HEADER {header}"
+            if path.suffix == ".gz":
+                options += ", COMPRESSION gzip"
+        try:
+            self.run(f"COPY (SELECT {listed} FROM ({sql})) TO {quoted(str(part))} ({options})")
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._connection.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _execute(self, sql: str) -> duckdb.DuckDBPyConnection:
+        try:
+            return self._connection.execute(sql)
+        except duckdb.Error as error:
+            raise self._explained(error) from error
+
+    def _explained(self, error: duckdb.Error) -> SfumatoError:
+        """Our words for an engine's error. Its own would print the row, and with it sensitive values."""
+        message = str(error)
+        if isinstance(error, duckdb.OutOfMemoryException):
+            return InputError(
+                "the table does not fit the engine's memory limit",
+                expected="enough memory, or room to spill",
+                remedy="raise memory_limit, or set temp_folder to a disk with room, under [engine_options]",
+            )
+        line = LINE.search(message)
+        if line is None or not self._sources:
+            return SfumatoError(f"the engine failed ({type(error).__name__})", remedy="--debug shows the trace")
+        source = self._sources[-1]
+        if "unicode" in message:
+            encoding = source.dialect.encoding if source.dialect else "utf-8"
+            return not_in_encoding(source.path.name, encoding, int(line[1]))
+        widths = WIDTHS.search(message)
+        if widths:
+            count, first = self._rejected(source)
+            return DataError(
+                f"{count} rows do not have {widths[1]} fields; the first is line {first or line[1]}, with {widths[2]}",
+                expected=f"{widths[1]} fields in every row",
+                remedy="mend those lines, or check the separator and the quotes",
+            )
+        return DataError(
+            f"line {line[1]} of {source.path.name} cannot be read",
+            expected="closed quotes and text in the declared encoding",
+            remedy='quote = "" under [data] if the file does not quote its values',
+        )
+
+    def _rejected(self, source: Source) -> tuple[int, int]:
+        """How many rows the reader refuses, and the first of their line numbers."""
+        try:
+            self._connection.execute(f"SELECT count(*) FROM ({scan(source, rejects=True)})").fetchall()
+            found = self._connection.execute("SELECT count(DISTINCT line), min(line) FROM reject_errors").fetchone()
+        except duckdb.Error:
+            return 1, 0
+        return (int(found[0]), int(found[1])) if found and found[0] else (1, 0)
+
+
+def scan(source: Source, rejects: bool = False) -> str:
+    """The SELECT that reads a source, its columns named by position."""
+    files = "[" + ", ".join(quoted(str(file)) for file in matching_files(source.path)) + "]"
+    if source.dialect is None:
+        listed = ", ".join(
+            f'"{native.replace(chr(34), chr(34) * 2)}" AS c{i}' for i, native in enumerate(source.native_names)
+        )
+        return f"SELECT {listed} FROM read_parquet({files})"
+    dialect = source.dialect
+    columns = ", ".join(f"'{column.sql}': 'VARCHAR'" for column in source.columns)
+    options = [
+        "auto_detect=false",
+        f"delim={quoted(dialect.separator)}",
+        f"quote={quoted(dialect.quote)}",
+        f"escape={quoted(dialect.quote)}",
+        f"header={'true' if dialect.header else 'false'}",
+        f"encoding={quoted(NATIVE_ENCODINGS[dialect.encoding])}",
+        f"columns={{{columns}}}",
+    ]
+    if rejects:
+        options.append("store_rejects=true, rejects_limit=0")
+    return f"SELECT * FROM read_csv({files}, {', '.join(options)})"
+
+
+def _existing(folder: str | None) -> str | None:
+    if folder is not None and not Path(folder).is_dir():
+        raise StudyError(f"there is no folder {folder}", expected="an existing temp_folder")
+    return folder

@@ -1,0 +1,82 @@
+"""Read numbers and intervals out of labels, as people and tools write them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+NUMBER = r"[-+]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][-+]?\d+)?"
+BRACKETED = re.compile(rf"^([\[\](])\s*({NUMBER})\s*(?:[;–]|,\s|,(?=\S)|\.\.|-)\s*({NUMBER})\s*([\[\])])$")
+BARE = re.compile(rf"^({NUMBER})\s*(?:-|–|\.\.|to)\s*({NUMBER})$")
+BOUND = re.compile(rf"^(<=|>=|<|>|≤|≥)\s*({NUMBER})$")
+OPEN_ENDED = re.compile(rf"^({NUMBER})\s*\+$")
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A range of numbers; an end may be open, or infinite."""
+
+    low: float
+    high: float
+    low_open: bool = False
+    high_open: bool = False
+
+    def holds(self, value: float) -> bool:
+        above = value > self.low if self.low_open else value >= self.low
+        below = value < self.high if self.high_open else value <= self.high
+        return above and below
+
+
+def number(text: str, decimal: str = ".") -> float | None:
+    """The number a text is, or None.
+
+    >>> number("3,5", decimal=","), number("x")
+    (3.5, None)
+    """
+    try:
+        value = float(text.replace(",", ".") if decimal == "," else text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def numbers(labels: Sequence[str], decimal: str = ".") -> list[float] | None:
+    """All labels as numbers, or None if one of them is not."""
+    found = [number(label, decimal) for label in labels]
+    return None if not found or None in found else [value for value in found if value is not None]
+
+
+def interval(text: str, decimal: str = ".") -> Interval | None:
+    """The interval a label stands for, or None.
+
+    >>> interval("[20, 30["), interval(">=65").low, interval("north")
+    (Interval(low=20.0, high=30.0, low_open=False, high_open=True), 65.0, None)
+    """
+    if found := BRACKETED.match(text):
+        left, low, high, right = found.groups()
+        return _made(low, high, decimal, left in "](", right in ")[")
+    if found := BARE.match(text):
+        return _made(found[1], found[2], decimal)
+    if found := OPEN_ENDED.match(text):
+        return _made(found[1], "inf", decimal)
+    if found := BOUND.match(text):
+        sign, end = found.groups()
+        if sign in ("<", "<=", "≤"):
+            return _made("-inf", end, decimal, high_open=sign == "<")
+        return _made(end, "inf", decimal, low_open=sign == ">")
+    return None
+
+
+def _made(low: str, high: str, decimal: str, low_open: bool = False, high_open: bool = False) -> Interval | None:
+    ends = [
+        float(end.replace(",", ".") if decimal == "," else end) if _plain(end, decimal) else None for end in (low, high)
+    ]
+    if ends[0] is None or ends[1] is None or ends[0] > ends[1]:
+        return None
+    return Interval(ends[0], ends[1], low_open, high_open)
+
+
+def _plain(text: str, decimal: str) -> bool:
+    return decimal == "," or "," not in text

@@ -1,0 +1,83 @@
+"""What a table's columns look like, before anything is declared about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sfumato.data.engine import Engine, open_engine, quoted
+from sfumato.data.rows import cleaned, numeric
+from sfumato.data.source import Column, Source
+from sfumato.errors import DataError, nearest
+
+# Text that often means "missing"; a profile reports it, a run file must declare it.
+NA_WORDS = ("?", "NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "null", "None", "-", ".", "#N/A", "missing", "unknown")
+
+
+@dataclass(frozen=True)
+class ColumnProfile:
+    """The figures of one column. `kind` is whole, number, date or text."""
+
+    name: str
+    rows: int
+    missing: int
+    distinct: int
+    uniques: int
+    kind: str
+    lowest: float | None
+    highest: float | None
+    na_words: tuple[str, ...]
+
+    @property
+    def present(self) -> int:
+        return self.rows - self.missing
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "rows": self.rows,
+            "missing": self.missing,
+            "distinct": self.distinct,
+            "uniques": self.uniques,
+            "kind": self.kind,
+            "na_words": list(self.na_words),
+        }
+
+
+def profile(engine: Engine, source: Source) -> list[ColumnProfile]:
+    """Profile every column; the raw rows are scanned once."""
+    engine.attach(source, "raw")
+    cells = ", ".join(f"{cleaned(source, column)} AS {column.sql}" for column in source.columns)
+    engine.run(f"CREATE OR REPLACE TEMP TABLE profiled AS SELECT {cells} FROM raw")
+    return [_profiled(engine, source, column) for column in source.columns]
+
+
+def values_of(source: Source, name: str) -> dict[str, int]:
+    """The values of one column, missing ones left out, with their counts."""
+    if name not in source.names:
+        raise DataError(f'there is no column "{name}"', expected="a column", remedy=nearest(name, source.names))
+    with open_engine() as engine:
+        engine.attach(source, "raw")
+        cell = cleaned(source, source.column(name))
+        found = engine.rows(f"SELECT v, count(*) FROM (SELECT {cell} AS v FROM raw) AS r GROUP BY v ORDER BY v")
+    return {str(value): int(count) for value, count in found if value is not None}
+
+
+def _profiled(engine: Engine, source: Source, column: Column) -> ColumnProfile:
+    value = numeric(source, "v")
+    grouped = f"SELECT {column.sql} AS v, count(*) AS n FROM profiled GROUP BY {column.sql}"
+    typed = f"SELECT v, n, {value} AS x, TRY_CAST(v AS DATE) AS day FROM ({grouped}) AS g"
+    found = engine.rows(
+        "SELECT CAST(sum(n) AS BIGINT), CAST(sum(CASE WHEN v IS NULL THEN n ELSE 0 END) AS BIGINT), count(v), "
+        "CAST(sum(CASE WHEN n = 1 AND v IS NOT NULL THEN 1 ELSE 0 END) AS BIGINT), "
+        f"count(x), count(CASE WHEN x = floor(x) THEN 1 END), min(x), max(x), count(day) FROM ({typed}) AS t"
+    )[0]
+    rows, missing, distinct, uniques, numbers, whole, low, high, days = found
+    words = ", ".join(quoted(word) for word in NA_WORDS)
+    na_words = tuple(row[0] for row in engine.rows(f"SELECT v FROM ({grouped}) AS g WHERE v IN ({words}) ORDER BY v"))
+    valued = distinct - len(na_words)
+    kind = "text"
+    if valued > 0 and days >= valued:
+        kind = "date"
+    elif valued > 0 and numbers >= valued:
+        kind = "whole" if whole >= valued else "number"
+    return ColumnProfile(column.name, rows or 0, missing or 0, distinct, uniques or 0, kind, low, high, na_words)

@@ -1,0 +1,35 @@
+"""The SQL that turns raw cells into the text Sfumato measures: trimmed, missing values as NULL."""
+
+from __future__ import annotations
+
+from sfumato.data.engine import quoted
+from sfumato.data.source import Column, Source
+
+FLOATING = ("DOUBLE", "FLOAT")
+
+
+def cleaned(source: Source, column: Column) -> str:
+    """A cell as text, or NULL where it is missing. An empty cell is always missing.
+
+    Numbers that are whole are written without a fraction, so `39.0` in a Parquet file is the leaf `39`.
+    """
+    cell = column.sql
+    if column.type in FLOATING:
+        cell = (
+            f"CASE WHEN isnan({cell}) THEN NULL WHEN {cell} = floor({cell}) AND abs({cell}) < 1e15 "
+            f"THEN CAST(CAST({cell} AS BIGINT) AS VARCHAR) ELSE CAST({cell} AS VARCHAR) END"
+        )
+    elif not column.is_text:
+        cell = f"CAST({cell} AS VARCHAR)"
+    elif source.settings.trim:
+        cell = f"trim({cell})"
+    for value in dict.fromkeys(("", *source.settings.na)):
+        cell = f"NULLIF({cell}, {quoted(value)})"
+    return cell
+
+
+def numeric(source: Source, cell: str, type_: str = "DOUBLE") -> str:
+    """A cleaned cell as a number, or NULL where it is not one."""
+    if source.decimal == ",":
+        cell = f"replace({cell}, ',', '.')"
+    return f"TRY_CAST({cell} AS {type_})"

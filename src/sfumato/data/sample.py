@@ -1,0 +1,40 @@
+"""The bundled sample: UCI Adult with its hierarchies (Becker and Kohavi 1996, CC BY 4.0)."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from sfumato.errors import InputError, nearest
+
+FOLDER = Path(__file__).parent
+SAMPLES = ("adult",)
+
+
+def sample(name: str = "adult") -> Path:
+    """The run file of a bundled sample.
+
+    >>> sample("adult").name
+    'run.toml'
+    """
+    if name not in SAMPLES:
+        raise InputError(f'there is no sample "{name}"', expected="a sample", remedy=nearest(name, SAMPLES))
+    return FOLDER / name / "run.toml"
+
+
+def write_sample(name: str, folder: str | Path) -> Path:
+    """Copy a sample into a new folder: the table, its hierarchies, a run file. Returns the run file's path."""
+    folder = Path(folder)
+    if folder.exists():
+        raise InputError(f"{folder} is there already", expected="a new folder", remedy="another name with -o")
+    if not folder.absolute().parent.is_dir():
+        raise InputError(f"there is no folder {folder.parent}", expected="an existing folder to write to")
+    part = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.absolute().parent))
+    try:
+        whole = part / folder.name
+        shutil.copytree(sample(name).parent, whole)
+        whole.rename(folder)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return folder / "run.toml"

@@ -1,0 +1,57 @@
+"""How a table is to be read: the [data] section of a run file, frozen and checked."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from sfumato.errors import InputError
+
+Missing = Literal["drop", "category", "wildcard"]
+
+
+class Settings(BaseModel):
+    """A frozen section of a run file. Unknown keys are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @classmethod
+    def given(cls, **values: Any) -> Self:
+        """Settings from options, with our error if one is wrong."""
+        try:
+            return cls(**values)
+        except ValidationError as error:
+            problem = error.errors()[0]
+            where = ".".join(map(str, problem["loc"]))
+            raise InputError(f"{where} is not valid", expected=problem["msg"]) from None
+
+
+class DataSettings(Settings):
+    """Where the table is and how its text is to be understood.
+
+    What is left out is detected from the file's head (format, separator, quote, decimal mark). An encoding other
+    than UTF-8 and a missing header are never assumed: `sfumato inspect` detects them and writes them down.
+    `removed` is how many suppressed records a release lacks, so that they stay in every measurement.
+    """
+
+    path: str
+    format: Literal["csv", "parquet"] | None = None
+    separator: str | None = Field(default=None, min_length=1, max_length=1)
+    quote: str | None = Field(default=None, max_length=1)
+    decimal: Literal[".", ","] | None = None
+    encoding: str = "utf-8"
+    header: bool = True
+    names: tuple[str, ...] | None = None
+    trim: bool = True
+    na: tuple[str, ...] = ()
+    missing: Missing = "drop"
+    removed: int = Field(default=0, ge=0)
+
+
+class EngineOptions(Settings):
+    """Limits of the engine that touches the raw rows."""
+
+    memory_limit: str | None = None
+    temp_folder: str | None = None
+    threads: int | None = Field(default=None, ge=1)

@@ -1,0 +1,193 @@
+"""A table on disk: its columns, and a fingerprint that changes when a byte of it does."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from sfumato.data.dialect import NATIVE_ENCODINGS, Dialect, detect
+from sfumato.data.settings import DataSettings
+from sfumato.errors import DataError, shortened
+
+TEXT = "VARCHAR"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the source: its name as written, its type, and where it stands.
+
+    Inside SQL a column is called by its position (`c0`, `c1`, …), so any name a file may hold is harmless.
+    """
+
+    name: str
+    type: str
+    position: int
+
+    @property
+    def sql(self) -> str:
+        return f"c{self.position}"
+
+    @property
+    def is_text(self) -> bool:
+        return self.type == TEXT
+
+
+@dataclass(frozen=True)
+class Source:
+    """A readable table. Made by `open_source`, which has looked at its head but not at its rows."""
+
+    path: Path
+    format: str
+    columns: tuple[Column, ...]
+    settings: DataSettings
+    dialect: Dialect | None = None
+    native_names: tuple[str, ...] = ()
+    sample: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def decimal(self) -> str:
+        """The decimal mark of its numbers."""
+        return self.dialect.decimal if self.dialect else "."
+
+    def column(self, name: str) -> Column:
+        return self.columns[self.names.index(name)]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over the bytes of every file of the source, in name order."""
+        digest = hashlib.sha256()
+        for file in matching_files(self.path):
+            with file.open("rb") as stream:
+                while block := stream.read(1 << 22):
+                    digest.update(block)
+        return digest.hexdigest()
+
+
+def open_source(settings: DataSettings, folder: Path | None = None) -> Source:
+    """Look at a file's head and say what its columns are.
+
+    `folder` is what a relative path is relative to: the folder of the run file.
+    """
+    path = Path(settings.path)
+    path = path if path.is_absolute() else (folder or Path()) / path
+    files = matching_files(path)
+    kind = settings.format or ("parquet" if files[0].suffix in (".parquet", ".pq") else "csv")
+    source = _open_parquet(path, files[0], settings) if kind == "parquet" else _open_csv(path, files, settings)
+    _check_names(source)
+    return source
+
+
+def matching_files(path: Path) -> list[Path]:
+    """The file itself, or every file a glob matches, in name order."""
+    if "*" in path.name or "?" in path.name:
+        files = sorted(path.parent.glob(path.name))
+        if not files:
+            raise DataError(f"no file matches {path.name}", expected="at least one file")
+        return files
+    if path.is_dir():
+        raise DataError(f"{path.name or path} is a folder", expected="a file", remedy=f'path = "{path.name}/*.parquet"')
+    if not path.exists():
+        near = sorted(p.name for p in path.parent.glob("*") if p.is_file()) if path.parent.is_dir() else []
+        raise DataError(
+            f"there is no file {path}",
+            expected="an existing CSV or Parquet file",
+            remedy=f"one of: {shortened(near)}" if near else "check the path; it is relative to the run file",
+        )
+    return [path]
+
+
+def _open_csv(path: Path, files: list[Path], settings: DataSettings) -> Source:
+    dialect, rows = detect(files[0], settings)
+    if settings.header:
+        names, rows = rows[0], rows[1:]
+    else:
+        names = [f"column{i + 1}" for i in range(len(rows[0]))]
+    if settings.names is not None:
+        if len(settings.names) != len(names):
+            raise DataError(
+                f"{len(settings.names)} names for {len(names)} columns",
+                expected=f"{len(names)} names under [data] names",
+                remedy="check the separator" if len(names) == 1 else "",
+            )
+        names = list(settings.names)
+    if not rows:
+        raise DataError(f"{path.name} has a header and no rows", expected="a table with rows")
+    columns = tuple(Column(name.strip(), TEXT, i) for i, name in enumerate(names))
+    return Source(path, "csv", columns, settings, dialect, sample=tuple(tuple(row) for row in rows[:1000]))
+
+
+def _open_parquet(path: Path, first: Path, settings: DataSettings) -> Source:
+    import duckdb
+
+    try:
+        with duckdb.connect() as connection:
+            relation = connection.read_parquet(str(first))
+            natives, types = list(relation.columns), [str(type_) for type_ in relation.types]
+            query = "SELECT name FROM parquet_schema(?) WHERE num_children IS NULL"
+            leaves = [row[0] for row in connection.execute(query, [str(first)]).fetchall()]
+    except duckdb.Error as error:
+        raise DataError(f"{path.name} is not a Parquet file", expected="CSV text or a Parquet file") from error
+    # The engine renames names that differ only in case; the file's own spelling is what a user knows.
+    names = leaves if len(leaves) == len(natives) else natives
+    nested = [n for n, t in zip(names, types, strict=True) if t.endswith("]") or t.startswith(("STRUCT", "MAP"))]
+    if nested:
+        raise DataError(
+            f"nested columns: {shortened(nested)}",
+            expected="one plain value per cell",
+            remedy="flatten them first",
+        )
+    columns = tuple(Column(n, t, i) for i, (n, t) in enumerate(zip(names, types, strict=True)))
+    return Source(path, "parquet", columns, settings, native_names=tuple(natives))
+
+
+def _check_names(source: Source) -> None:
+    names = source.names
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise DataError(
+            f"{len(repeated)} column names stand twice: {shortened(repeated)}",
+            expected="every column name once",
+            remedy="rename them in the file, or give names = [...] under [data]",
+        )
+    if "" in names:
+        where = names.index("") + 1
+        raise DataError(
+            f"column {where} has no name",
+            expected="a header with a name for every column",
+            remedy="header = false with names = [...] if the file has no header",
+        )
+
+
+def transcoded(source: Source, folder: Path) -> Source:
+    """The same source with its text as UTF-8 in `folder`, where the engine cannot decode it itself."""
+    dialect = source.dialect
+    if dialect is None or dialect.encoding in NATIVE_ENCODINGS:
+        return source
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in matching_files(source.path):
+        _transcode(file, folder / f"{file.name.removesuffix('.gz')}", dialect.encoding)
+    path = folder / source.path.name.removesuffix(".gz")
+    return replace(source, path=path, dialect=replace(dialect, encoding="utf-8"))
+
+
+def _transcode(file: Path, target: Path, encoding: str) -> None:
+    import gzip
+
+    with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as raw:
+        reader = io.TextIOWrapper(raw, encoding=encoding, newline="")
+        with target.open("w", encoding="utf-8", newline="") as out:
+            try:
+                while block := reader.read(1 << 20):
+                    out.write(block)
+            except UnicodeDecodeError as error:
+                raise DataError(
+                    f"{file.name} is not {encoding.upper()}: {error.reason}",
+                    expected=f"text in {encoding.upper()}",
+                ) from error

@@ -1,0 +1,98 @@
+"""Every error a user can meet, in one family.
+
+SfumatoError
+├── InputError            the user can mend it (exit 2)
+│   ├── DataError         the table: unreadable, ragged, empty, undeclared
+│   ├── HierarchyError    a hierarchy: not nested, not covering, duplicate leaves
+│   ├── StudyError        the run file: unknown keys, missing roles, wrong values
+│   └── MeasureError      a measure asked of a table that cannot answer it
+└── UnreachableError      understood, but it cannot be met (exit 3)
+
+An error says three things: what is wrong, what was expected, what to try.
+No message carries a value of a sensitive column.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class SfumatoError(Exception):
+    """What is wrong, what was expected, and what to try.
+
+    >>> print(SfumatoError("k is -1", expected="a whole number from 1", remedy="set k = 5"))
+    k is -1
+      expected: a whole number from 1
+      try: set k = 5
+    """
+
+    exit_code = 1
+
+    def __init__(self, what: str, *, expected: str = "", remedy: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.expected = expected
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        lines = [self.what]
+        if self.expected:
+            lines.append(f"  expected: {self.expected}")
+        if self.remedy:
+            lines.append(f"  try: {self.remedy}")
+        return "\n".join(lines)
+
+    def as_dict(self) -> dict[str, str]:
+        return {"what": self.what, "expected": self.expected, "try": self.remedy}
+
+
+class InputError(SfumatoError):
+    """Something the user gave is wrong."""
+
+    exit_code = 2
+
+
+class DataError(InputError):
+    """The table cannot be read as declared."""
+
+
+class HierarchyError(InputError):
+    """A hierarchy is malformed or does not fit its column."""
+
+
+class StudyError(InputError):
+    """The run file says something that cannot be understood."""
+
+
+class MeasureError(InputError):
+    """A measure was asked for that this table cannot answer."""
+
+
+class UnreachableError(SfumatoError):
+    """The request is understood but cannot be met."""
+
+    exit_code = 3
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A hint that names the closest known word and lists the rest.
+
+    >>> nearest("sensitiv", ["sensitive", "label"])
+    'did you mean "sensitive"? known: label, sensitive'
+    """
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    listed = "known: " + shortened(names, 24)
+    return f'did you mean "{close[0]}"? {listed}' if close else listed
+
+
+def shortened(names: Iterable[str], most: int = 6) -> str:
+    """The first few names, and how many more there are.
+
+    >>> shortened("abcdefgh", 3)
+    'a, b, c and 5 more'
+    """
+    listed = list(names)
+    rest = len(listed) - most
+    return ", ".join(listed[:most]) + (f" and {rest} more" if rest > 0 else "")

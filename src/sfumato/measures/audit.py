@@ -1,0 +1,184 @@
+"""Every figure of a table as it stands: all measures, the sizes of its classes, its riskiest columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.data.arrays import Counts64, Floats
+from sfumato.errors import MeasureError, nearest
+from sfumato.measures.classes import ClassTable, classify
+from sfumato.measures.contribution import Contribution, contributions
+from sfumato.measures.measure import Measure
+from sfumato.measures.registry import known_measures
+from sfumato.study import Study
+
+SHARES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measure of a table: its value, its folds, and the value for each sensitive column."""
+
+    measure: Measure
+    value: float | None
+    worst: float | None = None
+    mean: float | None = None
+    total: float | None = None
+    quantiles: Mapping[str, float] | None = None
+    columns: Mapping[str, float] | None = None
+    reason: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        measure = self.measure
+        found: dict[str, Any] = {"value": self.value, "direction": measure.direction, "kind": measure.kind}
+        if self.reason is None:
+            found |= {
+                "worst": self.worst,
+                "mean": self.mean,
+                "sum": self.total,
+                "quantiles": dict(self.quantiles or {}),
+            }
+        if self.columns:
+            found["columns"] = dict(self.columns)
+        if measure.parameters:
+            found["parameters"] = dict(measure.parameters)
+        found |= {"title": measure.title, "sentence": measure.sentence}
+        if self.reason is not None:
+            found["reason"] = self.reason
+        return finite(found)
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What `sfumato audit` found."""
+
+    classes: ClassTable
+    figures: Mapping[str, Figure]
+    contributions: tuple[Contribution, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def rows(self) -> int:
+        return self.classes.table.rows
+
+    def histogram(self) -> tuple[Counts64, Counts64]:
+        """Class sizes and how many released classes have each."""
+        sizes, number = np.unique(self.classes.size[self.classes.kept], return_counts=True)
+        return sizes, number
+
+    def risk_curve(self) -> tuple[Floats, Floats]:
+        """Share of all records whose prosecutor risk is at least r, for each risk r that occurs, highest first."""
+        kept = self.classes.kept
+        sizes, place = np.unique(self.classes.size[kept], return_inverse=True)
+        records = np.bincount(place, weights=self.classes.rows[kept])
+        return 1.0 / sizes, np.cumsum(records) / self.classes.records
+
+    def as_dict(self) -> dict[str, Any]:
+        """The audit as JSON knows it; infinities are null and named."""
+        table = self.classes.table
+        risk = {c.column: c for c in self.contributions}
+        columns: dict[str, Any] = {}
+        for domain in table.domains:
+            added = risk[domain.name]
+            columns[domain.name] = {
+                "role": "quasi_identifier",
+                "distinct": int(np.count_nonzero(domain.counts)),
+                "levels": domain.hierarchy.height + 1 if domain.declared else None,
+                "generalized": domain.generalized,
+                "missing": int(domain.counts[domain.missing]) if domain.missing is not None else 0,
+                "risk_contribution": {
+                    "uniques": added.uniques,
+                    "marketer_risk": added.marketer_risk,
+                    "k_without": added.k_without,
+                },
+            }
+        for name, values in table.sensitive.items():
+            distinct = int(np.count_nonzero(values.domain.counts))
+            columns[name] = {"role": "sensitive", "distinct": distinct, "distance": values.domain.distance}
+        if table.label is not None:
+            name = table.label.domain.name
+            columns[name] = {"role": "label", "distinct": int(np.count_nonzero(table.label.domain.counts))}
+        sizes, number = self.histogram()
+        return {
+            "rows": table.rows,
+            "classes": int(self.classes.kept.sum()),
+            "suppressed": self.classes.suppressed_rows,
+            "rows_read": table.rows_read,
+            "rows_dropped": table.rows_dropped,
+            "measures": {name: figure.as_dict() for name, figure in self.figures.items()},
+            "columns": columns,
+            "class_sizes": {"size": sizes.tolist(), "classes": number.tolist()},
+            "notes": list(self.notes),
+            "fingerprint": table.fingerprint,
+        }
+
+
+def audit(study: Study, path: str | Path | None = None) -> Audit:
+    """Measure a study's table, or another file read the same way, as it stands."""
+    for name in study.measures:
+        if name not in known_measures():
+            raise MeasureError(
+                f'unknown measure "{name}" in [measures]', expected="a measure", remedy=nearest(name, known_measures())
+            )
+    chosen = {name: found.with_parameters(study.measures.get(name, {})) for name, found in known_measures().items()}
+    classes = classify(study.table(path))
+    figures = {name: figure(classes, found) for name, found in chosen.items()}
+    return Audit(classes, figures, tuple(contributions(classes)), tuple(_notes(classes)))
+
+
+def figure(classes: ClassTable, measure: Measure) -> Figure:
+    """One measure with all its folds; for several sensitive columns, the folds of the worst."""
+    if reason := measure.available(classes):
+        return Figure(measure, None, reason=reason)
+    values = {column: measure.value(classes, column) for column in measure.columns(classes)}
+    better = max if measure.direction == "min" else min
+    worst = better(values, key=lambda column: values[column])
+    found = measure.property(classes, worst)
+    quantiles = dict(zip([f"{share:g}" for share in SHARES], found.quantiles(SHARES), strict=True))
+    named = {column: value for column, value in values.items() if column is not None}
+    return Figure(
+        measure, values[worst], found.worst(measure.direction), found.mean(), found.total(), quantiles, named or None
+    )
+
+
+def finite(found: dict[str, Any]) -> dict[str, Any]:
+    """The same without infinities: null instead, and the names of the fields under "infinite".
+
+    >>> finite({"value": float("inf"), "mean": 1.0})
+    {'value': None, 'mean': 1.0, 'infinite': ['value']}
+    """
+    infinite = []
+    clean: dict[str, Any] = {}
+    for name, value in found.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            infinite.append(name)
+            value = None
+        clean[name] = finite(value) if isinstance(value, dict) else value
+    return clean | ({"infinite": infinite} if infinite else {})
+
+
+def _notes(classes: ClassTable) -> list[str]:
+    """What a reader of the figures must know."""
+    table = classes.table
+    notes = []
+    if table.rows_dropped:
+        notes.append(f"{table.rows_dropped:,} of {table.rows_read:,} rows have missing values and are left out.")
+    starred = int(table.counts[table.starred].sum())
+    if starred:
+        notes.append(f"{starred:,} rows have every quasi-identifier hidden; they count as suppressed, not as a class.")
+    if table.removed:
+        notes.append(f"{table.removed:,} records were removed before; they count as suppressed.")
+    undeclared = [d.name for d in table.domains if not d.declared]
+    if undeclared:
+        notes.append(
+            f"No hierarchy for {', '.join(undeclared)}: losses take these columns as they stand, and only * as hidden."
+        )
+    if any(domain.wildcard for domain in table.domains):
+        notes.append("Missing values match anything: a record hides among all that agree where both are known.")
+    return notes

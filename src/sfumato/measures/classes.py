@@ -1,0 +1,227 @@
+"""The class table: what a recoding makes of a frequency table. Measures are functions of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from sfumato.data.arrays import Codes, Counts64, Flags, Floats
+from sfumato.data.domain import Domain
+from sfumato.data.frequency import FrequencyTable
+from sfumato.errors import MeasureError
+from sfumato.measures import kernels
+from sfumato.measures.property import Property
+from sfumato.plans.recoding import Recoding, as_it_stands
+
+DENSE_CELLS = 40_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class ClassValues:
+    """The values of one column in each class: entries `start[c]:start[c + 1]`, sorted by value.
+
+    `counts` are over the records a class's records hide among, `own` over the class itself; the two differ only
+    where missing values match anything.
+    """
+
+    domain: Domain
+    start: Counts64
+    values: Codes
+    counts: Counts64
+    own: Counts64
+
+    @cached_property
+    def class_of(self) -> Counts64:
+        """The class of each entry."""
+        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+
+    def fold(self, function: np.ufunc, entries: Floats | Counts64 | Flags) -> Floats:
+        """Fold the entries of each class, such as `fold(np.maximum, counts)`."""
+        return np.asarray(function.reduceat(entries, self.start[:-1]), dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassTable:
+    """Equivalence classes of a table under a recoding.
+
+    `index[t]` is the class of tuple t; `rows` the records of a class; `size` how many records each of them hides
+    among (the same, unless missing values match anything); `suppressed` the classes that are not released.
+    """
+
+    table: FrequencyTable
+    recoding: Recoding
+    index: Codes
+    first: Codes
+    rows: Counts64
+    size: Counts64
+    suppressed: Flags
+    population: Counts64 | None = None
+    pairs: tuple[Codes, Codes] | None = None
+    weights: tuple[float, ...] = ()
+    _values: dict[str, ClassValues] = field(default_factory=dict, repr=False)
+
+    @property
+    def records(self) -> int:
+        """N: every original record, released or not."""
+        return self.table.records
+
+    @property
+    def kept(self) -> Flags:
+        return ~self.suppressed
+
+    @property
+    def suppressed_rows(self) -> int:
+        """Records that are suppressed, in the file or before it."""
+        return int(self.rows[self.suppressed].sum()) + self.table.removed
+
+    @property
+    def kept_rows(self) -> int:
+        return self.records - self.suppressed_rows
+
+    @cached_property
+    def groups(self) -> Codes:
+        """The group of each class in each column."""
+        return np.stack([r.groups[c[self.first]] for r, c in zip(self.recoding, self.table.codes, strict=True)])
+
+    @cached_property
+    def covers(self) -> Counts64:
+        """Leaves under the label of each column in each class."""
+        return np.stack([r.covers[g] for r, g in zip(self.recoding, self.groups, strict=True)]).astype(np.int64)
+
+    @property
+    def leaves(self) -> Counts64:
+        """Leaves of each column's domain."""
+        return np.array([domain.leaves for domain in self.table.domains], dtype=np.int64)
+
+    @property
+    def attribute_weights(self) -> Floats:
+        """The weight of each column in losses; 1 unless set."""
+        return np.array(self.weights or [1.0] * len(self.recoding))
+
+    def with_suppressed(self, suppressed: Flags) -> ClassTable:
+        return replace(self, suppressed=suppressed)
+
+    def values(self, column: str) -> ClassValues:
+        """The counts of a sensitive column's or the label's values in each class."""
+        if column not in self._values:
+            self._values[column] = self._tallied(column)
+        return self._values[column]
+
+    def distribution(self, column: str) -> Floats:
+        """The shares of a column's values over the kept rows (SPEC 0)."""
+        values = self.values(column)
+        own = np.where(self.kept[values.class_of], values.own, 0)
+        counts = np.bincount(values.values, weights=own, minlength=len(values.domain.labels))
+        return np.asarray(counts / max(counts.sum(), 1.0))
+
+    def per_class(self, values: Floats | Counts64 | Flags, hidden: float) -> Property:
+        """A property that all records of a class share; `hidden` is what a suppressed record has."""
+        return Property.of(self, None, values, self.rows, self.suppressed, hidden)
+
+    def per_value(self, column: str, values: Floats | Counts64 | Flags, hidden: float) -> Property:
+        """A property that depends on a record's own value in a column."""
+        entries = self.values(column)
+        return Property.of(self, column, values, entries.own, self.suppressed[entries.class_of], hidden)
+
+    def per_tuple(self, values: Floats, hidden: Floats) -> Property:
+        """A property that depends on a record's original tuple."""
+        if self.table.removed:
+            raise MeasureError(
+                "the original values of removed records are not in this file", expected="the original table"
+            )
+        suppressed = self.suppressed[self.index]
+        return Property.of(
+            self, Property.TUPLES, np.where(suppressed, hidden, values), self.table.counts, suppressed, None
+        )
+
+    def _tallied(self, column: str) -> ClassValues:
+        source = self.table.values_of(column)
+        classes, width = len(self.rows), len(source.domain.labels)
+        if classes * width <= DENSE_CELLS:
+            start, values, own = kernels.class_values(
+                self.index, source.tuple_of, source.values, source.counts, classes, width
+            )
+        else:
+            start, values, own = _sparse(
+                self.index[source.tuple_of].astype(np.int64), source.values, source.counts, classes, width
+            )
+        if self.pairs is None:
+            return ClassValues(source.domain, start, values, own, own)
+        return _with_matches(ClassValues(source.domain, start, values, own, own), self.pairs)
+
+
+def classify(table: FrequencyTable, recoding: Recoding | None = None, weights: Sequence[float] = ()) -> ClassTable:
+    """The equivalence classes of a table, as it stands or under a recoding."""
+    standing = recoding is None
+    plan: Recoding = as_it_stands(table) if recoding is None else recoding
+    codes = table.codes if table.population is None else np.concatenate([table.codes, table.population.codes], axis=1)
+    groups, start, radix = flattened(plan)
+    index, first = kernels.class_index(np.ascontiguousarray(codes), groups, start, radix)
+    population = None
+    if table.population is not None:
+        # Tuples of the table come first, so classes that only the population has are numbered last.
+        classes = int(index[: table.tuples].max()) + 1
+        everyone = kernels.class_rows(index[table.tuples :], table.population.counts, len(first))
+        population, first, index = everyone[:classes], first[:classes], index[: table.tuples]
+    rows = kernels.class_rows(index, table.counts, len(first))
+    if population is not None and np.any(population < rows):
+        raise MeasureError(
+            f"{int(np.sum(population < rows))} classes of the table are larger than in the population table",
+            expected="a population that holds every record of the table, written with the same values",
+        )
+    suppressed = np.zeros(len(rows), dtype=np.bool_)
+    if standing:
+        suppressed[index[table.starred]] = True
+    found = ClassTable(table, plan, index, first, rows, rows, suppressed, population, weights=tuple(weights))
+    return _matched(found) if any(domain.wildcard for domain in table.domains) else found
+
+
+def flattened(recoding: Recoding) -> tuple[Codes, Counts64, Counts64]:
+    """A recoding as flat arrays for the kernels: groups, where each column starts, groups per column."""
+    groups = np.concatenate([part.groups for part in recoding]).astype(np.int32)
+    sizes = np.array([len(part.groups) for part in recoding], dtype=np.int64)
+    start = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+    return groups, start, np.array([part.radix for part in recoding], dtype=np.int64)
+
+
+def _matched(classes: ClassTable) -> ClassTable:
+    """Class sizes where a missing value matches anything."""
+    wild = []
+    for domain, part in zip(classes.table.domains, classes.recoding, strict=True):
+        group = part.groups[domain.missing] if domain.wildcard and domain.missing is not None else -1
+        alone = group >= 0 and np.count_nonzero(part.groups == group) == 1
+        wild.append(int(group) if alone else -1)
+    left, right = kernels.matching_pairs(classes.groups, np.array(wild, dtype=np.int32))
+    size = classes.rows.copy()
+    np.add.at(size, left, classes.rows[right])
+    return replace(classes, size=size, pairs=(left, right))
+
+
+def _with_matches(values: ClassValues, pairs: tuple[Codes, Codes]) -> ClassValues:
+    """Add to each class the values of the classes it matches."""
+    left, right = pairs
+    lengths = np.diff(values.start)[right]
+    begin = values.start[right]
+    offsets = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    entries = np.repeat(begin, lengths) + offsets
+    classes, width = len(values.start) - 1, len(values.domain.labels)
+    class_of = np.concatenate([values.class_of, np.repeat(left, lengths)]).astype(np.int64)
+    found = np.concatenate([values.values, values.values[entries]])
+    start, merged, counts = _sparse(class_of, found, np.concatenate([values.own, values.own[entries]]), classes, width)
+    own = np.zeros(len(merged), dtype=np.int64)
+    keys = np.repeat(np.arange(classes), np.diff(start)) * width + merged
+    own[np.searchsorted(keys, values.class_of * width + values.values)] = values.own
+    return ClassValues(values.domain, start, merged, counts, own)
+
+
+def _sparse(
+    class_of: Counts64, values: Codes, counts: Counts64, classes: int, width: int
+) -> tuple[Counts64, Codes, Counts64]:
+    """Like the kernel, by sorting: for domains too large for a dense table."""
+    keys, inverse = np.unique(class_of * width + values, return_inverse=True)
+    summed = np.bincount(inverse, weights=counts).astype(np.int64)
+    start = np.concatenate([[0], np.cumsum(np.bincount(keys // width, minlength=classes))])
+    return start.astype(np.int64), (keys % width).astype(np.int32), summed

@@ -1,0 +1,126 @@
+"""Look at a table nobody has declared anything about yet, and write a run file to start from."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from sfumato.data.compress import Use, compress
+from sfumato.data.dialect import looks_headless
+from sfumato.data.engine import open_engine
+from sfumato.data.hierarchies.build import default_widths
+from sfumato.data.profile import ColumnProfile, profile
+from sfumato.data.roles import Role
+from sfumato.data.settings import DataSettings, EngineOptions
+from sfumato.data.source import Source, open_source
+from sfumato.data.suggest import Suggestion, spelled, suggest
+from sfumato.measures.singling_out import MOST_COLUMNS, Combination, combinations_that_single_out
+
+BARE_KEY = re.compile(r"[A-Za-z0-9_-]+$")
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What a look at a table showed."""
+
+    source: Source
+    columns: tuple[ColumnProfile, ...]
+    suggestions: tuple[Suggestion, ...]
+    combinations: tuple[Combination, ...]
+
+    @property
+    def rows(self) -> int:
+        return self.columns[0].rows
+
+    def as_dict(self) -> dict[str, Any]:
+        described = zip(self.columns, self.suggestions, strict=True)
+        return {
+            "rows": self.rows,
+            "columns": {
+                column.name: column.as_dict() | {"suggested_role": str(found.role), "reason": found.reason}
+                for column, found in described
+            },
+            "combinations": [{"columns": list(c.columns), "unique": c.unique} for c in self.combinations],
+        }
+
+    def run_file(self, path: str) -> str:
+        """A run file to start from; `path` is how it calls the table."""
+        return _run_file(self, path)
+
+
+def inspect(path: str, options: EngineOptions | None = None, **settings: Any) -> Inspection:
+    """Profile a table, suggest roles, and find the few columns that single most records out.
+
+    `settings` are those of the [data] section; encoding and header are detected unless given.
+    """
+    given = DataSettings.given(path=path, **({"encoding": "auto"} | settings))
+    source = open_source(given)
+    if "header" not in settings and source.dialect is not None and looks_headless([source.names, *source.sample]):
+        source = open_source(given.model_copy(update={"header": False}))
+    with open_engine("duckdb", options) as engine:
+        columns = profile(engine, source)
+        suggestions = _one_weight([suggest(column) for column in columns])
+        chosen = [c.name for c, s in zip(columns, suggestions, strict=True) if s.role is Role.QUASI_IDENTIFIER]
+        if len(chosen) < 2:
+            chosen += [c.name for c, s in zip(columns, suggestions, strict=True) if s.role is Role.OTHER]
+        uses = [Use(name, Role.QUASI_IDENTIFIER, "category") for name in chosen[:MOST_COLUMNS]]
+        found: list[Combination] = []
+        if uses and columns[0].rows > 1:
+            found = combinations_that_single_out(compress(engine, source, uses))
+    best = [c for size in (1, 2, 3) for c in [c for c in found if len(c.columns) == size][:3]]
+    return Inspection(source, tuple(columns), tuple(suggestions), tuple(best))
+
+
+def _one_weight(found: list[Suggestion]) -> list[Suggestion]:
+    """A table has one weight; a second one is left out."""
+    weights = [place for place, suggestion in enumerate(found) if suggestion.role is Role.WEIGHT]
+    for place in weights[1:]:
+        found[place] = Suggestion(Role.DROP, "its name says survey weight, and only one can be used")
+    return found
+
+
+def _run_file(inspection: Inspection, path: str) -> str:
+    source = inspection.source
+    lines = [
+        "# A run file to start from. The roles are suggestions: read each line, change what is wrong.",
+        "version = 1",
+    ]
+    lines += ["", "[data]", f"path = {json.dumps(path, ensure_ascii=False)}"]
+    if source.dialect is not None:
+        dialect = source.dialect
+        lines.append(f"separator = {json.dumps(dialect.separator)}")
+        if dialect.decimal == ",":
+            lines.append('decimal = ","')
+        if dialect.encoding != "utf-8":
+            lines.append(f'encoding = "{dialect.encoding}"  # detected; check that letters such as é and ß look right')
+        if not dialect.header:
+            names = ", ".join(json.dumps(name, ensure_ascii=False) for name in source.names)
+            lines += ["header = false", f"names = [{names}]  # the file has no header: give your own names"]
+    words = sorted({word for column in inspection.columns for word in column.na_words} | set(source.settings.na))
+    lines.append(f"na = {json.dumps(words, ensure_ascii=False)}  # what means missing, beside an empty cell")
+    lines.append('missing = "drop"  # drop | category | wildcard')
+    lines += ["", f"# Roles: {', '.join(Role)}.", "[columns]"]
+    for column, suggestion in zip(inspection.columns, inspection.suggestions, strict=True):
+        key = column.name if BARE_KEY.match(column.name) else json.dumps(column.name, ensure_ascii=False)
+        tree = f", hierarchy = {_recipe(column)}" if suggestion.role is Role.QUASI_IDENTIFIER else ""
+        lines.append(f'{key} = {{ role = "{suggestion.role}"{tree} }}  # {suggestion.reason}; {_seen(column)}')
+    return "\n".join(lines) + "\n"
+
+
+def _seen(column: ColumnProfile) -> str:
+    missing = f", {column.missing:,} missing" if column.missing else ""
+    return f"{column.distinct:,} values{missing}"
+
+
+def _recipe(column: ColumnProfile) -> str:
+    """A first hierarchy for a column."""
+    if column.kind == "date":
+        return '{ build = "date" }'
+    if re.search(r"\b(zip\w*|postal|postcode|plz)\b", spelled(column.name)):
+        return '{ build = "prefix" }'
+    if column.kind in ("whole", "number") and column.distinct > 20 and column.lowest is not None:
+        widths = default_widths([column.lowest, column.highest or column.lowest])
+        return f'{{ build = "interval", widths = [{", ".join(f"{w:g}" for w in widths)}] }}'
+    return '{ build = "frequency" }' if column.distinct > 20 else '{ build = "flat" }'

@@ -1,0 +1,213 @@
+"""The compiled loops. Each has a plain twin in `oracle.py` that tests compare it with.
+
+A class is the set of tuples with the same group in every column. Groups are folded into one integer key per
+tuple; keys become class numbers through a dense table when the key space is small, else through a hash table.
+Classes are numbered in the order in which they first appear, so the numbering does not depend on the method.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+import numpy as np
+
+from sfumato.data.arrays import Codes, Counts64, Floats
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+settings: Any = numba.config
+if not settings.CACHE_DIR:  # the package's own folder may be read-only
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    settings.CACHE_DIR = str(cache / "sfumato" / "kernels")
+
+DENSE = 1 << 16
+KEY_LIMIT = float(1 << 62)
+
+
+def compiled(function: F) -> F:
+    """Compile for one thread, release the interpreter lock, keep the machine code for the next run."""
+    return cast(F, numba.njit(cache=True, nogil=True)(function))
+
+
+@compiled
+def number_keys(keys: Counts64, space: float, index: Codes, first: Codes) -> int:
+    """Number equal keys 0, 1, … in order of appearance; `first` gets the first tuple of each. Returns how many."""
+    size = len(keys)
+    found = 0
+    if space <= max(DENSE, 4 * size):
+        table = np.full(int(space), -1, np.int32)
+        for t in range(size):
+            number = table[keys[t]]
+            if number < 0:
+                number = found
+                table[keys[t]] = number
+                first[number] = t
+                found += 1
+            index[t] = number
+        return found
+    capacity = 1
+    while capacity < 2 * size:
+        capacity *= 2
+    slots = np.full(capacity, -1, np.int32)
+    mask = np.uint64(capacity - 1)
+    for t in range(size):
+        mixed = np.uint64(keys[t]) * np.uint64(0x9E3779B97F4A7C15)
+        place = (mixed ^ (mixed >> np.uint64(29))) & mask
+        while True:
+            number = slots[place]
+            if number < 0:
+                slots[place] = found
+                first[found] = t
+                index[t] = found
+                found += 1
+                break
+            if keys[first[number]] == keys[t]:
+                index[t] = number
+                break
+            place = (place + np.uint64(1)) & mask
+    return found
+
+
+@compiled
+def class_index(codes: Codes, groups: Codes, start: Counts64, radix: Counts64) -> tuple[Codes, Codes]:
+    """The class number of every tuple, and the first tuple of every class.
+
+    `groups[start[j] + code]` is the group of a code in column j, of `radix[j]` groups.
+    """
+    columns, size = codes.shape
+    keys = np.zeros(size, np.int64)
+    index = np.zeros(size, np.int32)
+    first = np.zeros(size, np.int32)
+    space = 1.0
+    for j in range(columns):
+        if space * radix[j] > KEY_LIMIT:  # too wide for one integer: number what there is, and go on
+            space = float(number_keys(keys, space, index, first))
+            for t in range(size):
+                keys[t] = index[t]
+        space *= radix[j]
+        offset = start[j]
+        width = radix[j]
+        for t in range(size):
+            keys[t] = keys[t] * width + groups[offset + codes[j, t]]
+    found = number_keys(keys, space, index, first)
+    return index, first[:found].copy()
+
+
+@compiled
+def class_rows(index: Codes, counts: Counts64, classes: int) -> Counts64:
+    """The records of each class."""
+    rows = np.zeros(classes, np.int64)
+    for t in range(len(index)):
+        rows[index[t]] += counts[t]
+    return rows
+
+
+@compiled
+def class_values(
+    index: Codes, tuple_of: Counts64, values: Codes, counts: Counts64, classes: int, width: int
+) -> tuple[Counts64, Codes, Counts64]:
+    """The counts of a column's values in each class, as (start, values, counts) sorted by class, then value."""
+    dense = np.zeros(classes * width, np.int64)
+    for e in range(len(values)):
+        dense[index[tuple_of[e]] * np.int64(width) + values[e]] += counts[e]
+    filled = np.count_nonzero(dense)
+    start = np.zeros(classes + 1, np.int64)
+    found = np.zeros(filled, np.int32)
+    number = np.zeros(filled, np.int64)
+    place = 0
+    for c in range(classes):
+        for v in range(width):
+            if dense[c * width + v] != 0:
+                found[place] = v
+                number[place] = dense[c * width + v]
+                place += 1
+        start[c + 1] = place
+    return start, found, number
+
+
+@compiled
+def matching_pairs(groups: Codes, wild: Codes) -> tuple[Codes, Codes]:
+    """Pairs of different classes that agree wherever neither has the column's wildcard group, both ways round."""
+    columns, classes = groups.shape
+    left = [np.int32(0)][:0]
+    right = [np.int32(0)][:0]
+    loose = np.zeros(classes, np.bool_)
+    for c in range(classes):
+        for j in range(columns):
+            if wild[j] >= 0 and groups[j, c] == wild[j]:
+                loose[c] = True
+    for c in range(classes):
+        if not loose[c]:
+            continue
+        for other in range(classes):
+            if other == c or (loose[other] and other < c):
+                continue
+            agree = True
+            for j in range(columns):
+                a, b = groups[j, c], groups[j, other]
+                if a != b and not (wild[j] >= 0 and (a == wild[j] or b == wild[j])):
+                    agree = False
+                    break
+            if agree:
+                left.append(np.int32(c))
+                right.append(np.int32(other))
+                left.append(np.int32(other))
+                right.append(np.int32(c))
+    return np.array(left, np.int32), np.array(right, np.int32)
+
+
+@compiled
+def candidate_figures(
+    codes: Codes,
+    counts: Counts64,
+    groups: Codes,
+    start: Counts64,
+    radix: Counts64,
+    losses: Floats,
+    budget: int,
+    full: float,
+) -> tuple[Counts64, Counts64, Floats]:
+    """For many recodings at once: k, suppressed records and loss after suppressing at most `budget` records.
+
+    Row i of `groups` and `radix` is a recoding, row i of `losses` the loss of a cell with each code under it.
+    SPEC 1, reading 1: whole sizes go, from the smallest, while the running total stays within the budget.
+    """
+    candidates = len(groups)
+    least = np.zeros(candidates, np.int64)
+    gone = np.zeros(candidates, np.int64)
+    loss = np.zeros(candidates)
+    columns, size = codes.shape
+    small = np.zeros(budget + 2, np.int64)
+    for i in range(candidates):
+        index, first = class_index(codes, groups[i], start, radix[i])
+        rows = class_rows(index, counts, len(first))
+        small[:] = 0
+        large = np.int64(1) << 62
+        for c in range(len(rows)):
+            if rows[c] <= budget:
+                small[rows[c]] += rows[c]
+            elif rows[c] < large:
+                large = rows[c]
+        k = large
+        for s in range(1, budget + 1):
+            if small[s] > 0:
+                if gone[i] + small[s] > budget:
+                    k = np.int64(s)
+                    break
+                gone[i] += small[s]
+        least[i] = k
+        total = 0.0
+        for t in range(size):
+            if rows[index[t]] < k:
+                total += counts[t] * full
+            else:
+                cell = 0.0
+                for j in range(columns):
+                    cell += losses[i, start[j] + codes[j, t]]
+                total += counts[t] * cell
+        loss[i] = total
+    return least, gone, loss

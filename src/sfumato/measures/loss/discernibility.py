@@ -1,0 +1,37 @@
+"""Discernibility: how many records each record cannot be told from; for a suppressed one, all of them.
+
+>>> from sfumato.measures.example import six_rows
+>>> MEASURE.value(six_rows())  # 9 + 1 + 4
+14.0
+"""
+
+from __future__ import annotations
+
+from sfumato.measures.classes import ClassTable
+from sfumato.measures.measure import Measure
+from sfumato.measures.oracle import Records
+from sfumato.measures.property import Property
+
+
+def size(classes: ClassTable) -> Property:
+    return classes.per_class(classes.size, hidden=float(classes.records))
+
+
+def oracle(records: Records, record: int) -> float:
+    return float(records.crowd(record).sum())
+
+
+MEASURE = Measure(
+    name="discernibility",
+    title="discernibility",
+    kind="loss",
+    direction="min",
+    reads="sizes",
+    function=size,
+    oracle=oracle,
+    fold="sum",
+    monotone="rises",
+    highest=lambda classes: float(classes.records) ** 2,
+    sentence="For each record, the records it cannot be told from; a suppressed one counts the whole table.",
+    citation="Bayardo and Agrawal 2005, discernibility metric",
+)

@@ -1,0 +1,42 @@
+"""Precision (Prec): one minus the mean share of its hierarchy's height that a cell was generalized.
+
+>>> from sfumato.measures.example import six_rows
+>>> MEASURE.value(six_rows())  # level 1 of 2 in both columns
+0.5
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sfumato.measures.classes import ClassTable
+from sfumato.measures.measure import Measure
+from sfumato.measures.oracle import Records
+from sfumato.measures.property import Property
+
+
+def kept_height(classes: ClassTable) -> Property:
+    depths = np.stack([part.depths[groups] for part, groups in zip(classes.recoding, classes.groups, strict=True)])
+    weights = classes.attribute_weights / classes.attribute_weights.sum()
+    return classes.per_class(1.0 - weights @ depths, hidden=0.0)
+
+
+def oracle(records: Records, record: int) -> float:
+    depths = [part.depths[records.labels[j, record]] for j, part in enumerate(records.recoding)]
+    return 1.0 - float(np.mean(depths))
+
+
+MEASURE = Measure(
+    name="precision",
+    title="precision",
+    kind="loss",
+    direction="max",
+    reads="cells",
+    function=kept_height,
+    oracle=oracle,
+    fold="mean",
+    monotone="falls",
+    highest=lambda classes: 1.0,
+    sentence="How much of the hierarchies' height is kept: 1 is the raw table, 0 a table of stars.",
+    citation="Sweeney 2002, Prec",
+)

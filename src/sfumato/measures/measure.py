@@ -1,0 +1,123 @@
+"""What a measure is: a frozen description, a function that gives its property, and the fold that gives its value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from sfumato.data.arrays import Floats
+from sfumato.errors import MeasureError, nearest
+from sfumato.measures.classes import ClassTable
+from sfumato.measures.oracle import Records
+from sfumato.measures.property import Property
+
+Kind = Literal["privacy", "loss"]
+Direction = Literal["max", "min"]
+Reads = Literal["sizes", "cells", "sensitive", "label", "population", "originals"]
+Fold = Literal["worst", "sum", "mean"] | Callable[[ClassTable, Property], float]
+
+NEEDS = {
+    "sensitive": ("a sensitive column", 'role = "sensitive" for what must not be learned'),
+    "label": ("a label column", 'role = "label" for the class an analyst predicts'),
+    "population": ("a population table", "[population] with path = ... in the run file"),
+}
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A figure of disclosure or of loss.
+
+    `direction` says which way is better; `monotone` how the value moves when a table is generalized further with
+    nothing suppressed ("rises", "falls", or None when it can do either); `highest` gives the top of its range.
+    """
+
+    name: str
+    title: str
+    kind: Kind
+    direction: Direction
+    reads: Reads
+    function: Callable[..., Property]
+    oracle: Callable[..., float]
+    fold: Fold
+    monotone: Literal["rises", "falls"] | None
+    sentence: str
+    citation: str
+    lowest: float = 0.0
+    highest: Callable[[ClassTable], float] = lambda classes: float("inf")
+    parameters: Mapping[str, float | str] = field(default_factory=dict)
+
+    def available(self, classes: ClassTable) -> str | None:
+        """Why this table cannot answer, or None if it can."""
+        table = classes.table
+        there = {
+            "sensitive": bool(table.sensitive),
+            "label": table.label is not None,
+            "population": classes.population is not None,
+        }
+        if not there.get(self.reads, True):
+            return f"needs {NEEDS[self.reads][0]}"
+        if self.reads == "originals" and (table.removed or any(domain.generalized for domain in table.domains)):
+            return "needs the original values, and this file is generalized"
+        return None
+
+    def columns(self, classes: ClassTable) -> list[str | None]:
+        """The columns it is taken for: each sensitive one, the label, or none."""
+        if self.reads == "sensitive":
+            return list(classes.table.sensitive)
+        if self.reads == "label" and classes.table.label is not None:
+            return [classes.table.label.domain.name]
+        return [None]
+
+    def property(self, classes: ClassTable, column: str | None = None) -> Property:
+        """The property: one number per record. Where several columns are sensitive, say which."""
+        if reason := self.available(classes):
+            remedy = NEEDS[self.reads][1] if self.reads in NEEDS else "measure the original table"
+            raise MeasureError(
+                f"{self.name} {reason}",
+                expected=NEEDS.get(self.reads, ("the original table", ""))[0],
+                remedy=remedy,
+            )
+        columns = self.columns(classes)
+        chosen = columns[0] if column is None and len(columns) == 1 else column
+        if chosen not in columns:
+            known = [name for name in columns if name is not None]
+            raise MeasureError(
+                f"{self.name} of {column!r}",
+                expected="one of its columns",
+                remedy=nearest(str(column), known),
+            )
+        if chosen is None:
+            return self.function(classes, **self.parameters)
+        return self.function(classes, chosen, **self.parameters)
+
+    def value(self, classes: ClassTable, column: str | None = None) -> float:
+        """The value: over several sensitive columns, the worst of theirs."""
+        if column is None and len(self.columns(classes)) > 1:
+            values = [self.value(classes, name) for name in self.columns(classes)]
+            return min(values) if self.direction == "max" else max(values)
+        return self.folded(classes, self.property(classes, column))
+
+    def folded(self, classes: ClassTable, found: Property) -> float:
+        if self.fold == "worst":
+            return found.worst(self.direction)
+        if self.fold == "sum":
+            return found.total()
+        if self.fold == "mean":
+            return found.mean()
+        return self.fold(classes, found)
+
+    def with_parameters(self, given: Mapping[str, Any]) -> Measure:
+        """The same measure with other parameters."""
+        for name in given:
+            if name not in self.parameters:
+                raise MeasureError(
+                    f'{self.name} has no parameter "{name}"',
+                    expected="a known parameter",
+                    remedy=nearest(name, self.parameters),
+                )
+        return replace(self, parameters={**self.parameters, **given})
+
+    def expected_records(self, records: Records, column: str | None = None) -> Floats:
+        """The property by the plain oracle: for tests."""
+        return records.each(self.oracle, column, self.parameters)

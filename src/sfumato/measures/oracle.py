@@ -1,0 +1,117 @@
+"""The plain twin of the kernels: definitions applied record by record, slow and easy to check.
+
+Nothing here shares code with the kernels. It sees the table as records, finds who hides with whom by comparing
+labels, and each measure's oracle says its definition for one record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from sfumato.data.arrays import Codes, Counts64, Flags, Floats
+from sfumato.data.domain import Domain
+from sfumato.data.frequency import FrequencyTable
+from sfumato.plans.recoding import Recoding
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """A recoded table, one entry per record, in the order of the frequency table."""
+
+    table: FrequencyTable
+    recoding: Recoding
+    kept: Flags
+
+    @cached_property
+    def labels(self) -> Codes:
+        """The group of each record in each column."""
+        groups = [part.groups[codes] for part, codes in zip(self.recoding, self.table.codes, strict=True)]
+        return np.repeat(np.stack(groups), self.table.counts, axis=1)
+
+    @cached_property
+    def originals(self) -> Codes:
+        return np.repeat(self.table.codes, self.table.counts, axis=1)
+
+    @property
+    def total(self) -> int:
+        """N, with the records removed before."""
+        return self.table.records
+
+    def crowd(self, record: int) -> Flags:
+        """The released records that one hides among, itself included."""
+        same = np.ones(self.labels.shape[1], dtype=np.bool_)
+        for j, (domain, part) in enumerate(zip(self.table.domains, self.recoding, strict=True)):
+            agree = self.labels[j] == self.labels[j, record]
+            if domain.wildcard and domain.missing is not None:
+                wild = part.groups[domain.missing]
+                if np.count_nonzero(part.groups == wild) == 1:
+                    agree |= (self.labels[j] == wild) | (self.labels[j, record] == wild)
+            same &= agree
+        same &= self.kept == self.kept[record]
+        return same
+
+    def values(self, column: str) -> Codes:
+        """The value of each record in a sensitive column or the label."""
+        source = self.table.values_of(column)
+        return np.repeat(source.values, source.counts)
+
+    def domain(self, column: str) -> Domain:
+        return self.table.values_of(column).domain
+
+    def shares(self, column: str, members: Flags) -> Floats:
+        """The share of each value of a column among some records."""
+        counts = np.bincount(self.values(column)[members], minlength=len(self.domain(column).labels))
+        return np.asarray(counts / counts.sum())
+
+    def population(self, record: int) -> int:
+        """How many people of the population look like a record."""
+        people = self.table.population
+        if people is None:
+            return 0
+        groups = [part.groups[codes] for part, codes in zip(self.recoding, people.codes, strict=True)]
+        same = np.all(np.stack(groups) == self.labels[:, [record]], axis=0)
+        return int(people.counts[same].sum())
+
+    def each(self, oracle: Callable[..., float], column: str | None, parameters: Mapping[str, Any]) -> Floats:
+        """An oracle's number for every kept record, NaN for the others."""
+        found = np.full(self.labels.shape[1], np.nan)
+        for record in np.flatnonzero(self.kept):
+            given = (self, int(record)) if column is None else (self, int(record), column)
+            found[record] = oracle(*given, **parameters)
+        return found
+
+
+def class_sizes(codes: Codes, counts: Counts64, recoding: Recoding) -> Counts64:
+    """Class sizes in plain numpy, sorted: the yardstick that the kernels are timed against."""
+    key = np.zeros(codes.shape[1], dtype=np.int64)
+    for part, column in zip(recoding, codes, strict=True):
+        key = key * part.radix + part.groups[column]
+    _, inverse = np.unique(key, return_inverse=True)
+    return np.sort(np.bincount(inverse, weights=counts).astype(np.int64))
+
+
+def node_figures(
+    codes: Codes, counts: Counts64, recoding: Recoding, losses: Floats, most: int, full: float
+) -> tuple[int, int, float]:
+    """k, suppressed records and loss of one recoding in plain numpy; the twin of `candidate_figures`.
+
+    `losses[j]` has the loss of a cell for each code of column j.
+    """
+    key = np.zeros(codes.shape[1], dtype=np.int64)
+    for part, column in zip(recoding, codes, strict=True):
+        key = key * part.radix + part.groups[column]
+    _, inverse = np.unique(key, return_inverse=True)
+    rows = np.bincount(inverse, weights=counts).astype(np.int64)
+    sizes, number = np.unique(rows, return_counts=True)
+    goes = int(np.searchsorted(np.cumsum(sizes * number), most, side="right"))
+    k = int(sizes[goes])
+    gone = int((sizes * number)[:goes].sum())
+    cells = np.zeros(codes.shape[1])
+    for loss, column in zip(losses, codes, strict=True):
+        cells += loss[column]
+    return k, gone, float(np.sum(counts * np.where(rows[inverse] < k, full, cells)))

@@ -1,0 +1,40 @@
+"""(α, k)-anonymity: the largest share that any sensitive value has in any class.
+
+>>> from sfumato.measures.example import six_rows
+>>> MEASURE.value(six_rows()), sorted(set(MEASURE.property(six_rows()).records().round(3).tolist()))
+(1.0, [0.5, 0.667, 1.0])
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sfumato.measures.classes import ClassTable
+from sfumato.measures.measure import Measure
+from sfumato.measures.oracle import Records
+from sfumato.measures.property import Property
+
+
+def largest_share(classes: ClassTable, column: str) -> Property:
+    values = classes.values(column)
+    return classes.per_class(values.fold(np.maximum, values.counts) / classes.size, hidden=0.0)
+
+
+def oracle(records: Records, record: int, column: str) -> float:
+    return float(records.shares(column, records.crowd(record)).max())
+
+
+MEASURE = Measure(
+    name="alpha_k",
+    title="α of (α, k)-anonymity",
+    kind="privacy",
+    direction="min",
+    reads="sensitive",
+    function=largest_share,
+    oracle=oracle,
+    fold="worst",
+    monotone="falls",
+    highest=lambda classes: 1.0,
+    sentence="No sensitive value has a share above α in any class; k stands beside it.",
+    citation="Wong et al. 2006, (α, k)-anonymity",
+)

@@ -1,0 +1,45 @@
+"""Records in small classes: the share of uniques, and of records in classes below 2, 3, 5 and 10.
+
+>>> from sfumato.measures.example import six_rows
+>>> {measure.name: round(measure.value(six_rows()), 4) for measure in MEASURES}
+{'uniques': 0.1667, 'below_2': 0.1667, 'below_3': 0.5, 'below_5': 1.0, 'below_10': 1.0}
+"""
+
+from __future__ import annotations
+
+from sfumato.measures.classes import ClassTable
+from sfumato.measures.measure import Measure
+from sfumato.measures.oracle import Records
+from sfumato.measures.property import Property
+
+
+def small(classes: ClassTable, k: float) -> Property:
+    return classes.per_class(classes.size < k, hidden=0.0)
+
+
+def oracle(records: Records, record: int, k: float) -> float:
+    return float(records.crowd(record).sum() < k)
+
+
+def below(name: str, title: str, k: int) -> Measure:
+    return Measure(
+        name=name,
+        title=title,
+        kind="privacy",
+        direction="min",
+        reads="sizes",
+        function=small,
+        oracle=oracle,
+        fold="mean",
+        monotone="falls",
+        highest=lambda classes: 1.0,
+        parameters={"k": k},
+        sentence="The share of records that look like fewer than " + ("one other." if k == 2 else f"{k - 1} others."),
+        citation="the small-class counts of sdcMicro and of disclosure reviews",
+    )
+
+
+MEASURES = (
+    below("uniques", "unique records, share", 2),
+    *(below(f"below_{k}", f"records below k = {k}, share", k) for k in (2, 3, 5, 10)),
+)

@@ -1,0 +1,54 @@
+"""δ-disclosure: the largest |ln(q/p)| between a value's share in a class (q) and in the table (p).
+
+A value of the table that is absent from a class makes δ infinite: the class tells that its members do not have it.
+`absent = "ignored"` looks at the values present only, as pycanon does.
+
+>>> from sfumato.measures.example import six_rows
+>>> MEASURE.value(six_rows()), round(MEASURE.with_parameters({"absent": "ignored"}).value(six_rows()), 6)
+(inf, 1.098612)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sfumato.measures.classes import ClassTable
+from sfumato.measures.measure import Measure
+from sfumato.measures.oracle import Records
+from sfumato.measures.property import Property
+
+
+def log_ratio(classes: ClassTable, column: str, absent: str) -> Property:
+    values = classes.values(column)
+    whole = classes.distribution(column)
+    with np.errstate(divide="ignore"):  # a suppressed class may hold values that no kept one does
+        ratio = np.abs(np.log(values.counts / classes.size[values.class_of] / whole[values.values]))
+    found = values.fold(np.maximum, ratio)
+    if absent == "infinite":
+        found = np.where(np.diff(values.start) < np.count_nonzero(whole), np.inf, found)
+    return classes.per_class(found, hidden=0.0)
+
+
+def oracle(records: Records, record: int, column: str, absent: str) -> float:
+    share, whole = records.shares(column, records.crowd(record)), records.shares(column, records.kept)
+    there = whole > 0
+    if absent == "infinite" and np.any(share[there] == 0):
+        return float("inf")
+    there &= share > 0
+    return float(np.abs(np.log(share[there] / whole[there])).max())
+
+
+MEASURE = Measure(
+    name="delta_disclosure",
+    title="δ-disclosure",
+    kind="privacy",
+    direction="min",
+    reads="sensitive",
+    function=log_ratio,
+    oracle=oracle,
+    fold="worst",
+    monotone="falls",
+    parameters={"absent": "infinite"},
+    sentence="No class changes the odds of a sensitive value by more than a factor of e to the δ.",
+    citation="Brickell and Shmatikov 2008, δ-disclosure privacy",
+)

@@ -1,0 +1,38 @@
+"""Distinct ℓ-diversity: the fewest different sensitive values in a class.
+
+>>> from sfumato.measures.example import six_rows
+>>> MEASURE.value(six_rows()), sorted(MEASURE.property(six_rows()).records().tolist())
+(1.0, [1.0, 2.0, 2.0, 2.0, 2.0, 2.0])
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sfumato.measures.classes import ClassTable
+from sfumato.measures.measure import Measure
+from sfumato.measures.oracle import Records
+from sfumato.measures.property import Property
+
+
+def distinct(classes: ClassTable, column: str) -> Property:
+    return classes.per_class(np.diff(classes.values(column).start), hidden=0.0)
+
+
+def oracle(records: Records, record: int, column: str) -> float:
+    return float(len(set(records.values(column)[records.crowd(record)].tolist())))
+
+
+MEASURE = Measure(
+    name="distinct_l",
+    title="distinct ℓ-diversity",
+    kind="privacy",
+    direction="max",
+    reads="sensitive",
+    function=distinct,
+    oracle=oracle,
+    fold="worst",
+    monotone="rises",
+    sentence="Every class holds at least ℓ different sensitive values.",
+    citation="Machanavajjhala et al. 2007, ℓ-diversity",
+)

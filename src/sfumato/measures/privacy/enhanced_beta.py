@@ -1,0 +1,51 @@
+"""Enhanced β-likeness: the gain of every value must stay within β and within −ln p, value by value.
+
+The figure is the least β that holds. When a gain exceeds its own −ln p no β helps, and the figure is infinite.
+
+>>> from sfumato.measures.example import six_rows
+>>> MEASURE.value(six_rows()), sorted(set(MEASURE.property(six_rows()).records().round(3).tolist()))
+(inf, [0.333, inf])
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sfumato.measures.classes import ClassTable
+from sfumato.measures.measure import Measure
+from sfumato.measures.oracle import Records
+from sfumato.measures.property import Property
+
+SLACK = 1e-12  # rounding must not break the bound
+
+
+def gain(classes: ClassTable, column: str) -> Property:
+    values = classes.values(column)
+    whole = classes.distribution(column)
+    with np.errstate(divide="ignore"):  # a suppressed class may hold values that no kept one does
+        relative = values.counts / classes.size[values.class_of] / whole[values.values] - 1.0
+        allowed = -np.log(whole[values.values]) + SLACK
+    broken = values.fold(np.logical_or, relative > allowed) > 0
+    found = np.maximum(values.fold(np.maximum, relative), 0.0)
+    return classes.per_class(np.where(broken, np.inf, found), hidden=0.0)
+
+
+def oracle(records: Records, record: int, column: str) -> float:
+    share, whole = records.shares(column, records.crowd(record)), records.shares(column, records.kept)
+    gains = [(float((q - p) / p), -float(np.log(p))) for q, p in zip(share, whole, strict=True) if q > p]
+    return float("inf") if any(g > cap + SLACK for g, cap in gains) else max((g for g, _ in gains), default=0.0)
+
+
+MEASURE = Measure(
+    name="enhanced_beta",
+    title="enhanced β-likeness",
+    kind="privacy",
+    direction="min",
+    reads="sensitive",
+    function=gain,
+    oracle=oracle,
+    fold="worst",
+    monotone="falls",
+    sentence="As basic β-likeness, and frequent values may gain less: at most −ln of their share.",
+    citation="Cao and Karras 2012, enhanced β-likeness",
+)

@@ -1,0 +1,41 @@
+"""Entropy ℓ-diversity: e to the least entropy of the sensitive values in a class, not cut to a whole number.
+
+>>> from sfumato.measures.example import six_rows
+>>> MEASURE.value(six_rows()), max(MEASURE.property(six_rows()).records().round(6).tolist())
+(1.0, 2.0)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sfumato.measures.classes import ClassTable
+from sfumato.measures.measure import Measure
+from sfumato.measures.oracle import Records
+from sfumato.measures.property import Property
+
+
+def effective_values(classes: ClassTable, column: str) -> Property:
+    values = classes.values(column)
+    share = values.counts / classes.size[values.class_of]
+    return classes.per_class(np.exp(-values.fold(np.add, share * np.log(share))), hidden=0.0)
+
+
+def oracle(records: Records, record: int, column: str) -> float:
+    shares = records.shares(column, records.crowd(record))
+    return float(np.exp(-sum(share * np.log(share) for share in shares if share > 0)))
+
+
+MEASURE = Measure(
+    name="entropy_l",
+    title="entropy ℓ-diversity",
+    kind="privacy",
+    direction="max",
+    reads="sensitive",
+    function=effective_values,
+    oracle=oracle,
+    fold="worst",
+    monotone="rises",
+    sentence="The sensitive values of every class are as uncertain as ℓ equally likely ones.",
+    citation="Machanavajjhala et al. 2007, entropy ℓ-diversity",
+)

@@ -1,0 +1,39 @@
+"""Frequency ℓ-diversity: one over the largest share of a sensitive value in a class.
+
+>>> from sfumato.measures.example import six_rows
+>>> MEASURE.value(six_rows()), sorted(set(MEASURE.property(six_rows()).records().tolist()))
+(1.0, [1.0, 1.5, 2.0])
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sfumato.measures.classes import ClassTable
+from sfumato.measures.measure import Measure
+from sfumato.measures.oracle import Records
+from sfumato.measures.property import Property
+
+
+def inverse_share(classes: ClassTable, column: str) -> Property:
+    values = classes.values(column)
+    return classes.per_class(classes.size / values.fold(np.maximum, values.counts), hidden=0.0)
+
+
+def oracle(records: Records, record: int, column: str) -> float:
+    return 1.0 / float(records.shares(column, records.crowd(record)).max())
+
+
+MEASURE = Measure(
+    name="frequency_l",
+    title="frequency ℓ-diversity",
+    kind="privacy",
+    direction="max",
+    reads="sensitive",
+    function=inverse_share,
+    oracle=oracle,
+    fold="worst",
+    monotone="rises",
+    sentence="No sensitive value has a share above 1/ℓ in any class.",
+    citation="Wong et al. 2006; Machanavajjhala et al. 2007",
+)

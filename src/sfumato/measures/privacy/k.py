@@ -1,0 +1,37 @@
+"""k-anonymity: the size of the smallest equivalence class.
+
+>>> from sfumato.measures.example import six_rows
+>>> MEASURE.value(six_rows()), sorted(MEASURE.property(six_rows()).records().tolist())
+(1.0, [1.0, 2.0, 2.0, 3.0, 3.0, 3.0])
+"""
+
+from __future__ import annotations
+
+from sfumato.measures.classes import ClassTable
+from sfumato.measures.measure import Measure
+from sfumato.measures.oracle import Records
+from sfumato.measures.property import Property
+
+
+def size(classes: ClassTable) -> Property:
+    return classes.per_class(classes.size, hidden=0.0)
+
+
+def oracle(records: Records, record: int) -> float:
+    return float(records.crowd(record).sum())
+
+
+MEASURE = Measure(
+    name="k",
+    title="k-anonymity",
+    kind="privacy",
+    direction="max",
+    reads="sizes",
+    function=size,
+    oracle=oracle,
+    fold="worst",
+    monotone="rises",
+    highest=lambda classes: float(classes.records),
+    sentence="Every released record looks like at least k − 1 others on the quasi-identifiers.",
+    citation="Sweeney 2002, k-anonymity: a model for protecting privacy",
+)

@@ -1,0 +1,40 @@
+"""Marketer risk: the share of records that a matcher gets right when all are matched at once.
+
+Against the population where there is a table of it, else against the file itself: classes over records.
+
+>>> from sfumato.measures.example import six_rows
+>>> MEASURE.value(six_rows())  # 3 classes, 6 records
+0.5
+"""
+
+from __future__ import annotations
+
+from sfumato.measures.classes import ClassTable
+from sfumato.measures.measure import Measure
+from sfumato.measures.oracle import Records
+from sfumato.measures.property import Property
+
+
+def risk(classes: ClassTable) -> Property:
+    people = classes.size if classes.population is None else classes.population
+    return classes.per_class(1.0 / people, hidden=0.0)
+
+
+def oracle(records: Records, record: int) -> float:
+    return 1.0 / (records.population(record) or float(records.crowd(record).sum()))
+
+
+MEASURE = Measure(
+    name="marketer_risk",
+    title="marketer risk",
+    kind="privacy",
+    direction="min",
+    reads="sizes",
+    function=risk,
+    oracle=oracle,
+    fold="mean",
+    monotone="falls",
+    highest=lambda classes: 1.0,
+    sentence="The share of all records that would be matched to the right person.",
+    citation="El Emam 2013, guide to the de-identification of personal health information",
+)

@@ -1,0 +1,37 @@
+"""Prosecutor risk: the chance to pick the right record for a person known to be in the table, at worst.
+
+>>> from sfumato.measures.example import six_rows
+>>> MEASURE.value(six_rows()), MEASURE.property(six_rows()).mean()
+(1.0, 0.5)
+"""
+
+from __future__ import annotations
+
+from sfumato.measures.classes import ClassTable
+from sfumato.measures.measure import Measure
+from sfumato.measures.oracle import Records
+from sfumato.measures.property import Property
+
+
+def risk(classes: ClassTable) -> Property:
+    return classes.per_class(1.0 / classes.size, hidden=0.0)
+
+
+def oracle(records: Records, record: int) -> float:
+    return 1.0 / float(records.crowd(record).sum())
+
+
+MEASURE = Measure(
+    name="prosecutor_risk",
+    title="prosecutor risk",
+    kind="privacy",
+    direction="min",
+    reads="sizes",
+    function=risk,
+    oracle=oracle,
+    fold="worst",
+    monotone="falls",
+    highest=lambda classes: 1.0,
+    sentence="The chance to find a person who is known to be in the table: one over the class size, at worst.",
+    citation="El Emam 2013, guide to the de-identification of personal health information",
+)

@@ -1,0 +1,49 @@
+"""Recursive (c, ℓ)-diversity from its other side: the c that a table needs for a given ℓ, the largest
+r₁ / (r_ℓ + … + r_m). Any c above it holds; infinite when a class has fewer than ℓ values.
+
+>>> from sfumato.measures.example import six_rows
+>>> MEASURE.value(six_rows()), sorted(set(MEASURE.property(six_rows()).records().tolist()))
+(inf, [1.0, 2.0, inf])
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sfumato.measures.classes import ClassTable
+from sfumato.measures.measure import Measure
+from sfumato.measures.oracle import Records
+from sfumato.measures.privacy.recursive_l import ranked
+from sfumato.measures.property import Property
+
+
+def ratio(classes: ClassTable, column: str, l: float) -> Property:
+    values, counts, rest = ranked(classes, column)
+    place = int(l) - 1
+    enough = np.diff(values.start) > place
+    at = np.where(enough, values.start[:-1] + place, 0)
+    needed = np.where(enough, counts[values.start[:-1]] / rest[at], np.inf)
+    return classes.per_class(needed, hidden=0.0)
+
+
+def oracle(records: Records, record: int, column: str, l: float) -> float:
+    crowd = records.values(column)[records.crowd(record)]
+    counts = sorted((int(n) for n in np.bincount(crowd) if n), reverse=True)
+    rest = sum(counts[int(l) - 1 :])
+    return counts[0] / rest if rest else float("inf")
+
+
+MEASURE = Measure(
+    name="recursive_c",
+    title="c of recursive (c, ℓ)-diversity",
+    kind="privacy",
+    direction="min",
+    reads="sensitive",
+    function=ratio,
+    oracle=oracle,
+    fold="worst",
+    monotone="falls",
+    parameters={"l": 2},
+    sentence="Any c above this makes the table recursively (c, ℓ)-diverse.",
+    citation="Machanavajjhala et al. 2007, recursive (c, ℓ)-diversity",
+)

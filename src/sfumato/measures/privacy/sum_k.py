@@ -1,0 +1,37 @@
+"""S_k: the class sizes of all records, added up.
+
+>>> from sfumato.measures.example import six_rows
+>>> MEASURE.value(six_rows())  # 3 + 3 + 3 + 1 + 2 + 2
+14.0
+"""
+
+from __future__ import annotations
+
+from sfumato.measures.classes import ClassTable
+from sfumato.measures.measure import Measure
+from sfumato.measures.oracle import Records
+from sfumato.measures.property import Property
+
+
+def size(classes: ClassTable) -> Property:
+    return classes.per_class(classes.size, hidden=0.0)
+
+
+def oracle(records: Records, record: int) -> float:
+    return float(records.crowd(record).sum())
+
+
+MEASURE = Measure(
+    name="sum_k",
+    title="sum of class sizes",
+    kind="privacy",
+    direction="max",
+    reads="sizes",
+    function=size,
+    oracle=oracle,
+    fold="sum",
+    monotone="rises",
+    highest=lambda classes: float(classes.records) ** 2,
+    sentence="The class sizes of all records added up; suppressed records earn nothing.",
+    citation="Dewri, Ray, Ray, Whitley 2010, property-based generalizations, S_k",
+)

@@ -1,0 +1,43 @@
+"""S_ℓ: how often each record's own sensitive value occurs in its class, added up.
+
+The paper maximises it, which rewards classes of one value; the default direction here is to minimise, and a run file
+may set it (SPEC 1, reading 6).
+
+>>> from sfumato.measures.example import six_rows
+>>> MEASURE.value(six_rows())  # 2 + 2 + 1, 1, 1 + 1
+8.0
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sfumato.measures.classes import ClassTable
+from sfumato.measures.measure import Measure
+from sfumato.measures.oracle import Records
+from sfumato.measures.property import Property
+
+
+def own_count(classes: ClassTable, column: str) -> Property:
+    return classes.per_value(column, classes.values(column).counts, hidden=0.0)
+
+
+def oracle(records: Records, record: int, column: str) -> float:
+    values = records.values(column)
+    return float(np.sum(values[records.crowd(record)] == values[record]))
+
+
+MEASURE = Measure(
+    name="sum_l",
+    title="sum of own-value counts",
+    kind="privacy",
+    direction="min",
+    reads="sensitive",
+    function=own_count,
+    oracle=oracle,
+    fold="sum",
+    monotone="rises",
+    highest=lambda classes: float(classes.records) ** 2,
+    sentence="How often each record's own sensitive value occurs in its class, added up.",
+    citation="Dewri, Ray, Ray, Whitley 2010, property-based generalizations, S_ℓ",
+)

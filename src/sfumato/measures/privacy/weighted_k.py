@@ -1,0 +1,37 @@
+"""Weighted k: the class size an average record enjoys, Σ i·|E_i| / N.
+
+>>> from sfumato.measures.example import six_rows
+>>> round(MEASURE.value(six_rows()), 4)  # (3·3 + 1·1 + 2·2) / 6
+2.3333
+"""
+
+from __future__ import annotations
+
+from sfumato.measures.classes import ClassTable
+from sfumato.measures.measure import Measure
+from sfumato.measures.oracle import Records
+from sfumato.measures.property import Property
+
+
+def size(classes: ClassTable) -> Property:
+    return classes.per_class(classes.size, hidden=0.0)
+
+
+def oracle(records: Records, record: int) -> float:
+    return float(records.crowd(record).sum())
+
+
+MEASURE = Measure(
+    name="weighted_k",
+    title="weighted k",
+    kind="privacy",
+    direction="max",
+    reads="sizes",
+    function=size,
+    oracle=oracle,
+    fold="mean",
+    monotone="rises",
+    highest=lambda classes: float(classes.records),
+    sentence="The size of the class that an average record hides in; suppressed records count as 0.",
+    citation="Dewri et al., privacy versus data quality as multi-objective problems, problem 1",
+)

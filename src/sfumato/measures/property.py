@@ -1,0 +1,99 @@
+"""A property of a table: one number per original record, and the ways to fold it into one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from sfumato.data.arrays import Counts64, Flags, Floats
+
+if TYPE_CHECKING:
+    from sfumato.measures.classes import ClassTable
+
+
+@dataclass(frozen=True, eq=False)
+class Property:
+    """One number per record, stored once for each set of records that share it.
+
+    Suppressed records are in it with the value their measure declares (SPEC 0), those removed from the file
+    too. A worst case is taken over the kept records, a sum, mean or quantile over all.
+    """
+
+    TUPLES: ClassVar[str] = "\0tuples"
+
+    classes: ClassTable
+    over: str | None
+    values: Floats
+    rows: Counts64
+    kept: Flags
+
+    @classmethod
+    def of(
+        cls,
+        classes: ClassTable,
+        over: str | None,
+        values: Floats | Counts64 | Flags,
+        rows: Counts64,
+        suppressed: Flags,
+        hidden: float | None,
+    ) -> Property:
+        numbers = np.asarray(values, dtype=np.float64)
+        if hidden is not None:
+            numbers = np.append(np.where(suppressed, hidden, numbers), hidden)
+            rows, suppressed = np.append(rows, classes.table.removed), np.append(suppressed, True)
+        return cls(classes, over, numbers, rows, ~suppressed)
+
+    def worst(self, direction: str) -> float:
+        """The worst value of a released record: the least if more is better, else the largest."""
+        seen = self.values[self.kept & (self.rows > 0)]
+        if not len(seen):
+            return float("nan")
+        return float(seen.min() if direction == "max" else seen.max())
+
+    def total(self) -> float:
+        """The sum over all records."""
+        there = self.rows > 0
+        return float(np.sum(self.values[there] * self.rows[there]))
+
+    def mean(self) -> float:
+        return self.total() / max(int(self.rows.sum()), 1)
+
+    def quantiles(self, shares: Sequence[float]) -> list[float]:
+        """The values below which the given shares of the records lie."""
+        there = self.rows > 0
+        order = np.argsort(self.values[there], kind="stable")
+        values, upto = self.values[there][order], np.cumsum(self.rows[there][order])
+        places = [min(int(np.searchsorted(upto, share * upto[-1], side="left")), len(values) - 1) for share in shares]
+        return [float(values[place]) for place in places]
+
+    def records(self) -> Floats:
+        """One number per record: in the order of the frequency table, removed records last.
+
+        The order does not depend on the recoding, so two recodings compare record by record.
+        """
+        table = self.classes.table
+        if self.over == self.TUPLES:
+            return np.repeat(self.values, table.counts)
+        if self.over is None:
+            body = np.repeat(self.values[self.classes.index], table.counts)
+        else:
+            source, entries = table.values_of(self.over), self.classes.values(self.over)
+            width = len(source.domain.labels)
+            keys = entries.class_of * width + entries.values
+            wanted = self.classes.index[source.tuple_of].astype(np.int64) * width + source.values
+            body = np.repeat(self.values[np.searchsorted(keys, wanted)], source.counts)
+        return np.append(body, np.repeat(self.values[-1], table.removed))
+
+
+def spread(better: Floats, worse: Floats) -> float:
+    """How much the first vector exceeds the second, record by record: Σ max(pᵢ − qᵢ, 0).
+
+    It orders two tables exactly as the sums of their vectors do.
+
+    >>> spread(np.array([3.0, 1.0]), np.array([1.0, 2.0])), spread(np.array([1.0, 2.0]), np.array([3.0, 1.0]))
+    (2.0, 1.0)
+    """
+    return float(np.maximum(better - worse, 0.0).sum())

@@ -1,0 +1,37 @@
+"""Which classes are not released."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import numpy as np
+
+from sfumato.errors import StudyError
+from sfumato.measures.classes import ClassTable
+
+
+def budget(share: float | str | Decimal, records: int) -> int:
+    """η, the most records that may be suppressed: floor(share · N), with the share read as a decimal.
+
+    >>> budget(0.29, 100), budget(0.01, 30162)
+    (29, 301)
+    """
+    exact = Decimal(str(share))
+    if not 0 <= exact < 1:
+        raise StudyError(f"a suppression limit of {share}", expected="a share from 0 up to but not including 1")
+    return int(exact * records)
+
+
+def suppress_within(classes: ClassTable, most: int) -> ClassTable:
+    """Suppress whole sizes, from the smallest, while the records gone stay within `most` (SPEC 1, reading 1)."""
+    free = classes.kept
+    sizes, place = np.unique(classes.size[free], return_inverse=True)
+    rows = np.bincount(place, weights=classes.rows[free]).astype(np.int64)
+    goes = int(np.searchsorted(np.cumsum(rows), most - classes.suppressed_rows, side="right"))
+    limit = sizes[goes] if goes < len(sizes) else sizes[-1]  # something is always left
+    return classes.with_suppressed(classes.suppressed | (classes.size < limit))
+
+
+def suppress_below(classes: ClassTable, k: int) -> ClassTable:
+    """Suppress every class smaller than k, however many records that takes."""
+    return classes.with_suppressed(classes.suppressed | (classes.size < k))

@@ -1,0 +1,1 @@
+"""Plans: small, symbolic descriptions of how a table is recoded."""

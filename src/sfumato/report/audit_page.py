@@ -1,0 +1,114 @@
+"""An audit as a page: the figures, the class sizes, the record-risk curve."""
+
+from __future__ import annotations
+
+import numpy as np
+from markupsafe import Markup
+
+import sfumato
+from sfumato.measures.audit import Audit, Figure
+from sfumato.report.figures import number, percent
+from sfumato.report.page import ACCENT, SECOND, figure, page
+
+BINS = ((1, 1), (2, 2), (3, 4), (5, 9), (10, 19), (20, 49), (50, 99), (100, 499), (500, 999), (1000, None))
+
+
+def audit_page(audit: Audit, name: str) -> str:
+    """The page of an audit of the file called `name`."""
+    figures = audit.figures
+    tiles = [
+        {"value": number(figures["k"].value), "says": "smallest class (k)"},
+        {"value": percent(figures["uniques"].value or 0.0), "says": "of records are unique"},
+        {"value": percent(figures["below_5"].value or 0.0), "says": "are in classes below 5"},
+        {"value": percent(figures["marketer_risk"].value or 0.0), "says": "of all records would be matched rightly"},
+    ]
+    if figures["distinct_l"].value is not None:
+        tiles.append({"value": number(figures["distinct_l"].value), "says": "fewest sensitive values in a class (ℓ)"})
+    groups = [
+        {"title": title, "rows": [_row(found) for found in figures.values() if found.measure.kind == kind]}
+        for kind, title in (("privacy", "Disclosure"), ("loss", "Loss"))
+    ]
+    contributions = [
+        {
+            "column": c.column,
+            "uniques": percent(c.uniques),
+            "matches": percent(c.marketer_risk),
+            "k": number(c.k_without),
+        }
+        for c in sorted(audit.contributions, key=lambda c: -c.marketer_risk)
+    ]
+    return page(
+        "audit.html",
+        title="Disclosure audit",
+        name=name,
+        rows=f"{audit.rows:,}",
+        classes=f"{int(audit.classes.kept.sum()):,}",
+        columns=audit.classes.table.columns,
+        tiles=tiles,
+        notes=audit.notes,
+        sizes=sizes_figure(audit),
+        curve=curve_figure(audit),
+        groups=groups,
+        contributions=contributions,
+        version=sfumato.__version__,
+    )
+
+
+def sizes_figure(audit: Audit) -> Markup:
+    """Records by the size of their class, in bins that widen."""
+    kept = audit.classes.kept
+    size, rows = audit.classes.size[kept], audit.classes.rows[kept]
+    labels, records = [], []
+    for low, high in BINS:
+        inside = (size >= low) & (size <= (high if high is not None else size.max()))
+        labels.append(str(low) if high == low else f"{low}+" if high is None else f"{low}–{high}")
+        records.append(int(rows[inside].sum()))
+    used = max((place for place, count in enumerate(records) if count), default=0) + 1
+    colours = [SECOND if low < 5 else ACCENT for low, _ in BINS]
+    bars = {
+        "type": "bar",
+        "x": labels[:used],
+        "y": records[:used],
+        "marker": {"color": colours[:used]},
+        "hovertemplate": "class size %{x}: %{y:,} records<extra></extra>",
+    }
+    return figure([bars], {"title": "class size", "type": "category"}, {"title": "records"}, "sizes")
+
+
+def curve_figure(audit: Audit) -> Markup:
+    """The share of records at or above each risk."""
+    risk, share = audit.risk_curve()
+    # The curve is a step: right of the highest risk nobody, left of the lowest everybody released.
+    x = np.concatenate([[1.0], risk, [0.0]])
+    y = np.concatenate([[share[0] if risk[0] >= 1.0 else 0.0], share, [share[-1]]]) * 100
+    line = {
+        "type": "scatter",
+        "mode": "lines",
+        "x": x.tolist(),
+        "y": y.tolist(),
+        "line": {"color": ACCENT, "shape": "vh", "width": 2},
+        "fill": "tozeroy",
+        "fillcolor": "rgba(11,110,117,0.12)",
+        "hovertemplate": "risk ≥ %{x:.3f}: %{y:.1f} % of records<extra></extra>",
+    }
+    return figure(
+        [line],
+        {"title": "chance of being found (prosecutor risk)", "range": [0, 1.02]},
+        {"title": "% of records", "range": [0, 103]},
+        "curve",
+    )
+
+
+def _row(found: Figure) -> dict[str, str]:
+    measure = found.measure
+    columns = found.columns or {}
+    detail = "; ".join(f"{name} {number(value)}" for name, value in columns.items()) if len(columns) > 1 else ""
+    says = f"Not measured: {found.reason}." if found.reason else measure.sentence + (f" ({detail})" if detail else "")
+    better = "more" if measure.direction == "max" else "less"
+    return {
+        "title": measure.title,
+        "better": better,
+        "value": number(found.value),
+        "mean": number(found.mean),
+        "says": says,
+    }

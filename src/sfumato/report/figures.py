@@ -1,0 +1,29 @@
+"""How figures are written for people."""
+
+from __future__ import annotations
+
+
+def number(value: float | None) -> str:
+    """A figure for people.
+
+    >>> number(30162.0), number(0.41303627), number(float("inf")), number(None)
+    ('30,162', '0.4130', '∞', '–')
+    """
+    if value is None or value != value:
+        return "–"
+    if value in (float("inf"), float("-inf")):
+        return "∞" if value > 0 else "−∞"
+    if value == int(value):
+        return f"{int(value):,}"
+    return f"{value:,.4f}" if abs(value) < 1000 else f"{value:,.1f}"
+
+
+def percent(share: float) -> str:
+    """A share for people; what is not nothing never reads 0.
+
+    >>> percent(0.29311), percent(0.00003), percent(0.0)
+    ('29.3 %', '< 0.1 %', '0 %')
+    """
+    if share <= 0:
+        return "0 %"
+    return "< 0.1 %" if share < 0.001 else f"{share * 100:.1f} %"

@@ -1,0 +1,56 @@
+"""Shared fixtures. Data beside the bundled sample are found through SFUMATO_SHARED."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+import sfumato as sf
+
+hypothesis.settings.register_profile("sfumato", deadline=None, max_examples=40, derandomize=True)
+hypothesis.settings.load_profile("sfumato")
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of shared data, or a visible skip."""
+    folder = os.environ.get("SFUMATO_SHARED")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("SFUMATO_SHARED does not name the folder of shared data")
+    return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def adult() -> sf.FrequencyTable:
+    """The bundled Adult table: eight quasi-identifiers, occupation sensitive."""
+    return sf.read(sf.sample("adult")).table()
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str, str], Path]:
+    """Write a small file in a folder of the test's own."""
+
+    def written(name: str, text: str) -> Path:
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return written
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how many tests ran and how many were skipped."""
+    ran = sum(len(terminalreporter.stats.get(kind, [])) for kind in ("passed", "failed", "error"))
+    skipped = len(terminalreporter.stats.get("skipped", []))
+    terminalreporter.write_line(f"sfumato: {ran} tests ran, {skipped} skipped")
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """With SFUMATO_NO_SKIPS a skip is a failure: CI has all the data."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if os.environ.get("SFUMATO_NO_SKIPS") and reporter is not None and reporter.stats.get("skipped"):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

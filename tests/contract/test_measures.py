@@ -1,0 +1,151 @@
+"""Laws that every registered measure keeps. A new measure is picked up by itself."""
+
+from __future__ import annotations
+
+import doctest
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.strategies import levels, tables
+
+from sfumato.data.frequency import FrequencyTable, Population
+from sfumato.measures.classes import ClassTable, classify
+from sfumato.measures.measure import Measure
+from sfumato.measures.oracle import Records
+from sfumato.measures.registry import known_measures, modules
+from sfumato.measures.suppression import suppress_within
+from sfumato.plans.recoding import at_levels
+
+EVERY = pytest.mark.parametrize("measure", known_measures().values(), ids=known_measures())
+
+
+def with_population(table: FrequencyTable) -> FrequencyTable:
+    """The table drawn from a population that holds each of its tuples one to three times more."""
+    extra = 1 + np.arange(table.tuples) % 3
+    return replace(table, population=Population(table.codes, table.counts + extra))
+
+
+@st.composite
+def class_tables(draw: st.DrawFn, wildcards: bool = False, removed: bool = True) -> ClassTable:
+    table = draw(tables(wildcards=wildcards, removed=removed))
+    classes = classify(with_population(table), at_levels(table, draw(levels(table))))
+    if wildcards:
+        return classes
+    return suppress_within(classes, draw(st.integers(0, table.rows - 1)) + table.removed)
+
+
+def answered(measure: Measure, classes: ClassTable) -> bool:
+    return measure.available(classes) is None
+
+
+@EVERY
+def test_description_is_complete(measure: Measure) -> None:
+    assert measure.sentence.endswith(".")
+    assert measure.citation
+    assert measure.title
+    assert measure.kind in ("privacy", "loss")
+    assert measure.direction in ("max", "min")
+
+
+@pytest.mark.parametrize("module", modules(), ids=lambda module: module.__name__)
+def test_docstring_has_the_six_row_example(module: object) -> None:
+    assert "six_rows" in (module.__doc__ or "")
+    result = doctest.testmod(module)  # type: ignore[arg-type]
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+@EVERY
+@given(data=st.data())
+def test_one_entry_per_record(measure: Measure, data: st.DataObject) -> None:
+    classes = data.draw(class_tables())
+    if answered(measure, classes):
+        assert len(measure.property(classes).records()) == classes.records
+
+
+@EVERY
+@given(data=st.data())
+def test_value_is_in_its_range(measure: Measure, data: st.DataObject) -> None:
+    classes = data.draw(class_tables())
+    if answered(measure, classes):
+        assert measure.lowest <= measure.value(classes) <= measure.highest(classes) * (1 + 1e-12)
+
+
+@EVERY
+@given(data=st.data())
+def test_equals_the_oracle_record_by_record(measure: Measure, data: st.DataObject) -> None:
+    classes = data.draw(class_tables(wildcards=data.draw(st.booleans())))
+    if not answered(measure, classes):
+        return
+    kept = np.repeat(classes.kept[classes.index], classes.table.counts)
+    records = Records(classes.table, classes.recoding, kept)
+    column = measure.columns(classes)[0]
+    found = measure.property(classes).records()[: len(kept)]
+    expected = measure.expected_records(records, column)
+    if measure.name == "classification_metric":  # among equally common labels, which one is right is open
+        assert found.sum() == pytest.approx(np.where(kept, expected, 1.0).sum())
+        return
+    np.testing.assert_allclose(found[kept], expected[kept], rtol=1e-9, atol=1e-12)
+
+
+@EVERY
+@given(data=st.data())
+def test_suppressed_records_stay_and_earn_nothing(measure: Measure, data: st.DataObject) -> None:
+    classes = data.draw(class_tables())
+    if not answered(measure, classes):
+        return
+    values = measure.property(classes).records()
+    hidden = np.append(
+        np.repeat(classes.suppressed[classes.index], classes.table.counts), np.ones(classes.table.removed, bool)
+    )
+    if measure.kind == "privacy" or measure.direction == "max":
+        assert np.all(values[hidden] == 0.0)
+    else:
+        assert np.all(values[hidden] >= np.max(values, initial=0.0) - 1e-9) or measure.name == "non_uniform_entropy"
+
+
+@EVERY
+@given(data=st.data())
+def test_row_order_and_labels_do_not_matter(measure: Measure, data: st.DataObject) -> None:
+    """Renumbering the codes of the quasi-identifiers reorders the tuples; no figure may move."""
+    table = data.draw(tables())
+    classes = classify(with_population(table))
+    order = np.array(data.draw(st.permutations(range(table.tuples))), dtype=np.int64)
+
+    def reordered(values: object) -> object:
+        counts = [slice(values.start[t], values.start[t + 1]) for t in order]  # type: ignore[attr-defined]
+        lengths = np.array([part.stop - part.start for part in counts])
+        entries = np.concatenate([np.arange(part.start, part.stop) for part in counts])
+        start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        return replace(values, start=start, values=values.values[entries], counts=values.counts[entries])  # type: ignore
+
+    shuffled = replace(
+        table,
+        codes=np.ascontiguousarray(table.codes[:, order]),
+        counts=table.counts[order],
+        sensitive={"s": reordered(table.sensitive["s"])},
+        label=reordered(table.label),
+    )
+    if answered(measure, classes):
+        other = classify(replace(shuffled, population=classes.table.population))
+        assert measure.value(other) == pytest.approx(measure.value(classes), rel=1e-9, abs=1e-12)
+
+
+@EVERY
+@given(data=st.data())
+def test_moves_as_declared_when_generalized(measure: Measure, data: st.DataObject) -> None:
+    table = with_population(data.draw(tables()))
+    fine = data.draw(levels(table))
+    coarse = tuple(
+        data.draw(st.integers(level, domain.hierarchy.height))
+        for level, domain in zip(fine, table.domains, strict=True)
+    )
+    low, high = (classify(table, at_levels(table, node)) for node in (fine, coarse))
+    if measure.monotone is None or not answered(measure, low):
+        return
+    before, after = measure.value(low), measure.value(high)
+    slack = 1e-9 * max(1.0, abs(before)) if np.isfinite(before) else 0.0
+    assert after >= before - slack if measure.monotone == "rises" else after <= before + slack

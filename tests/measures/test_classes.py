@@ -1,0 +1,169 @@
+"""Classes, suppression and the batch kernel against plain numpy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.strategies import levels, tables
+
+from sfumato.data.domain import domain_of
+from sfumato.data.frequency import from_codes
+from sfumato.errors import HierarchyError, MeasureError, StudyError
+from sfumato.measures import kernels
+from sfumato.measures.classes import ClassTable, classify, flattened
+from sfumato.measures.example import six_records, six_rows
+from sfumato.measures.oracle import class_sizes, node_figures
+from sfumato.measures.property import spread
+from sfumato.measures.registry import measure
+from sfumato.measures.suppression import budget, suppress_below, suppress_within
+from sfumato.plans.recoding import at_level, at_levels
+
+
+def test_six_rows_by_hand() -> None:
+    classes = six_rows()
+    assert sorted(classes.rows.tolist()) == [1, 2, 3]
+    assert classes.covers.tolist() == [[2, 2, 2], [2, 1, 1]]
+    values = classes.values("disease")
+    assert values.counts.tolist() == [1, 2, 1, 1, 1]  # cancer, flu | flu | cancer, ulcer
+
+
+@given(data=st.data())
+def test_class_sizes_equal_numpy(data: st.DataObject) -> None:
+    table = data.draw(tables(most_rows=40))
+    recoding = at_levels(table, data.draw(levels(table)))
+    assert np.sort(classify(table, recoding).rows).tolist() == class_sizes(table.codes, table.counts, recoding).tolist()
+
+
+def test_keys_wider_than_one_integer_are_numbered_in_between() -> None:
+    rng = np.random.default_rng(1)
+    columns = [domain_of(f"c{j}", {str(v): 1 for v in range(1000)}) for j in range(9)]  # 90 bits of key
+    records = rng.integers(0, 1000, (9, 300)).astype(np.int32)
+    table = from_codes(columns, np.concatenate([records, records[:, :100]], axis=1))
+    rows = classify(table).rows
+    assert sorted(rows.tolist()) == [1] * 200 + [2] * 100
+
+
+def test_dense_and_sparse_value_counts_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    dense = classify(six_records()).values("disease")
+    monkeypatch.setattr("sfumato.measures.classes.DENSE_CELLS", 0)
+    sparse = classify(six_records()).values("disease")
+    for name in ("start", "values", "counts"):
+        assert getattr(dense, name).tolist() == getattr(sparse, name).tolist()
+
+
+@given(data=st.data())
+def test_many_candidates_equal_numpy_one_by_one(data: st.DataObject) -> None:
+    table = data.draw(tables(most_rows=40))
+    nodes = [data.draw(levels(table)) for _ in range(3)]
+    most = data.draw(st.integers(0, table.rows - 1))
+    recodings = [at_levels(table, node) for node in nodes]
+    parts = [flattened(recoding) for recoding in recodings]
+    leaves = [max(domain.leaves - 1, 1) for domain in table.domains]
+    losses = [
+        [(part.covers[part.groups] - 1) / leaf for part, leaf in zip(recoding, leaves, strict=True)]
+        for recoding in recodings
+    ]
+    least, gone, loss = kernels.candidate_figures(
+        table.codes,
+        table.counts,
+        np.stack([groups for groups, _, _ in parts]),
+        parts[0][1],
+        np.stack([radix for _, _, radix in parts]),
+        np.stack([np.concatenate(columns) for columns in losses]),
+        most,
+        float(len(leaves)),
+    )
+    for i, recoding in enumerate(recodings):
+        expected = node_figures(table.codes, table.counts, recoding, losses[i], most, float(len(leaves)))
+        assert (least[i], gone[i]) == expected[:2]
+        assert loss[i] == pytest.approx(expected[2])
+        classes = suppress_within(classify(table, recoding), most)
+        assert measure("k").value(classes) == least[i]
+        assert classes.suppressed_rows == gone[i]
+        assert measure("general_loss").value(classes) == pytest.approx(loss[i])
+
+
+def test_budget_reads_the_share_as_a_decimal() -> None:
+    assert budget(0.29, 100) == 29
+    assert budget(0.01, 30162) == 301
+    with pytest.raises(StudyError, match="suppression limit"):
+        budget(1.0, 10)
+
+
+@given(data=st.data())
+def test_suppression_takes_whole_sizes_within_the_budget(data: st.DataObject) -> None:
+    table = data.draw(tables())
+    most = data.draw(st.integers(0, table.rows - 1))
+    classes = suppress_within(classify(table), most)
+    assert classes.suppressed_rows <= most
+    assert classes.kept.any()
+    gone, left = set(classes.size[classes.suppressed].tolist()), set(classes.size[classes.kept].tolist())
+    assert not gone & left
+    smallest = min(left)
+    if len(left) > 1:  # the next size would not have fitted
+        assert classes.suppressed_rows + classes.rows[classes.size == smallest].sum() > most
+
+
+@given(data=st.data())
+def test_spread_orders_tables_as_their_sums_do(data: st.DataObject) -> None:
+    """SPEC 1: Σ max(p − q, 0) against Σ max(q − p, 0) decides exactly as Σ p against Σ q."""
+    table = data.draw(tables())
+    one, two = (
+        measure("k").property(classify(table, at_levels(table, data.draw(levels(table))))).records() for _ in "ab"
+    )
+    assert np.sign(spread(one, two) - spread(two, one)) == np.sign(one.sum() - two.sum())
+
+
+def wild() -> ClassTable:
+    """Three records: (a, x), (a, ?), (b, x), where ? matches anything."""
+    first = domain_of("p", {"a": 2, "b": 1})
+    second = domain_of("q", {"x": 2, "": 1}, missing="wildcard")
+    secret = domain_of("s", {"flu": 2, "ulcer": 1})
+    records = np.array([[0, 0, 1], [0, 1, 0]], dtype=np.int32)
+    return classify(from_codes([first, second], records, {"s": (secret, np.array([0, 1, 0], dtype=np.int32))}))
+
+
+def test_missing_that_matches_anything_by_hand() -> None:
+    classes = wild()
+    assert classes.size.tolist() == [2, 2, 1]  # (a, x) and (a, ?) hide each other
+    assert classes.rows.tolist() == [1, 1, 1]
+    assert measure("distinct_l").property(classes).records().tolist() == [2.0, 2.0, 1.0]
+    assert measure("sum_l").property(classes).records().tolist() == [1.0, 1.0, 1.0]
+
+
+def test_removed_records_count_as_suppressed() -> None:
+    classes = classify(replace(six_records(), removed=4))
+    assert classes.records == 10
+    assert classes.suppressed_rows == 4
+    assert measure("general_loss").value(classes) == 8.0  # two cells each
+    assert measure("prosecutor_risk").property(classes).mean() == pytest.approx(0.6)
+    assert measure("non_uniform_entropy").available(classes)
+
+
+def test_population_smaller_than_the_table_is_refused() -> None:
+    table = six_records()
+    from sfumato.data.frequency import Population
+
+    with pytest.raises(MeasureError, match="larger than in the population"):
+        classify(replace(table, population=Population(table.codes[:, :2], table.counts[:2])))
+
+
+def test_levels_out_of_range_are_refused() -> None:
+    table = six_records()
+    with pytest.raises(StudyError, match="level 3 of age"):
+        at_levels(table, (3, 0))
+    with pytest.raises(StudyError, match="1 levels for 2"):
+        at_levels(table, (0,))
+    starred = domain_of("age", {"24": 1, "*": 1}, table.domains[0].hierarchy)
+    with pytest.raises(HierarchyError, match="generalized already"):
+        at_level(starred, 0)
+
+
+def test_suppress_below_takes_every_small_class() -> None:
+    classes = suppress_below(six_rows(), 3)
+    assert classes.suppressed_rows == 3
+    assert measure("k").value(classes) == 3
