@@ -147,9 +147,14 @@ def check_roles(study: Study, source: Source, partial: bool = False) -> None:
 
 
 def _explained(error: ValidationError) -> StudyError:
-    """The first problem of a run file as a sentence; an unknown key names the nearest known one."""
-    problem = error.errors()[0]
-    place = [part for part in problem["loc"] if not (isinstance(part, str) and part in _TAGS)]
+    """The first problem of a run file as a sentence; an unknown key names the nearest known one.
+
+    A key that is missing is often one that is misspelt, so an unknown key is told first.
+    """
+    problem = min(error.errors(), key=lambda problem: problem["type"] != "extra_forbidden")
+    place = list(problem["loc"])
+    if len(place) > 3 and place[2] == "hierarchy":  # behind it stand the names of the union's branches
+        place = place[:3] + [part for part in place[3:] if part not in BRANCHES and "[" not in str(part)]
     where = ".".join(str(part) for part in place)
     if problem["type"] == "extra_forbidden":
         known = _keys_at(place[:-1])
@@ -168,7 +173,7 @@ def _explained(error: ValidationError) -> StudyError:
     return StudyError(f"{where}{shown} is not valid", expected=problem["msg"], remedy=remedy)
 
 
-_TAGS = {"str", "HierarchyFile", *RECIPES, "function-wrap", "tagged-union[]"}
+BRANCHES = {"str", "HierarchyFile", *RECIPES}
 
 
 def _keys_at(place: Sequence[str | int]) -> list[str]:

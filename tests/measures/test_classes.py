@@ -14,7 +14,7 @@ from sfumato.data.domain import domain_of
 from sfumato.data.frequency import from_codes
 from sfumato.errors import HierarchyError, MeasureError, StudyError
 from sfumato.measures import kernels
-from sfumato.measures.classes import ClassTable, classify, flattened
+from sfumato.measures.classes import ClassTable, classify, flattened, folded, margins_of
 from sfumato.measures.example import six_records, six_rows
 from sfumato.measures.oracle import class_sizes, node_figures
 from sfumato.measures.property import spread
@@ -68,8 +68,10 @@ def test_many_candidates_equal_numpy_one_by_one(data: st.DataObject) -> None:
         for recoding in recodings
     ]
     least, gone, loss = kernels.candidate_figures(
+        folded(table.packed),
         table.codes,
         table.counts,
+        margins_of(table),
         np.stack([groups for groups, _, _ in parts]),
         parts[0][1],
         np.stack([radix for _, _, radix in parts]),

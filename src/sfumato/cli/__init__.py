@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import sys
 import traceback
-from typing import Annotated
+from typing import Annotated, Any
 
-import click
 import typer
 
 import sfumato
 from sfumato.cli import audit, hierarchy, inspect, sample
-from sfumato.errors import SfumatoError
+from sfumato.errors import InputError, SfumatoError
+
+# Typer carries click inside itself or beside itself, depending on its version.
+UsageError = typer.BadParameter.__bases__[0]
+ClickError = UsageError.__bases__[0]
 
 app = typer.Typer(
     name="sfumato",
@@ -28,14 +31,20 @@ app.command("measures")(audit.list_measures)
 app.add_typer(hierarchy.app, name="hierarchy")
 
 
-@app.callback()
-def options(
-    debug: Annotated[bool, typer.Option("--debug", help="Show the trace of an error.")] = False,  # noqa: ARG001
-    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
-) -> None:
-    if version:
+def _version(wanted: bool) -> None:
+    if wanted:
         typer.echo(sfumato.__version__)
         raise typer.Exit
+
+
+@app.callback()
+def options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the trace of an error.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_version)
+    ] = False,
+) -> None:
+    pass
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -52,19 +61,16 @@ def run(given: list[str]) -> int:
         if "--debug" in given:
             traceback.print_exc()
         return _failed(error, as_json)
-    except click.UsageError as error:
-        where = error.ctx.command_path if error.ctx else "sfumato"
-        return _failed(_usage(error.format_message(), where), as_json)
-    except click.exceptions.Abort:
+    except typer.Abort:
         return 130
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         return 130
-    except click.ClickException as error:
-        return _failed(_usage(error.format_message(), "sfumato"), as_json)
     except BrokenPipeError:
         return 0
     except Exception as error:  # noqa: BLE001  the last door: a fault must not print people's records
+        if isinstance(error, ClickError):
+            return _failed(_usage(error), as_json)
         if "--debug" in given:
             traceback.print_exc()
         fault = SfumatoError(
@@ -74,10 +80,11 @@ def run(given: list[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
-def _usage(message: str, where: str) -> SfumatoError:
-    error = SfumatoError(message, expected="the options of this command", remedy=f"{where} --help")
-    error.exit_code = 2
-    return error
+def _usage(error: Any) -> SfumatoError:
+    """A mistake in the words of a command, in our form."""
+    context = getattr(error, "ctx", None)
+    where = context.command_path if context is not None else "sfumato"
+    return InputError(error.format_message(), expected="the options of this command", remedy=f"{where} --help")
 
 
 def _failed(error: SfumatoError, as_json: bool) -> int:

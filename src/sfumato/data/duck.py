@@ -30,18 +30,19 @@ class DuckEngine:
 
     def __init__(self, options: EngineOptions) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="sfumato-", dir=_existing(options.temp_folder)))
-        # Both default to on, and both would reach for a network.
+        # The first two default to on, and would reach for a network; the bar would be drawn into our output.
         config: dict[str, str | bool | int | float | list[str]] = {
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
+            "temp_directory": str(self._folder / "spill"),
         }
-        config["temp_directory"] = str(self._folder / "spill")
         if options.memory_limit is not None:
             config["memory_limit"] = options.memory_limit
         if options.threads is not None:
             config["threads"] = str(options.threads)
         try:
             self._connection = duckdb.connect(":memory:", config=config)
+            self._connection.execute("SET enable_progress_bar = false")
         except duckdb.Error as error:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise StudyError(

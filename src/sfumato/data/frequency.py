@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from sfumato.data.arrays import Codes, Counts64, Flags, Floats
 from sfumato.data.domain import Domain
+from sfumato.data.packing import Packed, pack
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +77,12 @@ class FrequencyTable:
     @property
     def tuples(self) -> int:
         return len(self.counts)
+
+    @cached_property
+    def packed(self) -> Packed:
+        """The tuples in folded columns, followed by those of the population: what the kernels read."""
+        codes = self.codes if self.population is None else np.concatenate([self.codes, self.population.codes], axis=1)
+        return pack(codes, [len(domain.labels) for domain in self.domains])
 
     @property
     def starred(self) -> Flags:

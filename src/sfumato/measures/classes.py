@@ -8,9 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
-from sfumato.data.arrays import Codes, Counts64, Flags, Floats
+from sfumato.data.arrays import Codes, Counts64, Flags, Floats, Index
 from sfumato.data.domain import Domain
 from sfumato.data.frequency import FrequencyTable
+from sfumato.data.packing import Packed
 from sfumato.errors import MeasureError
 from sfumato.measures import kernels
 from sfumato.measures.property import Property
@@ -53,8 +54,8 @@ class ClassTable:
 
     table: FrequencyTable
     recoding: Recoding
-    index: Codes
-    first: Codes
+    index: Index
+    first: Index
     rows: Counts64
     size: Counts64
     suppressed: Flags
@@ -157,9 +158,7 @@ def classify(table: FrequencyTable, recoding: Recoding | None = None, weights: S
     """The equivalence classes of a table, as it stands or under a recoding."""
     standing = recoding is None
     plan: Recoding = as_it_stands(table) if recoding is None else recoding
-    codes = table.codes if table.population is None else np.concatenate([table.codes, table.population.codes], axis=1)
-    groups, start, radix = flattened(plan)
-    index, first = kernels.class_index(np.ascontiguousarray(codes), groups, start, radix)
+    index, first = kernels.class_index(*folded(table.packed), *flattened(plan))
     population = None
     if table.population is not None:
         # Tuples of the table come first, so classes that only the population has are numbered last.
@@ -179,12 +178,26 @@ def classify(table: FrequencyTable, recoding: Recoding | None = None, weights: S
     return _matched(found) if any(domain.wildcard for domain in table.domains) else found
 
 
-def flattened(recoding: Recoding) -> tuple[Codes, Counts64, Counts64]:
+def folded(packed: Packed) -> tuple[Index, Counts64, Counts64, Counts64, Index]:
+    """Packed tuples as the arrays the kernels take."""
+    return packed.codes, packed.members, packed.first, packed.sizes, packed.decode
+
+
+def flattened(recoding: Recoding) -> tuple[Index, Counts64, Counts64]:
     """A recoding as flat arrays for the kernels: groups, where each column starts, groups per column."""
-    groups = np.concatenate([part.groups for part in recoding]).astype(np.int32)
+    groups = np.concatenate([part.groups for part in recoding]).astype(np.uint32)
     sizes = np.array([len(part.groups) for part in recoding], dtype=np.int64)
     start = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
     return groups, start, np.array([part.radix for part in recoding], dtype=np.int64)
+
+
+def margins_of(table: FrequencyTable) -> Counts64:
+    """The records of each code, column after column."""
+    parts = [
+        np.bincount(codes, weights=table.counts, minlength=len(domain.labels))
+        for domain, codes in zip(table.domains, table.codes, strict=True)
+    ]
+    return np.concatenate(parts).astype(np.int64)
 
 
 def _matched(classes: ClassTable) -> ClassTable:

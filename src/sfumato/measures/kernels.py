@@ -14,9 +14,11 @@ from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
+import numpy.typing as npt
 
-from sfumato.data.arrays import Codes, Counts64, Floats
+from sfumato.data.arrays import Codes, Counts64, Floats, Index
 
+Keys = npt.NDArray[np.uint32] | npt.NDArray[np.uint64]
 F = TypeVar("F", bound=Callable[..., Any])
 
 settings: Any = numba.config
@@ -25,7 +27,8 @@ if not settings.CACHE_DIR:  # the package's own folder may be read-only
     settings.CACHE_DIR = str(cache / "sfumato" / "kernels")
 
 DENSE = 1 << 16
-KEY_LIMIT = float(1 << 62)
+NARROW = float(1 << 32)
+WIDE = float(1 << 62)
 
 
 def compiled(function: F) -> F:
@@ -34,71 +37,115 @@ def compiled(function: F) -> F:
 
 
 @compiled
-def number_keys(keys: Counts64, space: float, index: Codes, first: Codes) -> int:
+def number_keys(keys: Keys, space: float, index: Index, first: Index) -> int:
     """Number equal keys 0, 1, … in order of appearance; `first` gets the first tuple of each. Returns how many."""
     size = len(keys)
     found = 0
-    if space <= max(DENSE, 4 * size):
+    if space <= max(DENSE, 12 * size):
         table = np.full(int(space), -1, np.int32)
         for t in range(size):
             number = table[keys[t]]
             if number < 0:
-                number = found
+                number = np.int32(found)
                 table[keys[t]] = number
-                first[number] = t
+                first[found] = t
                 found += 1
             index[t] = number
         return found
-    capacity = 1
-    while capacity < 2 * size:
-        capacity *= 2
-    slots = np.full(capacity, -1, np.int32)
-    mask = np.uint64(capacity - 1)
+    bits = 1
+    while (1 << bits) < 2 * size:
+        bits += 1
+    numbers = np.full(1 << bits, -1, np.int32)
+    held = np.empty(1 << bits, keys.dtype)
+    mask, shift = np.uint64((1 << bits) - 1), np.uint64(64 - bits)
     for t in range(size):
-        mixed = np.uint64(keys[t]) * np.uint64(0x9E3779B97F4A7C15)
-        place = (mixed ^ (mixed >> np.uint64(29))) & mask
-        while True:
-            number = slots[place]
-            if number < 0:
-                slots[place] = found
-                first[found] = t
-                index[t] = found
-                found += 1
-                break
-            if keys[first[number]] == keys[t]:
-                index[t] = number
-                break
+        key = keys[t]
+        place = (np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> shift
+        while numbers[place] >= 0 and held[place] != key:
             place = (place + np.uint64(1)) & mask
+        if numbers[place] < 0:
+            numbers[place] = found
+            held[place] = key
+            first[found] = t
+            found += 1
+        index[t] = numbers[place]
     return found
 
 
 @compiled
-def class_index(codes: Codes, groups: Codes, start: Counts64, radix: Counts64) -> tuple[Codes, Codes]:
-    """The class number of every tuple, and the first tuple of every class.
-
-    `groups[start[j] + code]` is the group of a code in column j, of `radix[j]` groups.
-    """
-    columns, size = codes.shape
-    keys = np.zeros(size, np.int64)
-    index = np.zeros(size, np.int32)
-    first = np.zeros(size, np.int32)
+def fold_keys(
+    keys: Keys,
+    codes: Index,
+    members: Counts64,
+    begin: Counts64,
+    sizes: Counts64,
+    decode: Index,
+    groups: Index,
+    start: Counts64,
+    radix: Counts64,
+) -> tuple[Index, Index]:
+    """Class numbers by keys of the given width. Indices are unsigned: a signed one costs a check for each look-up."""
+    folded, size = codes.shape
+    index = np.empty(size, np.uint32)
+    first = np.empty(size, np.uint32)
+    typed = np.empty(1, keys.dtype)  # a width of the keys' own type keeps the loop narrow
     space = 1.0
-    for j in range(columns):
-        if space * radix[j] > KEY_LIMIT:  # too wide for one integer: number what there is, and go on
+    for c in range(folded):
+        width = np.uint64(1)
+        for m in range(begin[c], begin[c + 1]):
+            width *= np.uint64(radix[members[m]])
+        if space * width > WIDE:  # too wide for one integer: number what there is, and go on
             space = float(number_keys(keys, space, index, first))
             for t in range(size):
                 keys[t] = index[t]
-        space *= radix[j]
-        offset = start[j]
-        width = radix[j]
-        for t in range(size):
-            keys[t] = keys[t] * width + groups[offset + codes[j, t]]
+        table = np.zeros(sizes[c], np.uint32)
+        for m in range(begin[c], begin[c + 1]):
+            part = groups[start[members[m]] :]
+            own = decode[c, m - begin[c]]
+            base = np.uint32(radix[members[m]])
+            for code in range(sizes[c]):
+                table[code] = table[code] * base + part[own[code]]
+        row = codes[c]
+        typed[0] = width
+        step = typed[0]
+        if c == 0:
+            for t in range(size):
+                keys[t] = table[row[t]]
+        else:
+            for t in range(size):
+                keys[t] = keys[t] * step + table[row[t]]
+        space *= width
     found = number_keys(keys, space, index, first)
     return index, first[:found].copy()
 
 
 @compiled
-def class_rows(index: Codes, counts: Counts64, classes: int) -> Counts64:
+def class_index(
+    codes: Index,
+    members: Counts64,
+    begin: Counts64,
+    sizes: Counts64,
+    decode: Index,
+    groups: Index,
+    start: Counts64,
+    radix: Counts64,
+) -> tuple[Index, Index]:
+    """The class number of every tuple, and the first tuple of every class.
+
+    The first five arrays are a `Packed`; `groups[start[j] + code]` is the group of a code in column j, of `radix[j]`.
+    """
+    space = 1.0
+    for j in range(len(radix)):
+        space *= radix[j]
+    if space < NARROW:
+        keys = np.empty(codes.shape[1], np.uint32)
+        return fold_keys(keys, codes, members, begin, sizes, decode, groups, start, radix)
+    wide = np.empty(codes.shape[1], np.uint64)
+    return fold_keys(wide, codes, members, begin, sizes, decode, groups, start, radix)
+
+
+@compiled
+def class_rows(index: Index, counts: Counts64, classes: int) -> Counts64:
     """The records of each class."""
     rows = np.zeros(classes, np.int64)
     for t in range(len(index)):
@@ -108,7 +155,7 @@ def class_rows(index: Codes, counts: Counts64, classes: int) -> Counts64:
 
 @compiled
 def class_values(
-    index: Codes, tuple_of: Counts64, values: Codes, counts: Counts64, classes: int, width: int
+    index: Index, tuple_of: Counts64, values: Codes, counts: Counts64, classes: int, width: int
 ) -> tuple[Counts64, Codes, Counts64]:
     """The counts of a column's values in each class, as (start, values, counts) sorted by class, then value."""
     dense = np.zeros(classes * width, np.int64)
@@ -162,9 +209,11 @@ def matching_pairs(groups: Codes, wild: Codes) -> tuple[Codes, Codes]:
 
 @compiled
 def candidate_figures(
+    packed: tuple[Index, Counts64, Counts64, Counts64, Index],
     codes: Codes,
     counts: Counts64,
-    groups: Codes,
+    margins: Counts64,
+    groups: Index,
     start: Counts64,
     radix: Counts64,
     losses: Floats,
@@ -173,17 +222,18 @@ def candidate_figures(
 ) -> tuple[Counts64, Counts64, Floats]:
     """For many recodings at once: k, suppressed records and loss after suppressing at most `budget` records.
 
-    Row i of `groups` and `radix` is a recoding, row i of `losses` the loss of a cell with each code under it.
-    SPEC 1, reading 1: whole sizes go, from the smallest, while the running total stays within the budget.
+    Row i of `groups` and `radix` is a recoding, row i of `losses` the loss of a cell with each code under it;
+    `margins` has the records of each code. The loss of all records is a sum over the margins, corrected for the
+    suppressed classes. SPEC 1, reading 1: whole sizes go, from the smallest, while the total stays within the budget.
     """
     candidates = len(groups)
     least = np.zeros(candidates, np.int64)
     gone = np.zeros(candidates, np.int64)
     loss = np.zeros(candidates)
-    columns, size = codes.shape
+    columns = len(codes)
     small = np.zeros(budget + 2, np.int64)
     for i in range(candidates):
-        index, first = class_index(codes, groups[i], start, radix[i])
+        index, first = class_index(packed[0], packed[1], packed[2], packed[3], packed[4], groups[i], start, radix[i])
         rows = class_rows(index, counts, len(first))
         small[:] = 0
         large = np.int64(1) << 62
@@ -201,13 +251,14 @@ def candidate_figures(
                 gone[i] += small[s]
         least[i] = k
         total = 0.0
-        for t in range(size):
-            if rows[index[t]] < k:
-                total += counts[t] * full
-            else:
-                cell = 0.0
-                for j in range(columns):
-                    cell += losses[i, start[j] + codes[j, t]]
-                total += counts[t] * cell
+        for code in range(len(margins)):
+            total += margins[code] * losses[i, code]
+        if gone[i] > 0:
+            for c in range(len(rows)):
+                if rows[c] < k:  # all tuples of a class lose the same, so its first one tells
+                    cell = 0.0
+                    for j in range(columns):
+                        cell += losses[i, start[j] + codes[j, first[c]]]
+                    total += rows[c] * (full - cell)
         loss[i] = total
     return least, gone, loss

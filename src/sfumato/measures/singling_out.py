@@ -9,7 +9,9 @@ from itertools import combinations
 import numpy as np
 
 from sfumato.data.frequency import FrequencyTable
+from sfumato.data.packing import pack
 from sfumato.measures import kernels
+from sfumato.measures.classes import folded
 
 MOST_COLUMNS = 12
 
@@ -41,7 +43,8 @@ def combinations_that_single_out(table: FrequencyTable, sizes: Sequence[int] = (
 def _unique(table: FrequencyTable, chosen: tuple[int, ...]) -> float:
     widths = np.array([len(table.domains[j].labels) for j in chosen], dtype=np.int64)
     start = np.concatenate([[0], np.cumsum(widths)[:-1]]).astype(np.int64)
-    groups = np.concatenate([np.arange(width, dtype=np.int32) for width in widths])
-    index, first = kernels.class_index(np.ascontiguousarray(table.codes[list(chosen)]), groups, start, widths)
+    groups = np.concatenate([np.arange(width, dtype=np.uint32) for width in widths])
+    packed = pack(table.codes[list(chosen)], widths.tolist())
+    index, first = kernels.class_index(*folded(packed), groups, start, widths)
     rows = kernels.class_rows(index, table.counts, len(first))
     return float(np.sum(rows == 1)) / table.rows

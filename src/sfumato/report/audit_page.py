@@ -78,15 +78,15 @@ def sizes_figure(audit: Audit) -> Markup:
 def curve_figure(audit: Audit) -> Markup:
     """The share of records at or above each risk."""
     risk, share = audit.risk_curve()
-    # The curve is a step: right of the highest risk nobody, left of the lowest everybody released.
+    # From right to left the curve stays until the next risk is reached: above the highest risk is nobody.
     x = np.concatenate([[1.0], risk, [0.0]])
-    y = np.concatenate([[share[0] if risk[0] >= 1.0 else 0.0], share, [share[-1]]]) * 100
+    y = np.concatenate([[0.0], share, [share[-1]]]) * 100
     line = {
         "type": "scatter",
         "mode": "lines",
         "x": x.tolist(),
         "y": y.tolist(),
-        "line": {"color": ACCENT, "shape": "vh", "width": 2},
+        "line": {"color": ACCENT, "shape": "hv", "width": 2},
         "fill": "tozeroy",
         "fillcolor": "rgba(11,110,117,0.12)",
         "hovertemplate": "risk ≥ %{x:.3f}: %{y:.1f} % of records<extra></extra>",
