@@ -11,7 +11,7 @@ from sfumato.cli.show import AsJson, Force, emit, note, table
 from sfumato.report.figures import number, percent
 
 if TYPE_CHECKING:
-    from sfumato.measures.audit import Audit
+    from sfumato.measures.audit import Audit, Figure
 
 
 def command(
@@ -75,9 +75,7 @@ def _print(found: Audit) -> None:
             if measure.kind != kind:
                 continue
             better = "↑" if measure.direction == "max" else "↓"
-            rest = figure.reason or ", ".join(
-                f"{name} {number(value)}" for name, value in (figure.columns or {}).items()
-            )
+            rest = figure.reason or _by_column(figure)
             rows.append([measure.name, measure.title, better, number(figure.value), number(figure.mean), rest])
         table(title, ["name", "measure", "better", "value", "mean per record", ""], rows, right={3, 4})
     rows = [
@@ -88,3 +86,12 @@ def _print(found: Audit) -> None:
     table("What leaving a column out would take away", heads, rows, right={1, 2, 3})
     for text in found.notes:
         note(f"note: {text}")
+
+
+def _by_column(figure: Figure) -> str:
+    """The value of each sensitive column; of many, the worst."""
+    columns = figure.columns or {}
+    if len(columns) <= 3:
+        return ", ".join(f"{name} {number(value)}" for name, value in columns.items())
+    worst = next(name for name, value in columns.items() if value == figure.value)
+    return f"worst of {len(columns)} columns: {worst}"

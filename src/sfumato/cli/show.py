@@ -33,6 +33,6 @@ def table(title: str, columns: list[str], rows: list[list[str]], right: set[int]
         drawn.add_column(name, justify="right" if place in (right or set()) else "left", overflow="fold")
     for row in rows:
         drawn.add_row(*[Text(cell) for cell in row])
-    console = Console()
+    console = Console() if sys.stdout.isatty() else Console(width=160)
     console.print(drawn)
     console.print()

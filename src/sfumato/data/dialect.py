@@ -45,7 +45,8 @@ def detect(path: Path, settings: DataSettings) -> tuple[Dialect, list[list[str]]
     quote = '"' if settings.quote is None else settings.quote
     separator = settings.separator or _separator(text, quote)
     rows = _parse(text, separator, quote)
-    return Dialect(separator, quote, settings.decimal or _decimal(rows), encoding, settings.header), rows
+    header = not looks_headless(rows) if settings.header == "auto" else settings.header
+    return Dialect(separator, quote, settings.decimal or _decimal(rows), encoding, header), rows
 
 
 def looks_headless(rows: Sequence[Sequence[str]]) -> bool:

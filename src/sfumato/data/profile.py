@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ NA_WORDS = ("?", "NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "null", "None",
 
 @dataclass(frozen=True)
 class ColumnProfile:
-    """The figures of one column. `kind` is whole, number, date or text."""
+    """The figures of one column. `kind` is whole, number, date or text; `typical` holds nine in ten of its values."""
 
     name: str
     rows: int
@@ -26,6 +27,7 @@ class ColumnProfile:
     kind: str
     lowest: float | None
     highest: float | None
+    typical: tuple[float, float] | None
     na_words: tuple[str, ...]
 
     @property
@@ -69,9 +71,11 @@ def _profiled(engine: Engine, source: Source, column: Column) -> ColumnProfile:
     found = engine.rows(
         "SELECT CAST(sum(n) AS BIGINT), CAST(sum(CASE WHEN v IS NULL THEN n ELSE 0 END) AS BIGINT), count(v), "
         "CAST(sum(CASE WHEN n = 1 AND v IS NOT NULL THEN 1 ELSE 0 END) AS BIGINT), "
-        f"count(x), count(CASE WHEN x = floor(x) THEN 1 END), min(x), max(x), count(day) FROM ({typed}) AS t"
+        "count(x), count(CASE WHEN x = floor(x) THEN 1 END), min(x), max(x), count(day), "
+        "percentile_cont(0.05) WITHIN GROUP (ORDER BY x), percentile_cont(0.95) WITHIN GROUP (ORDER BY x) "
+        f"FROM ({typed}) AS t"
     )[0]
-    rows, missing, distinct, uniques, numbers, whole, low, high, days = found
+    rows, missing, distinct, uniques, numbers, whole, low, high, days, fifth, last = found
     words = ", ".join(quoted(word) for word in NA_WORDS)
     na_words = tuple(row[0] for row in engine.rows(f"SELECT v FROM ({grouped}) AS g WHERE v IN ({words}) ORDER BY v"))
     valued = distinct - len(na_words)
@@ -80,4 +84,14 @@ def _profiled(engine: Engine, source: Source, column: Column) -> ColumnProfile:
         kind = "date"
     elif valued > 0 and numbers >= valued:
         kind = "whole" if whole >= valued else "number"
-    return ColumnProfile(column.name, rows or 0, missing or 0, distinct, uniques or 0, kind, low, high, na_words)
+    typical = None if fifth is None else (float(fifth), float(last))
+    return ColumnProfile(
+        column.name, rows or 0, missing or 0, distinct, uniques or 0, kind, low, high, typical, na_words
+    )
+
+
+def complete_rows(engine: Engine, source: Source, names: Sequence[str], na: Sequence[str]) -> int:
+    """How many rows of the profiled table have no missing value in some columns."""
+    words = ", ".join(quoted(word) for word in na) or "''"
+    there = [f"{source.column(n).sql} IS NOT NULL AND {source.column(n).sql} NOT IN ({words})" for n in names]
+    return int(engine.rows(f"SELECT count(*) FROM profiled WHERE {' AND '.join(there) or '1 = 1'}")[0][0])

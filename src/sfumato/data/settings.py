@@ -41,7 +41,7 @@ class DataSettings(Settings):
     quote: str | None = Field(default=None, max_length=1)
     decimal: Literal[".", ","] | None = None
     encoding: str = "utf-8"
-    header: bool = True
+    header: bool | Literal["auto"] = True
     names: tuple[str, ...] | None = None
     trim: bool = True
     na: tuple[str, ...] = ()

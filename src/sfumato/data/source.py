@@ -45,7 +45,6 @@ class Source:
     settings: DataSettings
     dialect: Dialect | None = None
     native_names: tuple[str, ...] = ()
-    sample: tuple[tuple[str, ...], ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -105,7 +104,7 @@ def matching_files(path: Path) -> list[Path]:
 
 def _open_csv(path: Path, files: list[Path], settings: DataSettings) -> Source:
     dialect, rows = detect(files[0], settings)
-    if settings.header:
+    if dialect.header:
         names, rows = rows[0], rows[1:]
     else:
         names = [f"column{i + 1}" for i in range(len(rows[0]))]
@@ -120,7 +119,7 @@ def _open_csv(path: Path, files: list[Path], settings: DataSettings) -> Source:
     if not rows:
         raise DataError(f"{path.name} has a header and no rows", expected="a table with rows")
     columns = tuple(Column(name.strip(), TEXT, i) for i, name in enumerate(names))
-    return Source(path, "csv", columns, settings, dialect, sample=tuple(tuple(row) for row in rows[:1000]))
+    return Source(path, "csv", columns, settings, dialect)
 
 
 def _open_parquet(path: Path, first: Path, settings: DataSettings) -> Source:

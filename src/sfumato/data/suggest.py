@@ -25,7 +25,7 @@ NAMES: tuple[tuple[Role, str, str], ...] = (
         r"\b(income|salary|wage|earnings|disease|diagnos\w*|illness|hiv|aids|cancer|diabetes|depress\w*|suicid\w*|drugs?|"
         r"marijuana|cocaine|heroin|methamphetamine|alcohol\w*|debt|savings|expend\w*|wealth|crime|convict\w*|abortion|"
         r"sexual\w*|orientation|political\w*|union|treatment|medication|capital|credit amount|amount)\b",
-        "its name says something people keep to themselves",
+        "people keep it to themselves",
     ),
     (
         Role.QUASI_IDENTIFIER,
@@ -52,20 +52,22 @@ def suggest(column: ColumnProfile) -> Suggestion:
     if column.present == 0:
         return Suggestion(Role.DROP, "it is empty")
     if column.distinct == 1:
-        return Suggestion(Role.DROP, "it has one value, which tells nothing")
+        return Suggestion(Role.DROP, "it has one value")
     words = spelled(column.name)
     for role, pattern, reason in NAMES:
         if re.search(pattern, words):
             if role is Role.IDENTIFIER and column.distinct < column.present / 20:
                 continue  # a "name" that hundreds share names nobody
+            if role is Role.QUASI_IDENTIFIER and column.missing > column.rows / 2:
+                return Suggestion(Role.OTHER, f"{reason}, but most are missing; check")
             return Suggestion(role, reason)
     if column.distinct == column.present and column.present > 20 and column.kind != "number":
         return Suggestion(Role.IDENTIFIER, "every record has its own value")
     if column.kind == "date":
         return Suggestion(Role.QUASI_IDENTIFIER, "dates single people out")
     if column.kind in ("number", "whole") and column.distinct > 100:
-        return Suggestion(Role.OTHER, "many numeric values and a name that says nothing; check it")
-    return Suggestion(Role.OTHER, "neither its name nor its values say more; check it")
+        return Suggestion(Role.OTHER, "many numbers; check")
+    return Suggestion(Role.OTHER, "nothing says more; check")
 
 
 def spelled(name: str) -> str:

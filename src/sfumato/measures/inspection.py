@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sfumato.data.compress import Use, compress
-from sfumato.data.dialect import looks_headless
 from sfumato.data.engine import open_engine
 from sfumato.data.hierarchies.build import default_widths
-from sfumato.data.profile import ColumnProfile, profile
+from sfumato.data.profile import ColumnProfile, complete_rows, profile
 from sfumato.data.roles import Role
 from sfumato.data.settings import DataSettings, EngineOptions
 from sfumato.data.source import Source, open_source
@@ -29,6 +29,7 @@ class Inspection:
     columns: tuple[ColumnProfile, ...]
     suggestions: tuple[Suggestion, ...]
     combinations: tuple[Combination, ...]
+    complete: int
 
     @property
     def rows(self) -> int:
@@ -55,10 +56,7 @@ def inspect(path: str, options: EngineOptions | None = None, **settings: Any) ->
 
     `settings` are those of the [data] section; encoding and header are detected unless given.
     """
-    given = DataSettings.given(path=path, **({"encoding": "auto"} | settings))
-    source = open_source(given)
-    if "header" not in settings and source.dialect is not None and looks_headless([source.names, *source.sample]):
-        source = open_source(given.model_copy(update={"header": False}))
+    source = open_source(DataSettings.given(path=path, **({"encoding": "auto", "header": "auto"} | settings)))
     with open_engine("duckdb", options) as engine:
         columns = profile(engine, source)
         suggestions = _one_weight([suggest(column) for column in columns])
@@ -69,8 +67,15 @@ def inspect(path: str, options: EngineOptions | None = None, **settings: Any) ->
         found: list[Combination] = []
         if uses and columns[0].rows > 1:
             found = combinations_that_single_out(compress(engine, source, uses))
+        measured = [c.name for c, s in zip(columns, suggestions, strict=True) if s.role.measured]
+        complete = complete_rows(engine, source, measured, na_words(columns, source))
     best = [c for size in (1, 2, 3) for c in [c for c in found if len(c.columns) == size][:3]]
-    return Inspection(source, tuple(columns), tuple(suggestions), tuple(best))
+    return Inspection(source, tuple(columns), tuple(suggestions), tuple(best), complete)
+
+
+def na_words(columns: Sequence[ColumnProfile], source: Source) -> list[str]:
+    """What seems to mean missing in a table: what was declared, and the usual words that occur."""
+    return sorted({word for column in columns for word in column.na_words} | set(source.settings.na))
 
 
 def _one_weight(found: list[Suggestion]) -> list[Suggestion]:
@@ -98,9 +103,11 @@ def _run_file(inspection: Inspection, path: str) -> str:
         if not dialect.header:
             names = ", ".join(json.dumps(name, ensure_ascii=False) for name in source.names)
             lines += ["header = false", f"names = [{names}]  # the file has no header: give your own names"]
-    words = sorted({word for column in inspection.columns for word in column.na_words} | set(source.settings.na))
+    words = na_words(inspection.columns, source)
     lines.append(f"na = {json.dumps(words, ensure_ascii=False)}  # what means missing, beside an empty cell")
-    lines.append('missing = "drop"  # drop | category | wildcard')
+    left = f'"drop" would leave {inspection.complete:,} of {inspection.rows:,} rows'
+    rule = "drop" if inspection.complete >= 0.8 * inspection.rows else "category"
+    lines.append(f'missing = "{rule}"  # drop | category | wildcard; {left}')
     lines += ["", f"# Roles: {', '.join(Role)}.", "[columns]"]
     for column, suggestion in zip(inspection.columns, inspection.suggestions, strict=True):
         key = column.name if BARE_KEY.match(column.name) else json.dumps(column.name, ensure_ascii=False)
@@ -120,7 +127,9 @@ def _recipe(column: ColumnProfile) -> str:
         return '{ build = "date" }'
     if re.search(r"\b(zip\w*|postal|postcode|plz)\b", spelled(column.name)):
         return '{ build = "prefix" }'
-    if column.kind in ("whole", "number") and column.distinct > 20 and column.lowest is not None:
+    if column.kind in ("whole", "number") and column.distinct > 20 and column.lowest is not None and column.typical:
+        if (column.highest or 0.0) - column.lowest > 4 * (column.typical[1] - column.typical[0]):
+            return '{ build = "quantile" }'  # a few extreme values would leave everybody else in one interval
         widths = default_widths([column.lowest, column.highest or column.lowest])
         return f'{{ build = "interval", widths = [{", ".join(f"{w:g}" for w in widths)}] }}'
     return '{ build = "frequency" }' if column.distinct > 20 else '{ build = "flat" }'
