@@ -41,3 +41,13 @@ def test_every_error_belongs_to_the_family() -> None:
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
     assert len(kinds) >= 7
     assert all(issubclass(kind, SfumatoError) for kind in kinds)
+
+
+def test_docs_name_every_measure_and_role() -> None:
+    docs = Path(__file__).parent.parent / "docs"
+    measures, run_file = (docs / "measures.md").read_text("utf-8"), (docs / "run-file.md").read_text("utf-8")
+    for name, measure in sf.known_measures().items():
+        assert f"| `{name}` |" in measures
+        assert measure.sentence in measures
+    assert all(f"`{role}`" in run_file for role in sf.Role)
+    assert f"**{len(sf.known_measures())} measures**" in (docs.parent / "README.md").read_text("utf-8")

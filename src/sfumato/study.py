@@ -14,7 +14,7 @@ from sfumato.data.domain import Builder
 from sfumato.data.engine import open_engine
 from sfumato.data.frequency import FrequencyTable
 from sfumato.data.hierarchies import Hierarchy, load
-from sfumato.data.hierarchies.recipes import RECIPES, HierarchyFile, Recipe, builder
+from sfumato.data.hierarchies.recipes import BRANCHES, RECIPES, Declared, HierarchyFile, builder
 from sfumato.data.roles import Role
 from sfumato.data.settings import DataSettings, EngineOptions, Missing, Settings
 from sfumato.data.source import Source, open_source
@@ -25,7 +25,7 @@ class ColumnSettings(Settings):
     """What is declared about one column."""
 
     role: Role
-    hierarchy: str | HierarchyFile | Recipe | None = None
+    hierarchy: Declared | None = None
     missing: Missing | None = None
     distance: Literal["equal", "ordered", "hierarchical"] | None = None
 
@@ -154,7 +154,7 @@ def _explained(error: ValidationError) -> StudyError:
     problem = min(error.errors(), key=lambda problem: problem["type"] != "extra_forbidden")
     place = list(problem["loc"])
     if len(place) > 3 and place[2] == "hierarchy":  # behind it stand the names of the union's branches
-        place = place[:3] + [part for part in place[3:] if part not in BRANCHES and "[" not in str(part)]
+        place = place[:3] + [part for part in place[3:] if part not in BRANCHES]
     where = ".".join(str(part) for part in place)
     if problem["type"] == "extra_forbidden":
         known = _keys_at(place[:-1])
@@ -171,9 +171,6 @@ def _explained(error: ValidationError) -> StudyError:
     shown = f" = {given!r}" if isinstance(given, str | int | float) else ""
     remedy = nearest(given, [str(role) for role in Role]) if place[-1:] == ["role"] and isinstance(given, str) else ""
     return StudyError(f"{where}{shown} is not valid", expected=problem["msg"], remedy=remedy)
-
-
-BRANCHES = {"str", "HierarchyFile", *RECIPES}
 
 
 def _keys_at(place: Sequence[str | int]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
 from sfumato.data.hierarchies import build
 from sfumato.data.hierarchies.build import DATE_LEVELS
@@ -74,10 +74,7 @@ class FlatRecipe(Settings):
     build: Literal["flat"]
 
 
-Recipe = Annotated[
-    IntervalRecipe | QuantileRecipe | BreaksRecipe | PrefixRecipe | DateRecipe | FrequencyRecipe | FlatRecipe,
-    Field(discriminator="build"),
-]
+Recipe = IntervalRecipe | QuantileRecipe | BreaksRecipe | PrefixRecipe | DateRecipe | FrequencyRecipe | FlatRecipe
 RECIPES: dict[str, type[Settings]] = {
     "interval": IntervalRecipe,
     "quantile": QuantileRecipe,
@@ -87,6 +84,30 @@ RECIPES: dict[str, type[Settings]] = {
     "frequency": FrequencyRecipe,
     "flat": FlatRecipe,
 }
+
+
+def _branch(declared: Any) -> str | None:
+    """Which of the ways to declare a hierarchy a run file used."""
+    if isinstance(declared, str):
+        return "text"
+    if isinstance(declared, Mapping):
+        return str(declared.get("build", "file"))
+    return getattr(declared, "build", "file")
+
+
+Declared = Annotated[
+    Annotated[str, Tag("text")]
+    | Annotated[HierarchyFile, Tag("file")]
+    | Annotated[IntervalRecipe, Tag("interval")]
+    | Annotated[QuantileRecipe, Tag("quantile")]
+    | Annotated[BreaksRecipe, Tag("breaks")]
+    | Annotated[PrefixRecipe, Tag("prefix")]
+    | Annotated[DateRecipe, Tag("date")]
+    | Annotated[FrequencyRecipe, Tag("frequency")]
+    | Annotated[FlatRecipe, Tag("flat")],
+    Discriminator(_branch),
+]
+BRANCHES = {"text", "file", *RECIPES}
 
 
 def recipe(kind: str, options: Mapping[str, Any]) -> Recipe:
