@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import strategies as st
 
@@ -15,7 +17,8 @@ def hierarchies(draw: st.DrawFn, name: str = "h", most_leaves: int = 5, numeric:
     """A random hierarchy: each level joins labels of the one below."""
     size = draw(st.integers(1, most_leaves))
     by_number = draw(st.booleans()) if numeric is None else numeric
-    paths = [[str(3 * leaf) if by_number else f"v{leaf}"] for leaf in range(size)]
+    places = draw(st.permutations(range(size)))  # leaves need not stand in the order of their numbers
+    paths = [[str(3 * leaf) if by_number else f"v{leaf}"] for leaf in places]
     for level in range(draw(st.integers(0, 2))):
         below = sorted({path[-1] for path in paths})
         groups = {label: f"L{level}-{draw(st.integers(0, 2))}" for label in below}
@@ -51,13 +54,13 @@ def tables(draw: st.DrawFn, wildcards: bool = False, removed: bool = False, most
     records = np.stack([codes(domain) for domain in columns])
     counted = [recount(domain, column) for domain, column in zip(columns, records, strict=True)]
     gone = draw(st.integers(0, 3)) if removed else 0
-    return from_codes(counted, records, {"s": (secret, codes(secret))}, (label, codes(label)), removed=gone)
+    table = from_codes(counted, records, {"s": (secret, codes(secret))}, (label, codes(label)), removed=gone)
+    each = draw(st.lists(st.integers(1, 40), min_size=table.tuples, max_size=table.tuples))
+    return replace(table, weights=table.counts * np.array(each, dtype=np.float64))
 
 
 def recount(domain: Domain, codes: np.ndarray) -> Domain:
     """The same domain with the counts of a column."""
-    from dataclasses import replace
-
     return replace(domain, counts=np.bincount(codes, minlength=len(domain.labels)).astype(np.int64))
 
 

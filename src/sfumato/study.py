@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field, PrivateAttr, ValidationError
 
-from sfumato.data.compress import Use, compress
+from sfumato.data.compress import KEYED, Use, compress, secret_hierarchy
 from sfumato.data.domain import Builder
 from sfumato.data.engine import open_engine
 from sfumato.data.frequency import FrequencyTable
@@ -18,7 +20,9 @@ from sfumato.data.hierarchies.recipes import BRANCHES, RECIPES, Declared, Hierar
 from sfumato.data.roles import Role
 from sfumato.data.settings import DataSettings, EngineOptions, Missing, Settings
 from sfumato.data.source import Source, open_source
-from sfumato.errors import StudyError, nearest, shortened
+from sfumato.errors import DataError, HierarchyError, StudyError, nearest, shortened
+
+BUILT = tuple(RECIPES.values())
 
 
 class ColumnSettings(Settings):
@@ -28,6 +32,35 @@ class ColumnSettings(Settings):
     hierarchy: Declared | None = None
     missing: Missing | None = None
     distance: Literal["equal", "ordered", "hierarchical"] | None = None
+
+
+class ObjectiveSettings(Settings):
+    """A measure to search over; its direction may be turned round."""
+
+    name: str
+    direction: Literal["max", "min"] | None = None
+
+
+class SearchSettings(Settings):
+    """What to search for, how, and within which limits."""
+
+    system: Literal["lattice"] = "lattice"
+    algorithm: Literal["exact", "exhaustive", "pbg_ea"] = "exact"
+    objectives: tuple[str | ObjectiveSettings, ...] = Field(default=("k", "general_loss"), min_length=1)
+    max_suppression: float = Field(default=0.0, ge=0, lt=1)
+    constraints: dict[str, float] = Field(default_factory=dict)
+    weights: dict[str, float] = Field(default_factory=dict)
+    epsilon: tuple[float, ...] | None = None
+    seed: int = 1
+    population: int = Field(default=25, ge=4)
+    iterations: int = Field(default=100, ge=1)
+    reproduction: bool = False
+    threads: int | None = Field(default=None, ge=1)
+
+    @property
+    def named(self) -> tuple[ObjectiveSettings, ...]:
+        """The objectives, each as a name and a direction that may be open."""
+        return tuple(ObjectiveSettings(name=o) if isinstance(o, str) else o for o in self.objectives)
 
 
 class Study(Settings):
@@ -45,7 +78,7 @@ class Study(Settings):
     measures: dict[str, dict[str, float | str]] = Field(default_factory=dict)
     engine: str = "duckdb"
     engine_options: EngineOptions = EngineOptions()
-    search: dict[str, Any] = Field(default_factory=dict)
+    search: SearchSettings = SearchSettings()
     _folder: Path = PrivateAttr(default_factory=Path)
 
     def __init__(self, **settings: Any) -> None:
@@ -61,9 +94,22 @@ class Study(Settings):
 
     def with_data(self, **settings: Any) -> Study:
         """The same study with other settings of its [data] section."""
-        study = self.model_copy(update={"data": self.data.model_copy(update=settings)})
-        study._folder = self._folder
-        return study
+        return self.model_copy(update={"data": self.data.model_copy(update=settings)})._placed(self._folder)
+
+    def as_toml(self) -> str:
+        """The study as a run file that can stand anywhere: paths are absolute."""
+        settings = self.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+        settings = {"version": self.version} | settings
+        settings["data"]["path"] = str((self._folder / self.data.path).absolute())
+        if self.population is not None:
+            settings["population"]["path"] = str((self._folder / self.population.path).absolute())
+        for name, column in settings["columns"].items():
+            tree = self.columns[name].hierarchy
+            if isinstance(tree, str):
+                column["hierarchy"] = str((self._folder / tree).absolute())
+            elif isinstance(tree, HierarchyFile):
+                column["hierarchy"]["path"] = str((self._folder / tree.path).absolute())
+        return toml_text(settings)
 
     def named(self, role: Role) -> list[str]:
         """The columns of a role."""
@@ -79,23 +125,56 @@ class Study(Settings):
         return source
 
     def table(self, path: str | Path | None = None) -> FrequencyTable:
-        """The frequency table of the data, or of another file read the same way."""
+        """The frequency table of the data, or of another file read the same way.
+
+        Hierarchies that are built from values are always built from the values of the study's own data: a
+        generalized file no longer has them.
+        """
         source = self.source(path)
         people = open_source(self.population, self._folder) if self.population else None
+        built = self._built() if path is not None else {}
         uses = [
-            self._use(name, column, source.decimal) for name, column in self.columns.items() if name in source.names
+            self._use(name, column, source.decimal, built.get(name))
+            for name, column in self.columns.items()
+            if name in source.names
         ]
         with open_engine(self.engine, self.engine_options) as engine:
             return compress(engine, source, uses, people)
 
-    def _use(self, name: str, column: ColumnSettings, decimal: str) -> Use:
+    def _built(self) -> dict[str, Hierarchy]:
+        """The hierarchies of columns with a recipe, built from the study's own data."""
+        recipes = [n for n, c in self.columns.items() if c.role in KEYED and isinstance(c.hierarchy, BUILT)]
+        if not recipes:
+            return {}
+        try:
+            table = self.model_copy(update={"population": None})._placed(self._folder).table()
+        except DataError as error:
+            raise StudyError(
+                f"the hierarchies of {shortened(recipes)} are built from the original table, which cannot be read",
+                expected="the table under [data], or hierarchy files",
+                remedy="sfumato hierarchy build writes a file to name instead",
+            ) from error
+        domains = [*table.domains, *(values.domain for values in table.sensitive.values())]
+        if table.label is not None:
+            domains.append(table.label.domain)
+        return {domain.name: domain.hierarchy for domain in domains if domain.name in recipes}
+
+    def _placed(self, folder: Path) -> Study:
+        self._folder = folder
+        return self
+
+    def _use(self, name: str, column: ColumnSettings, decimal: str, built: Hierarchy | None = None) -> Use:
         tree = column.hierarchy
-        hierarchy: Hierarchy | Builder | None = None
-        if isinstance(tree, str):
-            hierarchy = load(self._folder / tree, name=name)
-        elif isinstance(tree, HierarchyFile):
-            hierarchy = load(self._folder / tree.path, name=name, header=tree.header, separator=tree.separator)
-        elif tree is not None:
+        hierarchy: Hierarchy | Builder | None = built
+        if isinstance(tree, str | HierarchyFile):
+            file = HierarchyFile(path=tree) if isinstance(tree, str) else tree
+            try:
+                hierarchy = load(self._folder / file.path, name=name, header=file.header, separator=file.separator)
+            except HierarchyError:
+                if column.role is Role.SENSITIVE:  # its labels are values that must not be shown
+                    raise secret_hierarchy(name) from None
+                raise
+        elif tree is not None and built is None:
             hierarchy = builder(name, tree, decimal)
         return Use(name, column.role, column.missing or self.data.missing, hierarchy, column.distance)
 
@@ -146,6 +225,39 @@ def check_roles(study: Study, source: Source, partial: bool = False) -> None:
             )
 
 
+def toml_text(settings: Mapping[str, Any]) -> str:
+    """Settings as TOML: plain keys first, then a section for each table.
+
+    >>> print(toml_text({"version": 1, "data": {"path": "a.csv", "na": ["?"]}, "columns": {"a b": {"role": "drop"}}}))
+    version = 1
+    <BLANKLINE>
+    [data]
+    path = "a.csv"
+    na = ["?"]
+    <BLANKLINE>
+    [columns]
+    "a b" = { role = "drop" }
+    <BLANKLINE>
+    """
+    lines = [f"{_key(name)} = {_value(value)}" for name, value in settings.items() if not isinstance(value, Mapping)]
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            lines += ["", f"[{_key(name)}]", *(f"{_key(inner)} = {_value(v)}" for inner, v in value.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{_key(name)} = {_value(inner)}" for name, inner in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_value(inner) for inner in value) + "]"
+    return json.dumps(value, ensure_ascii=False)
+
+
 def _explained(error: ValidationError) -> StudyError:
     """The first problem of a run file as a sentence; an unknown key names the nearest known one.
 
@@ -179,6 +291,7 @@ def _keys_at(place: Sequence[str | int]) -> list[str]:
         "data": DataSettings,
         "population": DataSettings,
         "engine_options": EngineOptions,
+        "search": SearchSettings,
     }
     if not place:
         return list(Study.model_fields)

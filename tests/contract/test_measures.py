@@ -126,6 +126,7 @@ def test_row_order_and_labels_do_not_matter(measure: Measure, data: st.DataObjec
         table,
         codes=np.ascontiguousarray(table.codes[:, order]),
         counts=table.counts[order],
+        weights=table.weights[order],
         sensitive={"s": reordered(table.sensitive["s"])},
         label=reordered(table.label),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -181,3 +182,17 @@ def test_missing_joins_as_its_own_branch_or_at_its_leaf() -> None:
     alone = domain_of("w", {"a": 1, "": 2}, tree, missing="wildcard", na=["?"])
     assert alone.labels == ("a", "?", "")
     assert alone.hierarchy.paths[-1] == ("", "", "*")
+
+
+@given(st.lists(st.decimals(0, 5000, places=2), min_size=2, max_size=20, unique=True))
+def test_fractions_fall_into_the_interval_that_holds_them(values: list[Decimal]) -> None:
+    tree = build.equal_width("x", [str(v) for v in values], [0.1, 0.5, 10])
+    for path in tree.paths:
+        for label in path[1:-1]:
+            low, high = (Decimal(end) for end in label.strip("[)").split(","))
+            assert low <= Decimal(path[0]) < high
+
+
+def test_headers_and_separators_are_found(write: Write) -> None:
+    assert load(write("a.csv", "age,decade,all\n21,20s,*\n33,30s,*\n")).leaves == ("21", "33")
+    assert load(write("b.csv", "21,[20;30[,*\n33,[30;40[,*\n")).levels[1] == ("[20;30[", "[30;40[")

@@ -239,3 +239,52 @@ def test_the_engine_reaches_for_no_network_and_draws_no_bar() -> None:
     settings = ("autoinstall_known_extensions", "autoload_known_extensions", "enable_progress_bar")
     with open_engine() as engine:
         assert engine.rows("SELECT " + ", ".join(f"current_setting('{name}')" for name in settings)) == [(False,) * 3]
+
+
+def test_files_of_a_glob_must_have_the_same_columns(write: Write, tmp_path: Path) -> None:
+    write("p1.csv", "a,b\n1,x\n2,x\n")
+    write("p2.csv", "b,a\nx,1\nx,2\n")
+    with pytest.raises(DataError, match=r"p2.csv has other columns than p1.csv"):
+        table_of(tmp_path / "p*.csv", {"a": QUASI, "b": QUASI})
+
+
+def test_recipes_are_built_from_the_original_table(write: Write) -> None:
+    raw = write("raw.csv", "age\n" + "\n".join(str(20 + i) for i in range(20)) + "\n")
+    released = write("released.csv", "age\n" + "20-29\n" * 10 + "30-39\n" * 10)
+    tree = {"build": "interval", "widths": [5, 10]}
+    study = sf.Study(data={"path": str(raw)}, columns={"age": QUASI | {"hierarchy": tree}})
+    audit = sf.audit(study, released)
+    assert audit.figures["general_loss"].value == pytest.approx(20 * 9 / 19)
+    gone = sf.Study(data={"path": str(raw) + "x"}, columns={"age": QUASI | {"hierarchy": tree}})
+    with pytest.raises(StudyError, match="built from the original table"):
+        sf.audit(gone, released)
+
+
+def test_blank_lines_before_the_header_and_mixed_line_ends(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"\n\na,b\r\n1,x\n1,x\r\n")
+    assert labels(table_of(path, {"a": QUASI, "b": QUASI})) == [("1", "x"), ("1", "x")]
+
+
+def test_parquet_numbers_that_are_none(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    duckdb.sql(f"COPY (SELECT unnest([1.5, 'nan'::DOUBLE, 2.0, 2.0]) AS a) TO '{path}' (FORMAT parquet)")
+    table = table_of(path, {"a": QUASI})
+    assert labels(table) == [("1.5",), ("2",), ("2",)]
+
+
+def test_released_records_do_not_hide_among_starred_ones(write: Write) -> None:
+    path = write("t.csv", "a,b\n*,*\n*,*\n,*\n1,x\n1,x\n")
+    classes = sf.classify(table_of(path, {"a": QUASI, "b": QUASI}, missing="wildcard"))
+    assert classes.suppressed_rows == 2
+    assert sorted(classes.size[classes.kept].tolist()) == [1, 2]
+
+
+def test_a_header_decides_between_separators(write: Write) -> None:
+    path = write("t.csv", "a;b;c\n" + "1,5;2,5;3,5\n" * 5)
+    assert open_source(DataSettings(path=str(path))).names == ("a", "b", "c")
+
+
+def test_top_coded_labels_are_values(write: Write) -> None:
+    path = write("t.csv", "size\n1\n2\n5+\n5+\n")
+    assert len(table_of(path, {"size": QUASI | {"hierarchy": {"build": "flat"}}}).domains[0].labels) == 3

@@ -41,7 +41,8 @@ def test_audit_of_the_sample(adult_folder: Path, capsys: Capture) -> None:
     assert measures["k"]["value"] == 1
     assert measures["k"]["direction"] == "max"
     assert measures["delta_disclosure"]["value"] is None
-    assert "value" in measures["delta_disclosure"]["infinite"]
+    assert {"value", "columns.occupation"} <= set(measures["delta_disclosure"]["infinite"])
+    assert set(measures["delta_disclosure"]["columns"]) == {"occupation"}
     assert measures["journalist_risk"]["reason"] == "needs a population table"
     assert measures["distinct_l"]["columns"] == {"occupation": 1.0}
     assert found["columns"]["age"]["risk_contribution"]["uniques"] > 0.2
@@ -177,6 +178,26 @@ def test_hierarchy_build_check_show(write: Write, tmp_path: Path, capsys: Captur
         run(["hierarchy", "build", str(data), "-c", "job", "--kind", "interval", "-o", str(tmp_path / "job.csv")]) == 2
     )
     assert not (tmp_path / "job.csv").exists()
+    for wrong in (
+        "--kind breaks --breaks 18,abc",
+        "--kind interval --width 0 --width 5",
+        "--kind interval --width nan",
+    ):
+        assert run(f"hierarchy build {data} -c age -o {tmp_path / 'no.csv'} {wrong}".split()) == 2
+
+
+def test_sensitive_values_are_not_shown_by_hierarchy_commands(write: Write, tmp_path: Path, capsys: Capture) -> None:
+    write("t.csv", "a,ill\n1,flu\n2,hiv\n")
+    run_file = write(
+        "run.toml",
+        'version = 1\n[data]\npath = "t.csv"\n[columns]\na = { role = "drop" }\nill = { role = "sensitive" }\n',
+    )
+    tree = write("ill.csv", "level0,level1\nflu,*\n")
+    assert run(["hierarchy", "check", str(tree), "--run", str(run_file), "-c", "ill"]) == 2
+    command = f"hierarchy build {tmp_path / 't.csv'} --run {run_file} -c ill --kind interval -o {tmp_path / 'x.csv'}"
+    assert run(command.split()) == 2
+    printed = capsys.readouterr()
+    assert "hiv" not in printed.err + printed.out
 
 
 def test_measures_are_listed(capsys: Capture) -> None:

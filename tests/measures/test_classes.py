@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -11,12 +12,15 @@ from hypothesis import strategies as st
 from tests.strategies import levels, tables
 
 from sfumato.data.domain import domain_of
-from sfumato.data.frequency import from_codes
+from sfumato.data.frequency import Population, from_codes
+from sfumato.data.hierarchies.hierarchy import Hierarchy
 from sfumato.errors import HierarchyError, MeasureError, StudyError
 from sfumato.measures import kernels
 from sfumato.measures.classes import ClassTable, classify, flattened, folded, margins_of
+from sfumato.measures.contribution import contributions
 from sfumato.measures.example import six_records, six_rows
 from sfumato.measures.oracle import class_sizes, node_figures
+from sfumato.measures.privacy.individual_risk import expected_risk
 from sfumato.measures.property import spread
 from sfumato.measures.registry import measure
 from sfumato.measures.suppression import budget, suppress_below, suppress_within
@@ -146,12 +150,96 @@ def test_removed_records_count_as_suppressed() -> None:
     assert measure("non_uniform_entropy").available(classes)
 
 
-def test_population_smaller_than_the_table_is_refused() -> None:
+def test_a_population_that_lacks_people_is_no_population() -> None:
     table = six_records()
-    from sfumato.data.frequency import Population
+    classes = classify(replace(table, population=Population(table.codes[:, :2], table.counts[:2])))
+    assert classes.population is None
+    assert (
+        measure("journalist_risk").available(classes)
+        == "cannot be told: the population table lacks people of 4 classes"
+    )
+    assert measure("k").value(classes) == 1
 
-    with pytest.raises(MeasureError, match="larger than in the population"):
-        classify(replace(table, population=Population(table.codes[:, :2], table.counts[:2])))
+
+def test_population_of_a_generalized_file() -> None:
+    """Released labels are looked up by the leaves they stand for; starred rows are nobody's class."""
+    raw = six_records()
+    age = domain_of("age", {"20-39": 4, "40-59": 2, "*": 1}, raw.domains[0].hierarchy)
+    zip_code = domain_of("zip", {"476**": 3, "479**": 3, "*": 1}, raw.domains[1].hierarchy)
+    code = {label: number for number, label in enumerate(age.labels)} | {
+        f"z{label}": n for n, label in enumerate(zip_code.labels)
+    }
+    rows = [("20-39", "476**")] * 3 + [("20-39", "479**")] + [("40-59", "479**")] * 2 + [("*", "*")]
+    records = np.array([[code[a] for a, _ in rows], [code["z" + z] for _, z in rows]], dtype=np.int32)
+    people = Population(raw.codes, raw.counts * 10)
+    classes = classify(replace(from_codes([age, zip_code], records), population=people))
+    assert measure("journalist_risk").value(classes) == pytest.approx(1 / 10)
+    assert sorted(classes.population[classes.kept].tolist()) == [10, 20, 30]
+
+
+def test_stars_hide_even_a_single_value() -> None:
+    one = domain_of("sex", {"M": 10, "*": 2})
+    two = domain_of("city", {"x": 5, "y": 5, "*": 2})
+    records = np.array([[0] * 10 + [1] * 2, [0] * 5 + [1] * 5 + [2] * 2], dtype=np.int32)
+    classes = classify(from_codes([one, two], records))
+    assert (measure("k").value(classes), classes.suppressed_rows) == (5, 2)
+    only = classify(from_codes([domain_of("sex", {"*": 3})], np.full((1, 3), 1, dtype=np.int32)))
+    assert measure("general_loss").value(only) == 3.0
+
+
+def test_ordered_distance_goes_by_number_however_the_leaves_stand() -> None:
+    tree = Hierarchy.from_paths("s", [("30", "*"), ("10", "*"), ("20", "*")])
+    values = []
+    for hierarchy in (tree, None):
+        secret = domain_of("s", {"10": 2, "20": 1, "30": 1}, hierarchy)
+        code = {label: number for number, label in enumerate(secret.labels)}
+        column = np.array([code[v] for v in ("10", "10", "20", "30")], dtype=np.int32)
+        table = from_codes(
+            [domain_of("q", {"a": 2, "b": 2})], np.array([[0, 0, 1, 1]], dtype=np.int32), {"s": (secret, column)}
+        )
+        values.append(measure("t_closeness").value(classify(table)))
+    assert values[0] == values[1]
+
+
+def test_distances_of_generalized_values_are_refused() -> None:
+    tree = Hierarchy.from_paths("s", [("1", "low", "*"), ("2", "low", "*"), ("3", "high", "*")])
+    secret = domain_of("s", {"low": 1, "3": 1}, tree, distance="hierarchical")
+    table = from_codes(
+        [domain_of("q", {"a": 2})], np.zeros((1, 2), dtype=np.int32), {"s": (secret, np.array([3, 2], dtype=np.int32))}
+    )
+    assert "generalized" in (measure("t_closeness").available(classify(table)) or "")
+    assert measure("distinct_l").value(classify(table)) == 2
+
+
+def test_expected_risk_is_the_mean_of_one_over_f() -> None:
+    """Against the definition: Σ over h ≥ f of 1/h · C(h − 1, f − 1) p^f (1 − p)^(h − f)."""
+    for f, p in ((1, 0.1), (1, 0.7), (2, 0.2), (3, 0.3), (3, 0.05)):
+        total = sum(math.comb(h - 1, f - 1) * p**f * (1 - p) ** (h - f) / h for h in range(f, 900))
+        assert expected_risk(np.array([float(f)]), np.array([p]))[0] == pytest.approx(total, rel=1e-6)
+
+
+def test_contributions_leave_suppressed_records_out() -> None:
+    a, b = domain_of("a", {"x": 2, "*": 2}), domain_of("b", {"1": 2, "2": 1, "*": 1})
+    records = np.array([[0, 0, 1, 1], [0, 1, 0, 2]], dtype=np.int32)
+    found = {c.column: c for c in contributions(classify(from_codes([a, b], records)))}
+    assert found["b"].k_without == 1
+
+
+def test_parameters_are_checked() -> None:
+    for name, wrong in (
+        ("delta_disclosure", {"absent": "ignore"}),
+        ("recursive_c", {"l": 0}),
+        ("recursive_c", {"l": 2.5}),
+        ("recursive_l", {"c": "x"}),
+        ("recursive_l", {"c": -1}),
+    ):
+        with pytest.raises(MeasureError, match=name):
+            measure(name).with_parameters(wrong)
+
+
+def test_suppression_with_wildcards_is_refused() -> None:
+    with pytest.raises(StudyError, match="match anything"):
+        suppress_below(wild(), 2)
 
 
 def test_levels_out_of_range_are_refused() -> None:

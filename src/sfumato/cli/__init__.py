@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import sys
 import traceback
 from typing import Annotated, Any
@@ -50,15 +52,23 @@ def options(
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 1 internal fault, 2 user error, 3 cannot be met, 130 stopped."""
     given = sys.argv[1:] if arguments is None else arguments
-    sys.exit(run(given))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a letter must not end the work
+    code = run(given)
+    try:
+        sys.stdout.flush()
+    except OSError:  # whoever read our output has gone, or the disk is full
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code)
 
 
 def run(given: list[str]) -> int:
-    as_json = "--json" in given
+    as_json, debug = "--json" in given, "--debug" in given
     try:
-        result = app(given, standalone_mode=False)
+        result = app([word for word in given if word != "--debug"], standalone_mode=False)
     except SfumatoError as error:
-        if "--debug" in given:
+        if debug:
             traceback.print_exc()
         return _failed(error, as_json)
     except typer.Abort:
@@ -68,10 +78,18 @@ def run(given: list[str]) -> int:
         return 130
     except BrokenPipeError:
         return 0
+    except OSError as error:
+        where = f" {error.filename}" if error.filename else ""
+        what = InputError(
+            f"cannot use{where}: {error.strerror}",
+            expected="paths that can be read and written",
+            remedy="check the path",
+        )
+        return _failed(what, as_json)
     except Exception as error:  # noqa: BLE001  the last door: a fault must not print people's records
         if isinstance(error, ClickError):
             return _failed(_usage(error), as_json)
-        if "--debug" in given:
+        if debug:
             traceback.print_exc()
         fault = SfumatoError(
             f"an internal fault: {type(error).__name__}", remedy="--debug shows the trace; please report it"

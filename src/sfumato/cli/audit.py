@@ -67,7 +67,8 @@ def list_measures(as_json: AsJson = False) -> None:
 
 def _print(found: Audit) -> None:
     classes = found.classes
-    print(f"{found.rows:,} records in {int(classes.kept.sum()):,} classes; {classes.suppressed_rows:,} suppressed\n")
+    released = classes.records - classes.suppressed_rows
+    print(f"{released:,} records in {int(classes.kept.sum()):,} classes; {classes.suppressed_rows:,} suppressed\n")
     for kind, title in (("privacy", "Disclosure"), ("loss", "Loss")):
         rows = []
         for figure in found.figures.values():

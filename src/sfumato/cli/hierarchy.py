@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -110,19 +112,29 @@ def build(
         "widths": width,
         "origin": origin,
         "bins": bins,
-        "levels": [[float(point) for point in points.split(",")] for points in at] if at else level,
+        "levels": [_numbers(points) for points in at] if at else level,
         "keep": keep,
         "pattern": pattern,
         "shares": share,
     }
     chosen = recipe(kind, {name: value for name, value in options.items() if value not in (None, [])})
     counts, decimal = _observed(data, run, column, tuple(na or ()))
-    found = builder(column, chosen, decimal)(list(counts), list(counts.values()))
-    save(found, output)
+    with _discreet(run, column):
+        found = builder(column, chosen, decimal)(list(counts), list(counts.values()))
+    save(found, output, overwrite=force)
     if as_json:
         emit({"file": str(output), "levels": [len(labels) for labels in found.levels]})
     else:
         note(f"{output}: {[len(labels) for labels in found.levels]} labels per level. sfumato hierarchy show {output}")
+
+
+def _numbers(text: str) -> list[float]:
+    from sfumato.errors import InputError
+
+    try:
+        return [float(point) for point in text.split(",")]
+    except ValueError:
+        raise InputError(f'"{text}" is not a list of numbers', expected="numbers", remedy="--breaks 18,40,65") from None
 
 
 def _counts(data: Path | None, run: Path | None, column: str, tree: Hierarchy) -> dict[str, int]:
@@ -130,8 +142,25 @@ def _counts(data: Path | None, run: Path | None, column: str, tree: Hierarchy) -
     from sfumato.data.domain import domain_of
 
     counts, decimal = _observed(data, run, column, ())
-    domain_of(column, counts, tree, decimal=decimal)
+    with _discreet(run, column):
+        domain_of(column, counts, tree, decimal=decimal)
     return counts
+
+
+@contextmanager
+def _discreet(run: Path | None, column: str) -> Iterator[None]:
+    """Errors about a column that a run file calls sensitive do not show its values."""
+    from sfumato.data.compress import secret_hierarchy
+    from sfumato.data.roles import Role
+    from sfumato.errors import HierarchyError
+    from sfumato.study import read
+
+    try:
+        yield
+    except HierarchyError:
+        if run is not None and column in read(run).named(Role.SENSITIVE):
+            raise secret_hierarchy(column) from None
+        raise
 
 
 def _observed(data: Path | None, run: Path | None, column: str, na: tuple[str, ...]) -> tuple[dict[str, int], str]:

@@ -14,7 +14,8 @@ Force = Annotated[bool, typer.Option("--force", help="Overwrite the file if it i
 
 def emit(found: dict[str, Any]) -> None:
     """Print JSON; a number that JSON lacks would be a fault of ours."""
-    print(json.dumps(found, ensure_ascii=False, allow_nan=False))
+    readable = (sys.stdout.encoding or "").lower() in ("utf-8", "utf8")
+    print(json.dumps(found, ensure_ascii=not readable, allow_nan=False))
 
 
 def note(text: str) -> None:

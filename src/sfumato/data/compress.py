@@ -79,7 +79,7 @@ def _group(engine: Engine, source: Source, keyed: Sequence[Use], weight: Use | N
     sums = "count(*) AS n"
     if weight is not None:
         # Exact decimals: a sum of floats would depend on the order the threads finish in.
-        cells.append(f"{numeric(source, cleaned(source, source.column(weight.name)), 'DECIMAL(18, 6)')} AS w")
+        cells.append(f"{numeric(source, cleaned(source, source.column(weight.name)), 'DECIMAL(28, 6)')} AS w")
         sums += ", sum(w) AS w, count(w) AS weighed, min(w) AS least"
     texts = f"SELECT {', '.join(cells)} FROM raw"
     engine.run(f"CREATE OR REPLACE TEMP TABLE cells AS SELECT {keys}, {sums} FROM ({texts}) AS r GROUP BY {keys}")
@@ -139,18 +139,22 @@ def _domain(engine: Engine, source: Source, place: int, use: Use, others: Sequen
     except UncoveredError as error:
         row = _first_row(engine, source, use.name, error.labels)
         if use.role is Role.SENSITIVE:
-            raise _secret(use.name, len(error.labels), row) from None
+            raise secret_hierarchy(use.name, len(error.labels), row) from None
         raise UncoveredError(use.name, error.labels, row) from None
     except HierarchyError:
         if use.role is Role.SENSITIVE:
-            raise _secret(use.name) from None
+            raise secret_hierarchy(use.name) from None
         raise
 
 
-def _secret(name: str, count: int | None = None, row: int | None = None) -> HierarchyError:
+def secret_hierarchy(name: str, count: int | None = None, row: int | None = None) -> HierarchyError:
     """An error about the values of a sensitive column, without the values."""
-    what = f"lacks {count} values of the data; the first is in row {row}" if count else "cannot be built from the data"
-    return HierarchyError(f"the hierarchy of {name} {what}", expected="a hierarchy that covers the column")
+    what = f"lacks {count} values of the data; the first is in row {row}" if count else "cannot be used"
+    return HierarchyError(
+        f"the hierarchy of {name} {what}",
+        expected="a hierarchy that covers the column",
+        remedy="look at it with the data at hand; its values are sensitive and are not shown here",
+    )
 
 
 def _first_row(engine: Engine, source: Source, name: str, labels: Sequence[str]) -> int:

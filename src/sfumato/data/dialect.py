@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import re
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,34 +20,57 @@ SEPARATORS = (",", ";", "\t", "|", " ")
 COMMA_NUMBER = re.compile(r"[-+]?\d+,\d+$")
 POINT_NUMBER = re.compile(r"[-+]?\d+\.\d+$")
 # DuckDB decodes these itself; any other encoding is transcoded in a stream before it reads.
-NATIVE_ENCODINGS = {"utf-8": "utf-8", "latin-1": "latin-1", "utf-16": "utf-16"}
+NATIVE_ENCODINGS = {"utf-8": "utf-8", "latin-1": "latin-1"}
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a CSV file is written."""
+    """How a CSV file is written. `skip` blank lines stand before its first row."""
 
     separator: str
     quote: str
     decimal: str
     encoding: str
     header: bool
+    skip: int = 0
+    mixed_ends: bool = False
+
+    @property
+    def native(self) -> bool:
+        """Whether the engine reads it as it is."""
+        return self.encoding in NATIVE_ENCODINGS and not self.mixed_ends
 
 
 def detect(path: Path, settings: DataSettings) -> tuple[Dialect, list[list[str]]]:
     """The dialect of a file, and the rows of its first megabyte (for names and hints)."""
     raw, whole = _sample(path)
     if not raw.strip():
-        raise DataError(f"{path.name} is empty", expected="a table with a header and rows")
+        raise _empty(path.name)
     encoding = detect_encoding(raw, whole) if settings.encoding == "auto" else _known(settings.encoding)
     text = _decode(raw, encoding, path.name, whole)
     if not whole:
         text = text[: text.rfind("\n") + 1] or text  # the last line may be cut in the middle
     quote = '"' if settings.quote is None else settings.quote
     separator = settings.separator or _separator(text, quote)
+    if separator == quote or separator in "\r\n" or not (separator + quote).isascii():
+        raise DataError(
+            f"separator {separator!r} with quote {quote!r}",
+            expected="two different plain characters",
+            remedy='separator = ";" and quote = \'"\'',
+        )
     rows = _parse(text, separator, quote)
+    if not rows:
+        raise _empty(path.name)
+    skip = next(place for place, line in enumerate(text.splitlines()) if line.strip())
+    mixed = "\r\n" in text and "\n" in text.replace("\r\n", "")
     header = not looks_headless(rows) if settings.header == "auto" else settings.header
-    return Dialect(separator, quote, settings.decimal or _decimal(rows), encoding, header), rows
+    return Dialect(separator, quote, settings.decimal or _decimal(rows), encoding, header, skip, mixed), rows
+
+
+def _empty(name: str) -> DataError:
+    return DataError(
+        f"{name} is empty", expected="a table with a header and rows", remedy="check that the export finished"
+    )
 
 
 def looks_headless(rows: Sequence[Sequence[str]]) -> bool:
@@ -97,8 +121,12 @@ def _sample(path: Path) -> tuple[bytes, bool]:
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             raw = file.read(SAMPLE_BYTES + 1)
-    except (OSError, EOFError) as error:
-        raise DataError(f"cannot read {path.name}: {error}", expected="a readable file") from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(
+            f"cannot read {path.name}: {error}",
+            expected="a readable file",
+            remedy="check that it is whole and yours to read",
+        ) from error
     return raw[:SAMPLE_BYTES], len(raw) <= SAMPLE_BYTES
 
 
@@ -107,16 +135,18 @@ def _known(name: str) -> str:
     lowered = name.lower().replace("_", "-")
     lowered = aliases.get(lowered, lowered)
     try:
-        "".encode(lowered)
-    except LookupError as error:
+        "a".encode(lowered)
+    except (LookupError, UnicodeError, ValueError) as error:
         raise DataError(
-            f'unknown encoding "{name}"', expected="utf-8, latin-1, cp1252, utf-16, auto, or one Python knows"
+            f'unknown encoding "{name}"',
+            expected="utf-8, latin-1, cp1252, utf-16, auto, or one Python knows",
+            remedy='encoding = "auto"',
         ) from error
     return lowered
 
 
 def _decode(raw: bytes, encoding: str, name: str, whole: bool) -> str:
-    if b"\0" in raw and encoding != "utf-16":
+    if b"\0" in raw and not encoding.startswith(("utf-16", "utf-32")):
         mark = raw[:2] in (b"\xff\xfe", b"\xfe\xff")
         raise DataError(
             f"{name} is not a text file (it holds NUL bytes)",
@@ -161,14 +191,14 @@ def _parse(text: str, separator: str, quote: str, most: int | None = None) -> li
 
 def _separator(text: str, quote: str) -> str:
     """The separator that splits the first lines into the same number of fields, most fields first."""
-    best, best_score = ",", (0.0, 0)
+    best, best_score = ",", (False, 0.0, 0)
     for separator in SEPARATORS:
         widths = [len(row) for row in _parse(text, separator, quote, most=200)]
         common = max(set(widths), key=lambda width: (widths.count(width), width)) if widths else 1
         if common < 2:
             continue
         agreement = widths.count(common) / len(widths)
-        score = (round(agreement, 1), common)
+        score = (widths[0] == common, round(agreement, 1), common)  # the header is never ragged
         if score > best_score:
             best, best_score = separator, score
     return best

@@ -28,6 +28,7 @@ class Domain:
     `covers[code]` leaves of the hierarchy stand under a label, of `leaves` in all; `spans` is the same as a share of
     the numeric range (None where the leaves are not numbers), `depths` as a share of the hierarchy's height.
     `distance` is how far apart two values are in t-closeness: equal, ordered (the default of numbers) or hierarchical.
+    `insides` are, for each generalized label behind the leaves, the leaves it stands for.
     """
 
     name: str
@@ -42,6 +43,8 @@ class Domain:
     missing: int | None = None
     wildcard: bool = False
     distance: str = "equal"
+    decimal: str = "."
+    insides: tuple[Flags, ...] = ()
 
     @property
     def generalized(self) -> bool:
@@ -49,19 +52,19 @@ class Domain:
         return bool(np.any(self.covers[self.counts > 0] > 1))
 
     @property
-    def star(self) -> int | None:
-        """The code of the label that hides everything, if the column holds it."""
-        found = np.flatnonzero((self.covers >= self.leaves) & (self.depths >= 1.0))
-        return int(found[0]) if len(found) and self.leaves > 1 else None
+    def stars(self) -> list[int]:
+        """The codes of labels that hide everything, where the column holds them."""
+        codes = range(len(self.hierarchy.leaves), len(self.labels))
+        return [code for code in codes if self.labels[code] in (ROOT, self.hierarchy.root)]
 
-    def values(self, decimal: str = ".") -> Floats | None:
+    def inside(self, code: int) -> Flags:
+        """The leaves that a label stands for."""
+        size = len(self.hierarchy.leaves)
+        return np.arange(size) == code if code < size else self.insides[code - size]
+
+    def values(self) -> Floats | None:
         """The leaves of the hierarchy as numbers, missing ones as NaN; None where they are not numbers."""
-        plain = [label for label in self.hierarchy.leaves if label != MISSING]
-        parsed = numbers(plain, decimal)
-        if parsed is None:
-            return None
-        lookup = dict(zip(plain, parsed, strict=True))
-        return np.array([lookup.get(label, np.nan) for label in self.hierarchy.leaves])
+        return leaf_values(self.hierarchy, self.decimal)
 
 
 def domain_of(
@@ -79,8 +82,8 @@ def domain_of(
     Without a declared hierarchy every label is taken as it stands, and only `*` is known to hide something.
 
     >>> d = domain_of("sex", {"M": 3, "F": 2, "*": 1})
-    >>> d.labels, d.covers.tolist(), d.star
-    (('F', 'M', '*'), [1, 1, 2], 2)
+    >>> d.labels, d.covers.tolist(), d.stars
+    (('F', 'M', '*'), [1, 1, 2], [2])
     """
     counted = {label: count for label, count in observed.items() if label != MISSING}
     tree = _hierarchy(name, counted, hierarchy, decimal)
@@ -89,10 +92,10 @@ def domain_of(
         tree, place = _with_missing(tree, na, wildcard=missing == "wildcard")
         leaf = tree.leaves[place]
         counted[leaf] = counted.get(leaf, 0) + observed[MISSING]
-    extras = sorted(label for label in counted if label not in tree.nodes or tree.nodes[label][0] > 0)
+    extras = sorted(label for label in counted if label == ROOT or label not in tree.nodes or tree.nodes[label][0] > 0)
     labels = tree.leaves + tuple(extras)
     counts = np.array([counted.get(label, 0) for label in labels], dtype=np.int64)
-    covers, depths, spans = _standing(tree, extras, decimal)
+    covers, depths, spans, insides = _standing(tree, extras, decimal)
     unknown = [label for label, held in zip(extras, covers[len(tree.leaves) :], strict=True) if held == 0]
     if unknown:
         raise UncoveredError(name, unknown)
@@ -102,13 +105,15 @@ def domain_of(
         counts,
         tree,
         declared=hierarchy is not None,
-        leaves=len(tree.leaves),
+        leaves=max(len(tree.leaves), int(covers.max())),
         covers=covers,
         spans=spans,
         depths=depths,
         missing=place,
         wildcard=missing == "wildcard" and place is not None,
         distance=distance or ("equal" if spans is None else "ordered"),
+        decimal=decimal,
+        insides=tuple(insides),
     )
 
 
@@ -143,8 +148,7 @@ def _hierarchy(name: str, present: Mapping[str, int], given: Hierarchy | Builder
     plain = in_order([label for label in present if label != ROOT], decimal)
     if given is None:
         return flat(name, plain or [MISSING])
-    raw = [label for label in plain if interval(label, decimal) is None] or plain
-    return given(raw, [present[label] for label in raw])
+    return given(plain, [present[label] for label in plain])
 
 
 def _with_missing(tree: Hierarchy, na: Sequence[str], wildcard: bool) -> tuple[Hierarchy, int]:
@@ -155,36 +159,46 @@ def _with_missing(tree: Hierarchy, na: Sequence[str], wildcard: bool) -> tuple[H
     known = [value for value in na if value in tree.nodes and tree.nodes[value][0] == 0]
     if known and not wildcard:
         return tree, tree.nodes[known[0]][1]
-    if MISSING in tree.nodes:
+    if MISSING in tree.leaves:
         return tree, tree.nodes[MISSING][1]
     return tree.with_leaf(MISSING), len(tree.leaves)
 
 
-def _standing(tree: Hierarchy, extras: Sequence[str], decimal: str) -> tuple[Codes, Floats, Floats | None]:
-    """For each leaf and each generalized label: leaves covered (0: unknown), depth share, span share."""
+def _standing(tree: Hierarchy, extras: Sequence[str], decimal: str) -> tuple[Codes, Floats, Floats | None, list[Flags]]:
+    """For each leaf and each generalized label: leaves covered (0: unknown), depth, span; and the leaves inside."""
     size = len(tree.leaves)
-    covers, depths, spans = (
-        np.ones(size + len(extras), np.int32),
-        np.zeros(size + len(extras)),
-        np.zeros(size + len(extras)),
-    )
-    plain = np.array([label != MISSING for label in tree.leaves])
-    parsed = numbers([label for label in tree.leaves if label != MISSING], decimal)
-    value = np.full(size, np.nan)
-    if parsed:
-        value[plain] = parsed
+    total = size + len(extras)
+    covers, depths, spans = np.ones(total, np.int32), np.zeros(total), np.zeros(total)
+    known = leaf_values(tree, decimal)
+    value = np.full(size, np.nan) if known is None else known
+    insides = []
     for place, label in enumerate(extras, start=size):
         if label == ROOT or label in tree.nodes:
-            level, position = tree.nodes.get(label, (tree.height, 0))
+            # A star is the root wherever else a file may use it.
+            level, position = (tree.height, 0) if label == ROOT else tree.nodes[label]
             inside = tree.maps[level] == position
             depths[place] = level / tree.height
+            # Hiding the only value that is left hides something all the same.
+            covers[place] = max(inside.sum(), 2) if label == ROOT else inside.sum()
         else:
             found = interval(label, decimal)
             inside = np.array([found is not None and found.holds(v) for v in value])
             depths[place] = _depth(tree, int(inside.sum()))
-        covers[place] = inside.sum()
-        spans[place] = span_share(value, inside)
-    return covers, depths, spans if parsed else None
+            covers[place] = inside.sum()
+        spans[place] = 1.0 if label == ROOT else span_share(value, inside)
+        insides.append(inside)
+    return covers, depths, None if known is None else spans, insides
+
+
+def leaf_values(tree: Hierarchy, decimal: str = ".") -> Floats | None:
+    """The leaves as numbers, missing ones as NaN; None where they are not numbers."""
+    plain = np.array([label != MISSING for label in tree.leaves])
+    parsed = numbers([label for label in tree.leaves if label != MISSING], decimal)
+    if parsed is None:
+        return None
+    value = np.full(len(plain), np.nan)
+    value[plain] = parsed
+    return value
 
 
 def span_share(value: Floats, inside: Flags) -> float:

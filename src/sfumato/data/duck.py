@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,7 @@ from sfumato.data.settings import EngineOptions
 from sfumato.data.source import Source, matching_files, transcoded
 from sfumato.errors import DataError, InputError, SfumatoError, StudyError
 
+UNREADABLE = (duckdb.IOException, duckdb.InvalidInputException, duckdb.ConversionException)
 LINE = re.compile(r"CSV Error on Line: (\d+)")
 WIDTHS = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
 
@@ -62,13 +64,13 @@ class DuckEngine:
         try:
             return self._execute(sql).fetchall()
         except duckdb.Error as error:
-            raise self._explained(error) from error
+            raise self._explained(error) from None  # its text holds rows
 
     def arrays(self, sql: str) -> dict[str, np.ndarray[Any, Any]]:
         try:
             return dict(self._execute(sql).fetchnumpy())
         except duckdb.Error as error:
-            raise self._explained(error) from error
+            raise self._explained(error) from None  # its text holds rows
 
     def upload(self, name: str, columns: Mapping[str, Sequence[Any] | np.ndarray[Any, Any]]) -> None:
         import pyarrow
@@ -79,7 +81,7 @@ class DuckEngine:
 
     def write(self, sql: str, path: Path, like: Source, names: Sequence[str]) -> None:
         listed = ", ".join(f'c{i} AS "{name.replace(chr(34), chr(34) * 2)}"' for i, name in enumerate(names))
-        part = path.with_name(path.name + ".part")
+        part = path.with_name(f".{secrets.token_hex(8)}{path.suffix}")
         dialect = like.dialect
         if dialect is None:
             options = "FORMAT parquet"
@@ -109,7 +111,7 @@ class DuckEngine:
         try:
             return self._connection.execute(sql)
         except duckdb.Error as error:
-            raise self._explained(error) from error
+            raise self._explained(error) from None  # its text holds rows
 
     def _explained(self, error: duckdb.Error) -> SfumatoError:
         """Our words for an engine's error. Its own would print the row, and with it sensitive values."""
@@ -121,6 +123,12 @@ class DuckEngine:
                 remedy="raise memory_limit, or set temp_folder to a disk with room, under [engine_options]",
             )
         line = LINE.search(message)
+        if line is None and self._sources and isinstance(error, UNREADABLE):
+            return DataError(
+                f"{self._sources[-1].path.name} cannot be read to its end ({type(error).__name__})",
+                expected="a whole file, written one way from start to end",
+                remedy="check line ends, quotes and that the file was copied whole; of several files, that they agree",
+            )
         if line is None or not self._sources:
             return SfumatoError(f"the engine failed ({type(error).__name__})", remedy="--debug shows the trace")
         source = self._sources[-1]
@@ -158,7 +166,7 @@ def scan(source: Source, rejects: bool = False) -> str:
         listed = ", ".join(
             f'"{native.replace(chr(34), chr(34) * 2)}" AS c{i}' for i, native in enumerate(source.native_names)
         )
-        return f"SELECT {listed} FROM read_parquet({files})"
+        return f"SELECT {listed} FROM read_parquet({files}, hive_partitioning=false)"
     dialect = source.dialect
     columns = ", ".join(f"'{column.sql}': 'VARCHAR'" for column in source.columns)
     options = [
@@ -168,6 +176,8 @@ def scan(source: Source, rejects: bool = False) -> str:
         f"escape={quoted(dialect.quote)}",
         f"header={'true' if dialect.header else 'false'}",
         f"encoding={quoted(NATIVE_ENCODINGS[dialect.encoding])}",
+        f"skip={dialect.skip}",
+        "hive_partitioning=false",
         f"columns={{{columns}}}",
     ]
     if rejects:

@@ -80,9 +80,8 @@ class FrequencyTable:
 
     @cached_property
     def packed(self) -> Packed:
-        """The tuples in folded columns, followed by those of the population: what the kernels read."""
-        codes = self.codes if self.population is None else np.concatenate([self.codes, self.population.codes], axis=1)
-        return pack(codes, [len(domain.labels) for domain in self.domains])
+        """The tuples in folded columns: what the kernels read."""
+        return pack(self.codes, [len(domain.labels) for domain in self.domains])
 
     @property
     def starred(self) -> Flags:
@@ -92,7 +91,7 @@ class FrequencyTable:
         """
         flags = np.ones(self.tuples, dtype=np.bool_)
         for domain, codes in zip(self.domains, self.codes, strict=True):
-            flags &= codes == (-1 if domain.star is None else domain.star)
+            flags &= np.isin(codes, domain.stars)
         return flags if not flags.all() else np.zeros_like(flags)
 
     def values_of(self, column: str) -> ValueCounts:

@@ -14,10 +14,11 @@ def cleaned(source: Source, column: Column) -> str:
     Numbers that are whole are written without a fraction, so `39.0` in a Parquet file is the leaf `39`.
     """
     cell = column.sql
-    if column.type in FLOATING:
+    if column.type in FLOATING or column.type.startswith("DECIMAL"):
+        nothing = "1 = 0" if column.type.startswith("DECIMAL") else f"isnan({cell})"
         cell = (
-            f"CASE WHEN isnan({cell}) THEN NULL WHEN {cell} = floor({cell}) AND abs({cell}) < 1e15 "
-            f"THEN CAST(CAST({cell} AS BIGINT) AS VARCHAR) ELSE CAST({cell} AS VARCHAR) END"
+            f"CASE WHEN {nothing} THEN NULL WHEN {cell} = floor({cell}) AND abs({cell}) < 1e15 "
+            f"THEN CAST(TRY_CAST({cell} AS BIGINT) AS VARCHAR) ELSE CAST({cell} AS VARCHAR) END"
         )
     elif not column.is_text:
         cell = f"CAST({cell} AS VARCHAR)"

@@ -46,7 +46,7 @@ class DataSettings(Settings):
     trim: bool = True
     na: tuple[str, ...] = ()
     missing: Missing = "drop"
-    removed: int = Field(default=0, ge=0)
+    removed: int = Field(default=0, ge=0, le=10**12)
 
 
 class EngineOptions(Settings):

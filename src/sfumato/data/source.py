@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from sfumato.data.dialect import NATIVE_ENCODINGS, Dialect, detect
+from sfumato.data.dialect import Dialect, detect
 from sfumato.data.settings import DataSettings
 from sfumato.errors import DataError, shortened
 
@@ -104,21 +104,24 @@ def matching_files(path: Path) -> list[Path]:
 
 def _open_csv(path: Path, files: list[Path], settings: DataSettings) -> Source:
     dialect, rows = detect(files[0], settings)
+    header = rows[0]
     if dialect.header:
         names, rows = rows[0], rows[1:]
     else:
         names = [f"column{i + 1}" for i in range(len(rows[0]))]
-    if settings.names is not None:
-        if len(settings.names) != len(names):
-            raise DataError(
-                f"{len(settings.names)} names for {len(names)} columns",
-                expected=f"{len(names)} names under [data] names",
-                remedy="check the separator" if len(names) == 1 else "",
-            )
-        names = list(settings.names)
+    names = _given(settings, names)
     if not rows:
         raise DataError(f"{path.name} has a header and no rows", expected="a table with rows")
     columns = tuple(Column(name.strip(), TEXT, i) for i, name in enumerate(names))
+    if dialect.header:
+        for other in files[1:]:
+            found = detect(other, settings)[1][0]
+            if [name.strip() for name in found] != [name.strip() for name in header]:
+                raise DataError(
+                    f"{other.name} has other columns than {files[0].name}",
+                    expected="the same header in every file",
+                    remedy="put the columns in the same order",
+                )
     return Source(path, "csv", columns, settings, dialect)
 
 
@@ -134,7 +137,7 @@ def _open_parquet(path: Path, first: Path, settings: DataSettings) -> Source:
     except duckdb.Error as error:
         raise DataError(f"{path.name} is not a Parquet file", expected="CSV text or a Parquet file") from error
     # The engine renames names that differ only in case; the file's own spelling is what a user knows.
-    names = leaves if len(leaves) == len(natives) else natives
+    names = _given(settings, leaves if len(leaves) == len(natives) else natives)
     nested = [n for n, t in zip(names, types, strict=True) if t.endswith("]") or t.startswith(("STRUCT", "MAP"))]
     if nested:
         raise DataError(
@@ -144,6 +147,19 @@ def _open_parquet(path: Path, first: Path, settings: DataSettings) -> Source:
         )
     columns = tuple(Column(n, t, i) for i, (n, t) in enumerate(zip(names, types, strict=True)))
     return Source(path, "parquet", columns, settings, native_names=tuple(natives))
+
+
+def _given(settings: DataSettings, names: list[str]) -> list[str]:
+    """The declared names, if any, in place of the file's."""
+    if settings.names is None:
+        return names
+    if len(settings.names) != len(names):
+        raise DataError(
+            f"{len(settings.names)} names for {len(names)} columns",
+            expected=f"{len(names)} names under [data] names",
+            remedy="check the separator" if len(names) == 1 else "give one name for each column, in order",
+        )
+    return list(settings.names)
 
 
 def _check_names(source: Source) -> None:
@@ -165,22 +181,22 @@ def _check_names(source: Source) -> None:
 
 
 def transcoded(source: Source, folder: Path) -> Source:
-    """The same source with its text as UTF-8 in `folder`, where the engine cannot decode it itself."""
+    """The same source as plain UTF-8 in `folder`, where the engine cannot read it as it is."""
     dialect = source.dialect
-    if dialect is None or dialect.encoding in NATIVE_ENCODINGS:
+    if dialect is None or dialect.native:
         return source
     folder.mkdir(parents=True, exist_ok=True)
     for file in matching_files(source.path):
         _transcode(file, folder / f"{file.name.removesuffix('.gz')}", dialect.encoding)
     path = folder / source.path.name.removesuffix(".gz")
-    return replace(source, path=path, dialect=replace(dialect, encoding="utf-8"))
+    return replace(source, path=path, dialect=replace(dialect, encoding="utf-8", mixed_ends=False))
 
 
 def _transcode(file: Path, target: Path, encoding: str) -> None:
     import gzip
 
     with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as raw:
-        reader = io.TextIOWrapper(raw, encoding=encoding, newline="")
+        reader = io.TextIOWrapper(raw, encoding=encoding, newline=None)  # any line end becomes one
         with target.open("w", encoding="utf-8", newline="") as out:
             try:
                 while block := reader.read(1 << 20):

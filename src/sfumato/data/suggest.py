@@ -58,6 +58,8 @@ def suggest(column: ColumnProfile) -> Suggestion:
         if re.search(pattern, words):
             if role is Role.IDENTIFIER and column.distinct < column.present / 20:
                 continue  # a "name" that hundreds share names nobody
+            if role is Role.WEIGHT and (column.missing or column.kind not in ("whole", "number")):
+                return Suggestion(Role.DROP, f"{reason}, but not every record has a number")
             if role is Role.QUASI_IDENTIFIER and column.missing > column.rows / 2:
                 return Suggestion(Role.OTHER, f"{reason}, but most are missing; check")
             return Suggestion(role, reason)

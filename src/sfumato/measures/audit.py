@@ -148,19 +148,23 @@ def figure(classes: ClassTable, measure: Measure) -> Figure:
 
 
 def finite(found: dict[str, Any]) -> dict[str, Any]:
-    """The same without infinities: null instead, and the names of the fields under "infinite".
+    """The same without infinities: null instead, and where they stood under "infinite".
 
-    >>> finite({"value": float("inf"), "mean": 1.0})
-    {'value': None, 'mean': 1.0, 'infinite': ['value']}
+    >>> finite({"value": float("inf"), "columns": {"a": float("inf"), "b": 1.0}})
+    {'value': None, 'columns': {'a': None, 'b': 1.0}, 'infinite': ['value', 'columns.a']}
     """
-    infinite = []
-    clean: dict[str, Any] = {}
-    for name, value in found.items():
+    infinite: list[str] = []
+
+    def clean(value: Any, where: str) -> Any:
+        if isinstance(value, dict):
+            return {name: clean(inner, f"{where}.{name}" if where else name) for name, inner in value.items()}
         if isinstance(value, float) and not math.isfinite(value):
-            infinite.append(name)
-            value = None
-        clean[name] = finite(value) if isinstance(value, dict) else value
-    return clean | ({"infinite": infinite} if infinite else {})
+            infinite.append(where)
+            return None
+        return value
+
+    cleaned: dict[str, Any] = clean(found, "")
+    return cleaned | ({"infinite": infinite} if infinite else {})
 
 
 def _notes(classes: ClassTable) -> list[str]:

@@ -60,6 +60,7 @@ class ClassTable:
     size: Counts64
     suppressed: Flags
     population: Counts64 | None = None
+    population_reason: str = "needs a population table"
     pairs: tuple[Codes, Codes] | None = None
     weights: tuple[float, ...] = ()
     _values: dict[str, ClassValues] = field(default_factory=dict, repr=False)
@@ -77,10 +78,6 @@ class ClassTable:
     def suppressed_rows(self) -> int:
         """Records that are suppressed, in the file or before it."""
         return int(self.rows[self.suppressed].sum()) + self.table.removed
-
-    @property
-    def kept_rows(self) -> int:
-        return self.records - self.suppressed_rows
 
     @cached_property
     def groups(self) -> Codes:
@@ -159,23 +156,14 @@ def classify(table: FrequencyTable, recoding: Recoding | None = None, weights: S
     standing = recoding is None
     plan: Recoding = as_it_stands(table) if recoding is None else recoding
     index, first = kernels.class_index(*folded(table.packed), *flattened(plan))
-    population = None
-    if table.population is not None:
-        # Tuples of the table come first, so classes that only the population has are numbered last.
-        classes = int(index[: table.tuples].max()) + 1
-        everyone = kernels.class_rows(index[table.tuples :], table.population.counts, len(first))
-        population, first, index = everyone[:classes], first[:classes], index[: table.tuples]
     rows = kernels.class_rows(index, table.counts, len(first))
-    if population is not None and np.any(population < rows):
-        raise MeasureError(
-            f"{int(np.sum(population < rows))} classes of the table are larger than in the population table",
-            expected="a population that holds every record of the table, written with the same values",
-        )
     suppressed = np.zeros(len(rows), dtype=np.bool_)
     if standing:
         suppressed[index[table.starred]] = True
-    found = ClassTable(table, plan, index, first, rows, rows, suppressed, population, weights=tuple(weights))
-    return _matched(found) if any(domain.wildcard for domain in table.domains) else found
+    found = ClassTable(table, plan, index, first, rows, rows, suppressed, weights=tuple(weights))
+    if any(domain.wildcard for domain in table.domains):
+        found = _matched(found)
+    return found if table.population is None else with_population(found)
 
 
 def folded(packed: Packed) -> tuple[Index, Counts64, Counts64, Counts64, Index]:
@@ -200,6 +188,49 @@ def margins_of(table: FrequencyTable) -> Counts64:
     return np.concatenate(parts).astype(np.int64)
 
 
+def with_population(classes: ClassTable) -> ClassTable:
+    """The same classes with how many people of the population look like each, or the reason why that is not known."""
+    people = classes.table.population
+    if people is None:
+        return classes
+    reason = None
+    if any(domain.wildcard for domain in classes.table.domains):
+        reason = "cannot be told where missing values match anything"
+    groups = []
+    for j, (domain, part) in enumerate(zip(classes.table.domains, classes.recoding, strict=True)):
+        released = np.unique(classes.table.codes[j][classes.kept[classes.index]])
+        leaf_groups = _group_of_leaves(domain, part.groups, released)
+        if leaf_groups is None:
+            reason = f"cannot be told: the labels of {domain.name} overlap"
+            break
+        groups.append(leaf_groups[people.codes[j]])
+    if reason is not None:
+        return replace(classes, population_reason=reason)
+    # The classes and the people's tuples are numbered together; a leaf that no label covers is in nobody's class.
+    _, number = np.unique(np.concatenate([classes.groups, np.stack(groups)], axis=1), axis=1, return_inverse=True)
+    everyone = np.bincount(number[len(classes.rows) :], weights=people.counts, minlength=int(number.max()) + 1)
+    sizes = everyone[number[: len(classes.rows)]].astype(np.int64)
+    short = int(np.sum((sizes < classes.rows) & classes.kept))
+    if short:
+        return replace(
+            classes, population_reason=f"cannot be told: the population table lacks people of {short} classes"
+        )
+    return replace(classes, population=np.maximum(sizes, 1))
+
+
+def _group_of_leaves(domain: Domain, groups: Codes, released: Codes) -> Codes | None:
+    """The group of each leaf (-1: none), or None when two released labels of different groups share a leaf."""
+    if len(domain.labels) == len(domain.hierarchy.leaves):
+        return groups
+    found = np.full(len(domain.labels), -1, dtype=np.int32)
+    for code in released:
+        inside = np.flatnonzero(domain.inside(int(code)))
+        if np.any((found[inside] >= 0) & (found[inside] != groups[code])):
+            return None
+        found[inside] = groups[code]
+    return found
+
+
 def _matched(classes: ClassTable) -> ClassTable:
     """Class sizes where a missing value matches anything."""
     wild = []
@@ -208,6 +239,8 @@ def _matched(classes: ClassTable) -> ClassTable:
         alone = group >= 0 and np.count_nonzero(part.groups == group) == 1
         wild.append(int(group) if alone else -1)
     left, right = kernels.matching_pairs(classes.groups, np.array(wild, dtype=np.int32))
+    seen = classes.kept[left] & classes.kept[right]  # nobody hides among records that are not released
+    left, right = left[seen], right[seen]
     size = classes.rows.copy()
     np.add.at(size, left, classes.rows[right])
     return replace(classes, size=size, pairs=(left, right))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import numpy as np
+from dataclasses import dataclass, replace
 
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.plans.recoding import without
@@ -27,20 +25,21 @@ def contributions(classes: ClassTable) -> list[Contribution]:
     >>> [(c.column, round(c.uniques, 3), round(c.marketer_risk, 3), c.k_without) for c in contributions(six_rows())]
     [('age', 0.167, 0.167, 3), ('zip', 0.167, 0.167, 2)]
     """
-    uniques, matches = _risks(classes)
+    # Only released records: one that is suppressed stays so, whatever is hidden.
+    kept = classes.kept[classes.index]
+    table = replace(
+        classes.table, codes=classes.table.codes[:, kept], counts=classes.table.counts[kept], population=None
+    )
+    uniques, matches = _risks(classify(table, classes.recoding), classes.records)
     found = []
-    for place, column in enumerate(classes.table.columns):
-        rest = classify(classes.table, without(classes.recoding, place))
-        # A row that was suppressed stays so, whatever is hidden.
-        flags = np.zeros(len(rest.rows), dtype=np.bool_)
-        flags[rest.index[classes.suppressed[classes.index]]] = classes.suppressed.any()
-        rest = rest.with_suppressed(flags)
-        uniques_left, matches_left = _risks(rest)
-        least = int(rest.size[rest.kept].min()) if rest.kept.any() else 0
-        found.append(Contribution(column, uniques - uniques_left, matches - matches_left, least))
+    for place, column in enumerate(table.columns):
+        rest = classify(table, without(classes.recoding, place))
+        uniques_left, matches_left = _risks(rest, classes.records)
+        found.append(Contribution(column, uniques - uniques_left, matches - matches_left, int(rest.size.min())))
     return found
 
 
-def _risks(classes: ClassTable) -> tuple[float, float]:
-    rows, size = classes.rows[classes.kept], classes.size[classes.kept]
-    return float(rows[size == 1].sum()) / classes.records, float((rows / size).sum()) / classes.records
+def _risks(classes: ClassTable, records: int) -> tuple[float, float]:
+    """The share of unique records and of right matches, within the file."""
+    rows, size = classes.rows, classes.size
+    return float(rows[size == 1].sum()) / records, float((rows / size).sum()) / records

@@ -96,13 +96,16 @@ def _run_file(inspection: Inspection, path: str) -> str:
     if source.dialect is not None:
         dialect = source.dialect
         lines.append(f"separator = {json.dumps(dialect.separator)}")
-        if dialect.decimal == ",":
-            lines.append('decimal = ","')
+        if source.settings.quote is not None:
+            lines.append(f"quote = {json.dumps(dialect.quote)}")
+        if dialect.decimal == "," or source.settings.decimal is not None:
+            lines.append(f'decimal = "{dialect.decimal}"')
         if dialect.encoding != "utf-8":
             lines.append(f'encoding = "{dialect.encoding}"  # detected; check that letters such as é and ß look right')
         if not dialect.header:
-            names = ", ".join(json.dumps(name, ensure_ascii=False) for name in source.names)
-            lines += ["header = false", f"names = [{names}]  # the file has no header: give your own names"]
+            lines.append("header = false")
+    if source.settings.names is not None or (source.dialect is not None and not source.dialect.header):
+        lines.append(f"names = {json.dumps(list(source.names))}  # change them to your own")
     words = na_words(inspection.columns, source)
     lines.append(f"na = {json.dumps(words, ensure_ascii=False)}  # what means missing, beside an empty cell")
     left = f'"drop" would leave {inspection.complete:,} of {inspection.rows:,} rows'
@@ -110,7 +113,7 @@ def _run_file(inspection: Inspection, path: str) -> str:
     lines.append(f'missing = "{rule}"  # drop | category | wildcard; {left}')
     lines += ["", f"# Roles: {', '.join(Role)}.", "[columns]"]
     for column, suggestion in zip(inspection.columns, inspection.suggestions, strict=True):
-        key = column.name if BARE_KEY.match(column.name) else json.dumps(column.name, ensure_ascii=False)
+        key = column.name if BARE_KEY.match(column.name) else json.dumps(column.name)
         tree = f", hierarchy = {_recipe(column)}" if suggestion.role is Role.QUASI_IDENTIFIER else ""
         lines.append(f'{key} = {{ role = "{suggestion.role}"{tree} }}  # {suggestion.reason}; {_seen(column)}')
     return "\n".join(lines) + "\n"

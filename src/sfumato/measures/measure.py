@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -14,13 +15,15 @@ from sfumato.measures.property import Property
 
 Kind = Literal["privacy", "loss"]
 Direction = Literal["max", "min"]
-Reads = Literal["sizes", "cells", "sensitive", "label", "population", "originals"]
+Reads = Literal["sizes", "cells", "sensitive", "label", "population", "weights", "originals"]
 Fold = Literal["worst", "sum", "mean"] | Callable[[ClassTable, Property], float]
 
 NEEDS = {
     "sensitive": ("a sensitive column", 'role = "sensitive" for what must not be learned'),
     "label": ("a label column", 'role = "label" for the class an analyst predicts'),
     "population": ("a population table", "[population] with path = ... in the run file"),
+    "weights": ("a weight column", 'role = "weight" for how many people a record stands for'),
+    "originals": ("the original values", "measure the original table"),
 }
 
 
@@ -46,20 +49,21 @@ class Measure:
     lowest: float = 0.0
     highest: Callable[[ClassTable], float] = lambda classes: float("inf")
     parameters: Mapping[str, float | str] = field(default_factory=dict)
+    choices: tuple[str, ...] = ()
+    unfit: Callable[[ClassTable], str | None] = lambda classes: None
 
     def available(self, classes: ClassTable) -> str | None:
         """Why this table cannot answer, or None if it can."""
         table = classes.table
+        if self.reads == "population" and classes.population is None:
+            return classes.population_reason
         there = {
             "sensitive": bool(table.sensitive),
             "label": table.label is not None,
-            "population": classes.population is not None,
+            "weights": table.weights is not None,
+            "originals": not table.removed and not any(domain.generalized for domain in table.domains),
         }
-        if not there.get(self.reads, True):
-            return f"needs {NEEDS[self.reads][0]}"
-        if self.reads == "originals" and (table.removed or any(domain.generalized for domain in table.domains)):
-            return "needs the original values, and this file is generalized"
-        return None
+        return self.unfit(classes) if there.get(self.reads, True) else f"needs {NEEDS[self.reads][0]}"
 
     def columns(self, classes: ClassTable) -> list[str | None]:
         """The columns it is taken for: each sensitive one, the label, or none."""
@@ -72,12 +76,8 @@ class Measure:
     def property(self, classes: ClassTable, column: str | None = None) -> Property:
         """The property: one number per record. Where several columns are sensitive, say which."""
         if reason := self.available(classes):
-            remedy = NEEDS[self.reads][1] if self.reads in NEEDS else "measure the original table"
-            raise MeasureError(
-                f"{self.name} {reason}",
-                expected=NEEDS.get(self.reads, ("the original table", ""))[0],
-                remedy=remedy,
-            )
+            expected, remedy = NEEDS.get(self.reads, ("a table that can answer", "another measure"))
+            raise MeasureError(f"{self.name} {reason}", expected=expected, remedy=remedy)
         columns = self.columns(classes)
         chosen = columns[0] if column is None and len(columns) == 1 else column
         if chosen not in columns:
@@ -116,7 +116,25 @@ class Measure:
                     expected="a known parameter",
                     remedy=nearest(name, self.parameters),
                 )
+            self._check(name, given[name])
         return replace(self, parameters={**self.parameters, **given})
+
+    def _check(self, name: str, value: Any) -> None:
+        """A parameter has the kind of its default: one of some words, a whole number from 1, or a number above 0."""
+        default = self.parameters[name]
+        if isinstance(default, str):
+            fits, expected = value in self.choices, "one of: " + ", ".join(self.choices)
+        elif isinstance(default, int):
+            fits, expected = (
+                isinstance(value, int | float) and value == int(value) and value >= 1,
+                "a whole number from 1",
+            )
+        else:
+            fits, expected = isinstance(value, int | float) and 0 < value < float("inf"), "a number above 0"
+        if not fits:
+            raise MeasureError(
+                f"{self.name} with {name} = {value!r}", expected=expected, remedy=f"{name} = {json.dumps(default)}"
+            )
 
     def expected_records(self, records: Records, column: str | None = None) -> Floats:
         """The property by the plain oracle: for tests."""

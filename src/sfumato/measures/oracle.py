@@ -37,11 +37,6 @@ class Records:
     def originals(self) -> Codes:
         return np.repeat(self.table.codes, self.table.counts, axis=1)
 
-    @property
-    def total(self) -> int:
-        """N, with the records removed before."""
-        return self.table.records
-
     def crowd(self, record: int) -> Flags:
         """The released records that one hides among, itself included."""
         same = np.ones(self.labels.shape[1], dtype=np.bool_)
@@ -71,7 +66,7 @@ class Records:
     def population(self, record: int) -> int:
         """How many people of the population look like a record."""
         people = self.table.population
-        if people is None:
+        if people is None or any(domain.wildcard for domain in self.table.domains):
             return 0
         groups = [part.groups[codes] for part, codes in zip(self.recoding, people.codes, strict=True)]
         same = np.all(np.stack(groups) == self.labels[:, [record]], axis=0)

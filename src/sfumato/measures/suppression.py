@@ -24,6 +24,7 @@ def budget(share: float | str | Decimal, records: int) -> int:
 
 def suppress_within(classes: ClassTable, most: int) -> ClassTable:
     """Suppress whole sizes, from the smallest, while the records gone stay within `most` (SPEC 1, reading 1)."""
+    _refuse_wildcards(classes)
     free = classes.kept
     sizes, place = np.unique(classes.size[free], return_inverse=True)
     rows = np.bincount(place, weights=classes.rows[free]).astype(np.int64)
@@ -34,4 +35,15 @@ def suppress_within(classes: ClassTable, most: int) -> ClassTable:
 
 def suppress_below(classes: ClassTable, k: int) -> ClassTable:
     """Suppress every class smaller than k, however many records that takes."""
+    _refuse_wildcards(classes)
     return classes.with_suppressed(classes.suppressed | (classes.size < k))
+
+
+def _refuse_wildcards(classes: ClassTable) -> None:
+    """A suppressed record would leave the crowds of others, and whether those then hold depends on the order."""
+    if classes.pairs is not None:
+        raise StudyError(
+            "suppression is not defined where missing values match anything",
+            expected='missing = "drop" or "category"',
+            remedy='missing = "category" under [data]',
+        )

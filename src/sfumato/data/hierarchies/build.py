@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from decimal import ROUND_FLOOR, Decimal
 from itertools import pairwise
 
 from sfumato.data.hierarchies.hierarchy import ROOT, Hierarchy, flat
@@ -29,26 +31,29 @@ def equal_width(
     ('17', '15-19', '10-19', '*')
     """
     values = _numeric(name, labels, decimal)
-    widths = list(widths or default_widths(list(values.values())))
-    for small, large in pairwise(widths):
-        if large <= small or abs(large / small - round(large / small)) > 1e-9:
+    steps = [_exact(width) for width in widths or default_widths(list(values.values()))]
+    if not all(step.is_finite() and step > 0 for step in steps):
+        raise HierarchyError(f"a width of {name} is not above 0", expected="widths above 0", remedy="widths = [5, 10]")
+    for small, large in pairwise(steps):
+        if large <= small or large % small != 0:
             raise HierarchyError(
-                f"interval widths {small:g} and {large:g} of {name} do not nest",
+                f"interval widths {small} and {large} of {name} do not nest",
                 expected="each width a multiple of the one before",
-                remedy=f"{small:g}, {small * 2:g}, {small * 4:g}",
+                remedy=f"{small}, {small * 2}, {small * 4}",
             )
-    if widths[0] <= 0:
-        raise HierarchyError(f"the width {widths[0]:g} of {name} is not above 0", expected="widths above 0")
-    whole = all(v == int(v) for v in (*values.values(), *widths, origin))
+    # Decimals, because 4821.7 / 0.1 is not a whole number of floats.
+    exact = {label: _exact(label.replace(",", ".") if decimal == "," else label) for label in values}
+    start = _exact(origin)
+    whole = all(value == value.to_integral_value() for value in (*exact.values(), *steps, start))
 
-    def step(width: float) -> Labeller:
+    def step_of(width: Decimal) -> Labeller:
         def labelled(label: str) -> str:
-            low = origin + math.floor((values[label] - origin) / width + 1e-12) * width
+            low = start + ((exact[label] - start) / width).to_integral_value(rounding=ROUND_FLOOR) * width
             return _written(low, low + width, whole)
 
         return labelled
 
-    return _assembled(name, _in_order(values), [step(width) for width in widths])
+    return _assembled(name, _in_order(values), [step_of(width) for width in steps])
 
 
 def quantile(name: str, labels: Sequence[str], counts: Sequence[int], bins: int = 8, decimal: str = ".") -> Hierarchy:
@@ -121,6 +126,10 @@ def prefix(name: str, labels: Sequence[str], keep: Sequence[int] | None = None, 
     """
     longest = max((len(label) for label in labels), default=0)
     kept = sorted(keep if keep is not None else range(1, longest), reverse=True)
+    if kept and kept[-1] < 1:
+        raise HierarchyError(
+            f"{kept[-1]} characters of {name} cannot be kept", expected="at least 1", remedy="keep = [3, 2]"
+        )
 
     def step(length: int) -> Labeller:
         return lambda label: label[:length] + mask * (len(label) - length)
@@ -144,6 +153,10 @@ def dates(
     for label in labels:
         try:
             days[label] = datetime.datetime.strptime(label, pattern)
+        except re.error:
+            raise HierarchyError(
+                f"{pattern!r} is no pattern for dates", expected="each part once", remedy='pattern = "%d.%m.%Y"'
+            ) from None
         except ValueError:
             wrong.append(label)
     if wrong:
@@ -178,14 +191,14 @@ def frequency(
     >>> frequency("job", ["clerk", "smith", "diver"], [90, 9, 1], [0.02, 0.1]).paths[2]
     ('diver', 'other', 'other', '*')
     """
+    if not all(0 < limit < 1 for limit in shares):
+        raise HierarchyError(
+            f"shares {list(shares)} for {name}", expected="shares between 0 and 1", remedy="shares = [0.01, 0.1]"
+        )
     total = max(sum(counts), 1)
     share = {label: count / total for label, count in zip(labels, counts, strict=True)}
-    if other in share:
-        raise HierarchyError(
-            f'"{other}" is a value of {name} already',
-            expected="a name for the rare values",
-            remedy='other = "rare"',
-        )
+    while other in share:
+        other = f"({other})"  # a value of the column is called so already
 
     def step(limit: float) -> Labeller:
         return lambda label: other if share[label] < limit else label
@@ -205,6 +218,8 @@ def default_widths(values: Sequence[float]) -> list[float]:
         return [1]
     power = 10.0 ** math.floor(math.log10(extent / 16))
     width = next(m * power for m in (1, 2, 5, 10) if m * power >= extent / 16 * 0.999)
+    if all(value == int(value) for value in values):
+        width = max(width, 1)  # whole numbers have no parts
     found = []
     while width < extent:
         found.append(int(width) if width == int(width) else width)
@@ -233,7 +248,12 @@ def _span(labels: list[str]) -> str:
     return first if first == last else f"[{first}, {last}]" if "-" in first + last else f"{first}-{last}"
 
 
-def _written(low: float, high: float, whole: bool) -> str:
+def _exact(value: float | str) -> Decimal:
+    """A number as it is written, without the noise of its binary form."""
+    return Decimal(str(value).strip())
+
+
+def _written(low: float | Decimal, high: float | Decimal, whole: bool) -> str:
     """An interval as a label: closed for whole numbers, half-open for others."""
     if not whole:
         return f"[{_plain(low)}, {_plain(high)})"
@@ -243,8 +263,8 @@ def _written(low: float, high: float, whole: bool) -> str:
     return f"[{_plain(low)}, {_plain(last)}]" if low < 0 else f"{_plain(low)}-{_plain(last)}"
 
 
-def _plain(value: float) -> str:
-    return str(int(value)) if value == int(value) else f"{value:.12g}"
+def _plain(value: float | Decimal) -> str:
+    return str(int(value)) if value == int(value) else f"{float(value):.12g}"
 
 
 def _assembled(name: str, labels: Sequence[str], steps: Sequence[Labeller]) -> Hierarchy:

@@ -7,9 +7,11 @@ import csv
 import gzip
 import io
 import re
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from sfumato.data.atomic import write_text
 from sfumato.data.hierarchies.hierarchy import Hierarchy
 from sfumato.errors import HierarchyError
 
@@ -22,21 +24,27 @@ def load(
     """Read a hierarchy file. Separator and header (`level0`, `level1`, …) are detected unless given."""
     path = Path(path)
     name = name or path.name.split(".")[0]
-    rows = _rows(_text(path), separator)
+    rows = _rows(_text(path), "\t" if separator == "\\t" else separator)
     if header is None:
-        header = bool(rows) and all(HEADER.match(cell) for cell in rows[0])
-    return Hierarchy.from_paths(name, level(rows[1:] if header else rows))
+        header = bool(rows) and (all(HEADER.match(cell) for cell in rows[0]) or _other_root(rows))
+    body = rows[1:] if header else rows
+    blank = [number for number, row in enumerate(body, start=1) if "" in row]
+    if blank:
+        raise HierarchyError(
+            f"the hierarchy of {name} has {len(blank)} rows with an empty label; the first is row {blank[0]}",
+            expected="a label at every level up to the root",
+            remedy="repeat the label of the level below where nothing changes",
+        )
+    return Hierarchy.from_paths(name, level(body))
 
 
-def save(hierarchy: Hierarchy, path: str | Path) -> None:
+def save(hierarchy: Hierarchy, path: str | Path, *, overwrite: bool = True) -> None:
     """Write a hierarchy as a level table with a header."""
-    path = Path(path)
-    part = path.with_name(path.name + ".part")
-    with part.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([f"level{i}" for i in range(hierarchy.height + 1)])
-        writer.writerows(hierarchy.paths)
-    part.replace(path)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([f"level{i}" for i in range(hierarchy.height + 1)])
+    writer.writerows(hierarchy.paths)
+    write_text(path, text.getvalue(), overwrite=overwrite)
 
 
 def level(paths: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
@@ -59,8 +67,12 @@ def _text(path: Path) -> str:
     try:
         raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
         return raw.decode("utf-8-sig")
-    except (OSError, EOFError) as error:
-        raise HierarchyError(f"cannot read {path.name}: {error}", expected="a CSV file") from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise HierarchyError(
+            f"cannot read {path.name}: {error}",
+            expected="a CSV file",
+            remedy="check that it is whole and yours to read",
+        ) from error
     except UnicodeDecodeError as error:
         raise HierarchyError(
             f"{path.name} is not UTF-8 (byte {error.start})",
@@ -69,18 +81,36 @@ def _text(path: Path) -> str:
         ) from error
 
 
+def _other_root(rows: list[list[str]]) -> bool:
+    """Whether only the first row ends differently: then it names the levels."""
+    return len(rows) > 2 and len({row[-1] for row in rows[1:]}) == 1 and rows[0][-1] != rows[1][-1]
+
+
 def _rows(text: str, separator: str | None) -> list[list[str]]:
-    """The rows as trimmed cells; the separator is the one that splits most rows, `;` before `,`."""
-    if separator is None:
-        candidates = [_parse(text, mark) for mark in (";", ",", "\t", "|")]
-        return max(candidates, key=lambda rows: sum(len(row) > 1 for row in rows))
-    return _parse(text, separator)
+    """The rows as trimmed cells; the separator is one that leaves few roots and splits most rows."""
+    if separator is not None:
+        return _parse(text, separator)
+    candidates = [_parse(text, mark) for mark in (";", ",", "\t", "|")]
+    split = [rows for rows in candidates if any(len(row) > 1 for row in rows)]
+    if not split:
+        return candidates[0]
+    return min(split, key=lambda rows: (len({row[-1] for row in rows}), -sum(len(row) > 1 for row in rows)))
 
 
 def _parse(text: str, separator: str) -> list[list[str]]:
+    if len(separator) != 1:
+        raise HierarchyError(f"{separator!r} is no separator", expected="one character", remedy='separator = ";"')
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
     rows = []
-    for row in reader:
+    try:
+        lines = list(reader)
+    except csv.Error as error:
+        raise HierarchyError(
+            f"line {reader.line_num} is not valid CSV: {error}",
+            expected="short cells in closed quotes",
+            remedy="mend that line",
+        ) from error
+    for row in lines:
         cells = [cell.strip() for cell in row]
         while cells and not cells[-1]:  # a path that ends early may be padded with empty cells
             cells.pop()

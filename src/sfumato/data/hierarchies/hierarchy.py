@@ -12,6 +12,7 @@ from sfumato.data.arrays import Codes
 from sfumato.errors import HierarchyError, shortened
 
 ROOT = "*"
+MOST_LEVELS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +115,10 @@ def check_paths(name: str, paths: Sequence[Sequence[str]]) -> None:
         raise HierarchyError(
             f"the hierarchy of {name} has {len(uneven)} rows without {width} levels; the first is row {uneven[0] + 1}",
             expected=f"{width} levels in every row",
+        )
+    if width > MOST_LEVELS:
+        raise HierarchyError(
+            f"the hierarchy of {name} has {width} levels", expected=f"at most {MOST_LEVELS}", remedy="leave out levels"
         )
     if width < 2:
         raise HierarchyError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Discriminator, Field, FiniteFloat, Tag
 
 from sfumato.data.hierarchies import build
 from sfumato.data.hierarchies.build import DATE_LEVELS
@@ -26,8 +26,8 @@ class IntervalRecipe(Settings):
     """Intervals of equal width, nested."""
 
     build: Literal["interval"]
-    widths: tuple[float, ...] | None = None
-    origin: float = 0.0
+    widths: tuple[FiniteFloat, ...] | None = None
+    origin: FiniteFloat = 0.0
 
 
 class QuantileRecipe(Settings):
@@ -41,7 +41,7 @@ class BreaksRecipe(Settings):
     """Fixed breaks, one list per level, finest first."""
 
     build: Literal["breaks"]
-    levels: tuple[tuple[float, ...], ...] = Field(min_length=1)
+    levels: tuple[tuple[FiniteFloat, ...], ...] = Field(min_length=1)
 
 
 class PrefixRecipe(Settings):
@@ -64,7 +64,7 @@ class FrequencyRecipe(Settings):
     """Rare values together first."""
 
     build: Literal["frequency"]
-    shares: tuple[float, ...] = (0.005, 0.02, 0.1)
+    shares: tuple[FiniteFloat, ...] = (0.005, 0.02, 0.1)
     other: str = "other"
 
 

@@ -13,15 +13,13 @@ from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
 
 
-def small(classes: ClassTable, k: float) -> Property:
-    return classes.per_class(classes.size < k, hidden=0.0)
-
-
-def oracle(records: Records, record: int, k: float) -> float:
-    return float(records.crowd(record).sum() < k)
-
-
 def below(name: str, title: str, k: int) -> Measure:
+    def small(classes: ClassTable) -> Property:
+        return classes.per_class(classes.size < k, hidden=0.0)
+
+    def oracle(records: Records, record: int) -> float:
+        return float(records.crowd(record).sum() < k)
+
     return Measure(
         name=name,
         title=title,
@@ -33,7 +31,6 @@ def below(name: str, title: str, k: int) -> Measure:
         fold="mean",
         monotone="falls",
         highest=lambda classes: 1.0,
-        parameters={"k": k},
         sentence="The share of records that look like fewer than " + ("one other." if k == 2 else f"{k - 1} others."),
         citation="the small-class counts of sdcMicro and of disclosure reviews",
     )

@@ -49,6 +49,7 @@ MEASURE = Measure(
     fold="worst",
     monotone="falls",
     parameters={"absent": "infinite"},
-    sentence="No class changes the odds of a sensitive value by more than a factor of e to the δ.",
+    choices=("infinite", "ignored"),
+    sentence="No class changes the share of a sensitive value by more than a factor of e to the δ.",
     citation="Brickell and Shmatikov 2008, δ-disclosure privacy",
 )

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.data.arrays import Floats
+from sfumato.data.arrays import Counts64, Floats
 from sfumato.data.domain import Domain
 from sfumato.measures.classes import ClassTable
 from sfumato.measures.measure import Measure
@@ -43,8 +43,23 @@ def equal(difference: Floats, whole: Floats, domain: Domain) -> Floats:  # noqa:
     return np.asarray(np.abs(difference).sum(axis=1) / 2)
 
 
-def ordered(difference: Floats, whole: Floats, domain: Domain) -> Floats:  # noqa: ARG001
-    seen = difference[:, whole > 0]  # values that the table does not hold are no places
+def in_order(whole: Floats, domain: Domain) -> Counts64:
+    """The values that the table holds: by number where they are numbers, else as the leaves stand; missing last."""
+    held = np.flatnonzero(whole > 0)
+    value = domain.values()
+    return held if value is None else held[np.argsort(value[held], kind="stable")]
+
+
+def unfit(classes: ClassTable) -> str | None:
+    """Why the distances between values are not known: a label that stands for several has no place."""
+    for name, values in classes.table.sensitive.items():
+        if values.domain.generalized and values.domain.distance != "equal":
+            return f'needs the single values of {name}, which is generalized; distance = "equal" would do'
+    return None
+
+
+def ordered(difference: Floats, whole: Floats, domain: Domain) -> Floats:
+    seen = difference[:, in_order(whole, domain)]  # values that the table does not hold are no places
     return np.asarray(np.abs(np.cumsum(seen, axis=1)).sum(axis=1) / max(seen.shape[1] - 1, 1))
 
 
@@ -69,20 +84,22 @@ def oracle(records: Records, record: int, column: str) -> float:
     """Moves earth greedily over the nearest pairs first, which is optimal for these three distances."""
     share, whole = records.shares(column, records.crowd(record)), records.shares(column, records.kept)
     domain = records.domain(column)
-    places = np.flatnonzero(whole > 0)
+    value = domain.values()
+    held = [int(code) for code in np.flatnonzero(whole > 0)]
+    places = held if value is None else sorted(held, key=lambda code: (np.isnan(value[code]), value[code]))
     tree = domain.hierarchy
 
     def ground(a: int, b: int) -> float:
         if domain.distance == "equal":
             return 1.0
         if domain.distance == "ordered":
-            return abs(int(np.searchsorted(places, a)) - int(np.searchsorted(places, b))) / max(len(places) - 1, 1)
+            return abs(places.index(a) - places.index(b)) / max(len(places) - 1, 1)
         return (
             next(level for level in range(tree.height + 1) if tree.maps[level][a] == tree.maps[level][b]) / tree.height
         )
 
     if domain.distance == "ordered":  # on a line the greedy match goes left to right
-        order = [(0.0, a, b) for a in range(len(share)) for b in range(len(share))]
+        order = [(0.0, a, b) for a in places for b in places]
     else:
         order = sorted((ground(a, b), a, b) for a in range(len(share)) for b in range(len(share)) if a != b)
     more, less = np.maximum(share - whole, 0.0), np.maximum(whole - share, 0.0)
@@ -106,6 +123,7 @@ MEASURE = Measure(
     fold="worst",
     monotone="falls",
     highest=lambda classes: 1.0,
+    unfit=unfit,
     sentence="The sensitive values of every class are distributed within t of those of the whole table.",
     citation="Li, Li, Venkatasubramanian 2007, t-closeness",
 )

@@ -7,19 +7,8 @@
 
 from __future__ import annotations
 
-from sfumato.measures.classes import ClassTable
 from sfumato.measures.measure import Measure
-from sfumato.measures.oracle import Records
-from sfumato.measures.property import Property
-
-
-def size(classes: ClassTable) -> Property:
-    return classes.per_class(classes.size, hidden=0.0)
-
-
-def oracle(records: Records, record: int) -> float:
-    return float(records.crowd(record).sum())
-
+from sfumato.measures.privacy.k import oracle, size
 
 MEASURE = Measure(
     name="weighted_k",

@@ -1,0 +1,335 @@
+"""The compiled walk over a lattice: a node's classes come from those of a finer node, never from the rows.
+
+Nodes come sorted, the last column fastest. A class is one key with a field of bits per column; rolling a column up is a
+shift, a look-up and an insert into a small hash table, in place. A column at level 0 is a pointer to the buffer on its
+left, not a copy. Every class carries its records and, where asked, how often each sensitive and label value occurs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.data.arrays import Codes, Counts64
+from sfumato.measures.kernels import compiled
+
+Keys = npt.NDArray[np.uint32] | npt.NDArray[np.uint64]  # as narrow as the columns allow
+Rows = npt.NDArray[np.int32] | npt.NDArray[np.int64]
+Tally = npt.NDArray[np.int32]
+
+# Columns of the table of indices.
+K, GONE, SUM_K, SUM_K_FULL, DISTINCT, DISTINCT_BOUND, SUM_L, SUM_L_FULL, WRONG, WRONG_FULL = range(10)
+INDICES = 10
+
+
+@compiled
+def roll_up(
+    source: Keys,
+    rows: Rows,
+    tally: Tally,
+    size: int,
+    out_keys: Keys,
+    out_rows: Rows,
+    out_tally: Tally,
+    slots: npt.NDArray[np.uint64],
+    shift: int,
+    mask: int,
+    lookup: Keys,
+) -> int:
+    """Generalize one column of `size` classes and merge what became equal; the output may be the input itself."""
+    bits = 3
+    while (1 << bits) < 2 * size:
+        bits += 1
+    slots[: 1 << bits] = np.uint64(0)
+    last, high = np.uint64((1 << bits) - 1), np.uint64(64 - bits)
+    low, field = np.uint64(shift), np.uint64(mask)
+    clear = ~(field << low)
+    width = out_tally.shape[1]
+    wide = source.itemsize > 4
+    half, ones = np.uint64(32), np.uint64(0xFFFFFFFF)
+    found = np.uint64(0)
+    for i in range(size):
+        key = np.uint64(source[i])
+        key = (key & clear) | (np.uint64(lookup[(key >> low) & field]) << low)
+        place = (key * np.uint64(0x9E3779B97F4A7C15)) >> high
+        tag = key & ones
+        # A slot holds the low half of a key and the number of its class plus one, so that most probes need one look.
+        while True:
+            held = slots[place]
+            if held == np.uint64(0):
+                slots[place] = (tag << half) | (found + np.uint64(1))
+                out_keys[found] = key
+                out_rows[found] = rows[i]
+                for v in range(width):
+                    out_tally[found, v] = tally[i, v]
+                found += np.uint64(1)
+                break
+            if held >> half == tag:
+                number = (held & ones) - np.uint64(1)
+                if not wide or np.uint64(out_keys[number]) == key:
+                    out_rows[number] += rows[i]
+                    for v in range(width):
+                        out_tally[number, v] += tally[i, v]
+                    break
+            place = (place + np.uint64(1)) & last
+    return int(found)
+
+
+@compiled
+def value_figures(
+    rows: Rows, tally: Tally, size: int, split: int, budget: int, least: int, by_distinct: Counts64, out: Counts64
+) -> None:
+    """The indices that read sensitive values (before `split`) and labels (behind it)."""
+    width = tally.shape[1]
+    by_distinct[:] = 0
+    kept = split
+    for c in range(size):
+        n = np.int64(rows[c])
+        distinct = 0
+        squares = np.int64(0)
+        for v in range(split):
+            count = np.int64(tally[c, v])
+            distinct += int(count > 0)
+            squares += count * count
+        wrong = n
+        for v in range(split, width):
+            wrong = min(wrong, n - np.int64(tally[c, v]))
+        by_distinct[distinct] += n
+        out[SUM_L_FULL] += squares
+        out[WRONG_FULL] += wrong
+        if n < least:
+            out[WRONG] += n
+        else:
+            out[SUM_L] += squares
+            out[WRONG] += wrong
+            kept = min(kept, distinct)
+    out[DISTINCT] = kept
+    # The best ℓ that suppressing within the budget can reach: monotone along the lattice, unlike ℓ as measured.
+    total = np.int64(0)
+    for value in range(split + 1):
+        if by_distinct[value] > 0:
+            out[DISTINCT_BOUND] = value
+            total += by_distinct[value]
+            if total > budget:
+                break
+
+
+@compiled
+def figures(
+    keys: Keys,
+    rows: Rows,
+    tally: Tally,
+    size: int,
+    split: int,
+    budget: int,
+    floor: int,
+    small: Counts64,
+    going: Codes,
+    by_distinct: Counts64,
+    shift: Counts64,
+    mask: Counts64,
+    covers: Counts64,
+    cover_start: Counts64,
+    out: Counts64,
+    hidden: Counts64,
+) -> None:
+    """The indices of one node from its classes.
+
+    With `floor` above 0 exactly the classes below it are suppressed, else whole sizes within the budget (SPEC 1,
+    reading 1). `hidden[j]` gets the leaves that the labels of suppressed records cover in column j, added up.
+    """
+    squares = np.int64(0)
+    for c in range(size):
+        squares += np.int64(rows[c]) * np.int64(rows[c])
+    gone = np.int64(0)
+    least = np.int64(floor)
+    k = np.int64(0)
+    if floor == 0:
+        # Fine nodes have thousands of classes and a small k: counting one size at a time is a loop the processor
+        # can do in wide steps, and it ends at k. A histogram would wait for its own last write.
+        for s in range(1, min(budget, 4) + 1):
+            alike = 0
+            for c in range(size):
+                alike += rows[c] == s
+            if gone + alike * s > budget:
+                k = np.int64(s)
+                break
+            gone += alike * s
+        if k == 0:
+            gone = np.int64(0)
+            large = np.int64(1) << 62
+            small[: budget + 2] = 0
+            for c in range(size):
+                n = np.int64(rows[c])
+                if n <= budget:
+                    small[n] += n
+                elif n < large:
+                    large = n
+            k = large
+            for s in range(1, budget + 1):
+                if small[s] > 0:
+                    if gone + small[s] > budget:
+                        k = np.int64(s)
+                        break
+                    gone += small[s]
+        least = k
+    else:
+        k = np.int64(1) << 62
+        for c in range(size):
+            n = np.int64(rows[c])
+            if n < least:
+                gone += n
+            elif n < k:
+                k = n
+    out[K] = k
+    out[GONE] = gone
+    out[SUM_K] = squares
+    out[SUM_K_FULL] = squares
+    if gone > 0:
+        found = 0
+        for c in range(size):
+            if rows[c] < least:
+                going[found] = c
+                found += 1
+                out[SUM_K] -= np.int64(rows[c]) * np.int64(rows[c])
+        for j in range(len(hidden)):  # column by column, so that shift and mask stay in registers
+            low, field, begin = np.uint64(shift[j]), np.uint64(mask[j]), np.uint64(cover_start[j])
+            total = np.int64(0)
+            for g in range(found):
+                c = going[g]
+                total += np.int64(rows[c]) * covers[begin + ((np.uint64(keys[c]) >> low) & field)]
+            hidden[j] = total
+    if tally.shape[1] > 0:
+        value_figures(rows, tally, size, split, budget, int(least), by_distinct, out)
+
+
+@compiled
+def walk(
+    nodes: Codes,
+    keys: Keys,
+    rows: Rows,
+    tally: Tally,
+    split: int,
+    budget: int,
+    floor: int,
+    shift: Counts64,
+    mask: Counts64,
+    lookups: Keys,
+    lookup_start: Counts64,
+    covers: Counts64,
+    cover_start: Counts64,
+) -> tuple[Counts64, Counts64]:
+    """The indices of each node, and what its suppressed labels cover. `nodes` are sorted, the last column fastest.
+
+    `lookups[lookup_start[j, a, b] + group]` is the group at level b of a group at level a of column j, and
+    `covers[cover_start[j, b] + group]` the leaves under it.
+    """
+    asked, columns = nodes.shape
+    size, width = len(keys), tally.shape[1]
+    held_keys = np.empty((columns, size), keys.dtype)
+    held_rows = np.empty((columns, size), rows.dtype)
+    held_tally = np.empty((columns, size, width), np.int32)
+    number = np.zeros(columns, np.int64)
+    level = np.full(columns, -1, np.int64)  # the level that a column's own buffer holds
+    at = np.full(columns, -1, np.int64)  # the buffer in force at each depth; -1 is the table itself
+    capacity = 8
+    while capacity < 2 * size:
+        capacity *= 2
+    slots = np.empty(capacity, np.uint64)
+    small = np.empty(budget + 2, np.int64)
+    going = np.empty(size, np.int32)
+    by_distinct = np.zeros(split + 1, np.int64)
+    out = np.zeros((asked, INDICES), np.int64)
+    hidden = np.zeros((asked, columns), np.int64)
+    current = np.full(columns, -1, np.int64)
+    begin = np.empty(columns, np.int64)
+    for i in range(asked):
+        j = 0
+        while j < columns and nodes[i, j] == current[j]:
+            j += 1
+        first = j
+        while j < columns:
+            wanted = nodes[i, j]
+            left = at[j - 1] if j > 0 else -1
+            if wanted == 0:
+                at[j] = left
+            else:
+                # Only at the first column that changed is its own buffer still under the same columns.
+                own = j == first and 0 < level[j] < wanted and at[j] == j
+                fine = level[j] if own else 0
+                source = j if own else left
+                lookup = lookups[lookup_start[j, fine, wanted] :]
+                if source < 0:
+                    number[j] = roll_up(
+                        keys,
+                        rows,
+                        tally,
+                        size,
+                        held_keys[j],
+                        held_rows[j],
+                        held_tally[j],
+                        slots,
+                        shift[j],
+                        mask[j],
+                        lookup,
+                    )
+                else:
+                    number[j] = roll_up(
+                        held_keys[source],
+                        held_rows[source],
+                        held_tally[source],
+                        number[source],
+                        held_keys[j],
+                        held_rows[j],
+                        held_tally[j],
+                        slots,
+                        shift[j],
+                        mask[j],
+                        lookup,
+                    )
+                level[j] = wanted
+                at[j] = j
+            current[j] = wanted
+            j += 1
+        for column in range(columns):
+            begin[column] = cover_start[column, nodes[i, column]]
+        top = at[columns - 1]
+        if top < 0:
+            figures(
+                keys,
+                rows,
+                tally,
+                size,
+                split,
+                budget,
+                floor,
+                small,
+                going,
+                by_distinct,
+                shift,
+                mask,
+                covers,
+                begin,
+                out[i],
+                hidden[i],
+            )
+        else:
+            figures(
+                held_keys[top],
+                held_rows[top],
+                held_tally[top],
+                number[top],
+                split,
+                budget,
+                floor,
+                small,
+                going,
+                by_distinct,
+                shift,
+                mask,
+                covers,
+                begin,
+                out[i],
+                hidden[i],
+            )
+    return out, hidden

@@ -1,0 +1,50 @@
+"""A plan of the lattice system: one level of its hierarchy for each quasi-identifier."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sfumato.data.frequency import FrequencyTable
+from sfumato.errors import StudyError, shortened
+from sfumato.plans.recoding import Recoding, at_levels
+
+
+@dataclass(frozen=True)
+class LevelPlan:
+    """Levels by column, and the size below which a class is suppressed (0 and 1 suppress nothing).
+
+    >>> LevelPlan({"age": 2, "sex": 0}, suppress_below=5).as_dict()
+    {'levels': {'age': 2, 'sex': 0}, 'suppress_below': 5}
+    """
+
+    levels: Mapping[str, int]
+    suppress_below: int = 0
+
+    def recoding(self, table: FrequencyTable) -> Recoding:
+        """What the plan does to a table."""
+        absent = [name for name in table.columns if name not in self.levels]
+        extra = [name for name in self.levels if name not in table.columns]
+        if absent or extra:
+            raise StudyError(
+                f"the plan and the table differ in their quasi-identifiers: {shortened(absent + extra)}",
+                expected="one level for each quasi-identifier",
+            )
+        return at_levels(table, [self.levels[name] for name in table.columns])
+
+    def words(self, table: FrequencyTable) -> list[str]:
+        """The plan in words, one sentence a column."""
+        said = []
+        for domain in table.domains:
+            tree, level = domain.hierarchy, self.levels[domain.name]
+            if level == 0:
+                said.append(f"{domain.name} as it is")
+            elif level == tree.height:
+                said.append(f"{domain.name} hidden")
+            else:
+                labels = [label for label in tree.levels[level] if label]
+                said.append(f"{domain.name} in {len(labels)} groups ({shortened(labels, 3)})")
+        return said
+
+    def as_dict(self) -> dict[str, object]:
+        return {"levels": dict(self.levels), "suppress_below": self.suppress_below}
