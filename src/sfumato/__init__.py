@@ -5,6 +5,10 @@
 >>> audit = sf.audit(study)
 >>> audit.rows, audit.figures["k"].value
 (30162, 1.0)
+>>> front = sf.search(study)
+>>> choice = sf.pick(front, max_loss=0.30)
+>>> len(front.points), choice.point.values["k"]
+(52, 5)
 """
 
 from __future__ import annotations
@@ -12,11 +16,14 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from sfumato.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from sfumato.data.frequency import FrequencyTable
     from sfumato.data.hierarchies import Hierarchy
     from sfumato.data.roles import Role
     from sfumato.data.sample import sample
+    from sfumato.decide import Choice, pick
     from sfumato.errors import (
         DataError,
         HierarchyError,
@@ -26,25 +33,33 @@ if TYPE_CHECKING:
         StudyError,
         UnreachableError,
     )
+    from sfumato.front import Front, Objective, Point, load_front
     from sfumato.measures.audit import Audit, audit
     from sfumato.measures.classes import ClassTable, classify
     from sfumato.measures.inspection import Inspection, inspect
     from sfumato.measures.registry import known_measures, measure
+    from sfumato.plans.levels import LevelPlan
+    from sfumato.report.map import draw
     from sfumato.study import Study, read
+    from sfumato.systems.search import search
 
-__version__ = "0.1.0"
 
 # Names load when they are first used, so that `sfumato --help` does not wait for compilers and databases.
 _HOMES = {
     "Audit": "measures.audit",
+    "Choice": "decide",
     "ClassTable": "measures.classes",
     "DataError": "errors",
     "FrequencyTable": "data.frequency",
+    "Front": "front",
     "Hierarchy": "data.hierarchies",
     "HierarchyError": "errors",
     "InputError": "errors",
     "Inspection": "measures.inspection",
+    "LevelPlan": "plans.levels",
     "MeasureError": "errors",
+    "Objective": "front",
+    "Point": "front",
     "Role": "data.roles",
     "SfumatoError": "errors",
     "Study": "study",
@@ -52,23 +67,32 @@ _HOMES = {
     "UnreachableError": "errors",
     "audit": "measures.audit",
     "classify": "measures.classes",
-    "known_measures": "measures.registry",
+    "draw": "report.map",
     "inspect": "measures.inspection",
+    "known_measures": "measures.registry",
+    "load_front": "front",
     "measure": "measures.registry",
+    "pick": "decide",
     "read": "study",
     "sample": "data.sample",
+    "search": "systems.search",
 }
 
 __all__ = [
     "Audit",
+    "Choice",
     "ClassTable",
     "DataError",
     "FrequencyTable",
+    "Front",
     "Hierarchy",
     "HierarchyError",
     "InputError",
     "Inspection",
+    "LevelPlan",
     "MeasureError",
+    "Objective",
+    "Point",
     "Role",
     "SfumatoError",
     "Study",
@@ -76,11 +100,15 @@ __all__ = [
     "UnreachableError",
     "audit",
     "classify",
+    "draw",
     "inspect",
     "known_measures",
+    "load_front",
     "measure",
+    "pick",
     "read",
     "sample",
+    "search",
 ]
 
 

@@ -111,6 +111,15 @@ class Study(Settings):
                 column["hierarchy"]["path"] = str((self._folder / tree.path).absolute())
         return toml_text(settings)
 
+    def with_columns(self, columns: Mapping[str, ColumnSettings]) -> Study:
+        """The same study with other settings for some columns."""
+        return self.model_copy(update={"columns": {**self.columns, **columns}})._placed(self._folder)
+
+    def with_search(self, **settings: Any) -> Study:
+        """The same study with other settings of its [search] section."""
+        changed = SearchSettings.given(**(self.search.model_dump() | settings))
+        return self.model_copy(update={"search": changed})._placed(self._folder)
+
     def named(self, role: Role) -> list[str]:
         """The columns of a role."""
         return [name for name, column in self.columns.items() if column.role is role]

@@ -11,9 +11,9 @@ from typing import Annotated, Any
 
 import typer
 
-import sfumato
-from sfumato.cli import audit, hierarchy, inspect, sample
+from sfumato.cli import audit, hierarchy, inspect, reproduce, sample, search
 from sfumato.errors import InputError, SfumatoError
+from sfumato.version import __version__
 
 # Typer carries click inside itself or beside itself, depending on its version.
 UsageError = typer.BadParameter.__bases__[0]
@@ -29,13 +29,17 @@ app = typer.Typer(
 app.command("audit")(audit.command)
 app.command("inspect")(inspect.command)
 app.command("sample")(sample.command)
+app.command("search")(search.search)
+app.command("pick")(search.pick)
+app.command("map")(search.draw_map)
 app.command("measures")(audit.list_measures)
 app.add_typer(hierarchy.app, name="hierarchy")
+app.add_typer(reproduce.app, name="reproduce")
 
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(sfumato.__version__)
+        typer.echo(__version__)
         raise typer.Exit
 
 

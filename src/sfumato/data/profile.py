@@ -67,7 +67,8 @@ def values_of(source: Source, name: str) -> dict[str, int]:
 def _profiled(engine: Engine, source: Source, column: Column) -> ColumnProfile:
     value = f"CASE WHEN {numeric(source, 'v')} BETWEEN -1e300 AND 1e300 THEN {numeric(source, 'v')} END"
     grouped = f"SELECT {column.sql} AS v, count(*) AS n FROM profiled GROUP BY {column.sql}"
-    typed = f"SELECT v, n, {value} AS x, CASE WHEN v LIKE '____-__-__' THEN TRY_CAST(v AS DATE) END AS day FROM ({grouped}) AS g"
+    day = "CASE WHEN v LIKE '____-__-__' THEN TRY_CAST(v AS DATE) END"
+    typed = f"SELECT v, n, {value} AS x, {day} AS day FROM ({grouped}) AS g"
     found = engine.rows(
         "SELECT CAST(sum(n) AS BIGINT), CAST(sum(CASE WHEN v IS NULL THEN n ELSE 0 END) AS BIGINT), count(v), "
         "CAST(sum(CASE WHEN n = 1 AND v IS NOT NULL THEN 1 ELSE 0 END) AS BIGINT), "
@@ -77,8 +78,6 @@ def _profiled(engine: Engine, source: Source, column: Column) -> ColumnProfile:
     ends = ", ".join(f"percentile_cont({share}) WITHIN GROUP (ORDER BY x)" for share in (0.05, 0.95))
     each = f"SELECT {value} AS x FROM (SELECT {column.sql} AS v FROM profiled) AS c"
     fifth, last = engine.rows(f"SELECT {ends} FROM ({each}) AS t")[0]
-        f"SELECT {ends} FROM (SELECT {value} AS x FROM (SELECT {column.sql} AS v FROM profiled) AS c) AS t"
-    )[0]
     words = ", ".join(quoted(word) for word in NA_WORDS)
     na_words = tuple(row[0] for row in engine.rows(f"SELECT v FROM ({grouped}) AS g WHERE v IN ({words}) ORDER BY v"))
     valued = distinct - len(na_words)

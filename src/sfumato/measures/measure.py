@@ -33,6 +33,9 @@ class Measure:
 
     `direction` says which way is better; `monotone` how the value moves when a table is generalized further with
     nothing suppressed ("rises", "falls", or None when it can do either); `highest` gives the top of its range.
+    `bound` is an optimistic figure that does move so even with a suppression budget, which lets a search discard whole
+    regions: the value itself, the value with nothing suppressed, or the best that spending the budget on it alone
+    reaches. It holds for `bound_direction`, by default the measure's own. None: nothing is discarded on its account.
     """
 
     name: str
@@ -50,6 +53,8 @@ class Measure:
     highest: Callable[[ClassTable], float] = lambda classes: float("inf")
     parameters: Mapping[str, float | str] = field(default_factory=dict)
     choices: tuple[str, ...] = ()
+    bound: Literal["itself", "unsuppressed", "own_budget"] | None = None
+    bound_direction: Direction | None = None
     unfit: Callable[[ClassTable], str | None] = lambda classes: None
 
     def available(self, classes: ClassTable) -> str | None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from markupsafe import Markup
 
-import sfumato
 from sfumato.measures.audit import Audit, Figure
 from sfumato.report.figures import number, percent
 from sfumato.report.page import ACCENT, SECOND, figure, page
+from sfumato.version import __version__
 
 BINS = ((1, 1), (2, 2), (3, 4), (5, 9), (10, 19), (20, 49), (50, 99), (100, 499), (500, 999), (1000, None))
 
@@ -50,7 +50,7 @@ def audit_page(audit: Audit, name: str) -> str:
         curve=curve_figure(audit),
         groups=groups,
         contributions=contributions,
-        version=sfumato.__version__,
+        version=__version__,
     )
 
 

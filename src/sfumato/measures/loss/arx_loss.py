@@ -61,6 +61,7 @@ MEASURE = Measure(
     oracle=oracle,
     fold=geometric_mean,
     monotone="rises",
+    bound="unsuppressed",
     highest=lambda classes: 1.0,
     sentence="ARX's Loss (geometric mean over the columns), for comparison with ARX.",
     citation="Prasser et al. 2020, ARX 3.9.2, quality model Loss",

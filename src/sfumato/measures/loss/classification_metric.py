@@ -37,6 +37,7 @@ MEASURE = Measure(
     oracle=oracle,
     fold="sum",
     monotone="rises",
+    bound="unsuppressed",
     highest=lambda classes: float(classes.records),
     sentence="The records that a classifier by class majority would get wrong, suppressed ones included.",
     citation="Iyengar 2002, classification metric",

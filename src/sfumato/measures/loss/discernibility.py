@@ -31,6 +31,7 @@ MEASURE = Measure(
     oracle=oracle,
     fold="sum",
     monotone="rises",
+    bound="unsuppressed",
     highest=lambda classes: float(classes.records) ** 2,
     sentence="For each record, the records it cannot be told from; a suppressed one counts the whole table.",
     citation="Bayardo and Agrawal 2005, discernibility metric",

@@ -40,6 +40,7 @@ MEASURE = Measure(
     oracle=oracle,
     fold="sum",
     monotone="rises",
+    bound="unsuppressed",
     highest=lambda classes: float(classes.attribute_weights.sum()) * classes.records,
     sentence="The share of its domain that each cell no longer tells apart, added over all cells.",
     citation="Iyengar 2002, general loss metric; Dewri et al. 2010, GLM",

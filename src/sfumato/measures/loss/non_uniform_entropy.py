@@ -46,6 +46,7 @@ MEASURE = Measure(
     oracle=oracle,
     fold="sum",
     monotone="rises",
+    bound="unsuppressed",
     sentence="The bits needed to guess the original values back from the labels, added over all cells.",
     citation="Gionis and Tassa 2009, non-uniform entropy",
 )

@@ -36,6 +36,7 @@ MEASURE = Measure(
     oracle=oracle,
     fold="mean",
     monotone="falls",
+    bound="unsuppressed",
     highest=lambda classes: 1.0,
     sentence="How much of the hierarchies' height is kept: 1 is the raw table, 0 a table of stars.",
     citation="Sweeney 2002, Prec",

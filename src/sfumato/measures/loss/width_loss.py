@@ -55,6 +55,7 @@ MEASURE = Measure(
     oracle=oracle,
     fold="sum",
     monotone="rises",
+    bound="unsuppressed",
     highest=lambda classes: float(classes.attribute_weights.sum()) * classes.records,
     sentence="As general loss, with the width of an interval over the width of the domain for numeric columns.",
     citation="Iyengar 2002, general loss metric for numeric columns",

@@ -33,6 +33,7 @@ MEASURE = Measure(
     oracle=oracle,
     fold="worst",
     monotone="rises",
+    bound="own_budget",
     sentence="Every class holds at least ℓ different sensitive values.",
     citation="Machanavajjhala et al. 2007, ℓ-diversity",
 )

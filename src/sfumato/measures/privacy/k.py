@@ -31,6 +31,7 @@ MEASURE = Measure(
     oracle=oracle,
     fold="worst",
     monotone="rises",
+    bound="itself",
     highest=lambda classes: float(classes.records),
     sentence="Every released record looks like at least k − 1 others on the quasi-identifiers.",
     citation="Sweeney 2002, k-anonymity: a model for protecting privacy",

@@ -35,6 +35,7 @@ MEASURE = Measure(
     oracle=oracle,
     fold="worst",
     monotone="rises",
+    bound="own_budget",
     sentence="Every class holds at least p different values of every sensitive column.",
     citation="Truta and Vinay 2006, p-sensitive k-anonymity",
 )

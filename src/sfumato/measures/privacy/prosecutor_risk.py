@@ -31,6 +31,7 @@ MEASURE = Measure(
     oracle=oracle,
     fold="worst",
     monotone="falls",
+    bound="itself",
     highest=lambda classes: 1.0,
     sentence="The chance to find a person who is known to be in the table: one over the class size, at worst.",
     citation="El Emam 2013, guide to the de-identification of personal health information",

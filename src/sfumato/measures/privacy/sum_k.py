@@ -20,6 +20,7 @@ MEASURE = Measure(
     oracle=oracle,
     fold="sum",
     monotone="rises",
+    bound="unsuppressed",
     highest=lambda classes: float(classes.records) ** 2,
     sentence="The class sizes of all records added up; suppressed records earn nothing.",
     citation="Dewri, Ray, Ray, Whitley 2010, property-based generalizations, S_k",

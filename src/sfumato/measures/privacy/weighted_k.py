@@ -20,6 +20,7 @@ MEASURE = Measure(
     oracle=oracle,
     fold="mean",
     monotone="rises",
+    bound="unsuppressed",
     highest=lambda classes: float(classes.records),
     sentence="The size of the class that an average record hides in; suppressed records count as 0.",
     citation="Dewri et al., privacy versus data quality as multi-objective problems, problem 1",

@@ -1,0 +1,1 @@
+"""Search algorithms over arrays and a callable. They know nothing of privacy."""

@@ -1,0 +1,152 @@
+"""Dominance, fronts and the figures a front is judged by. Everything is minimised."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from sfumato.data.arrays import Counts64, Flags, Floats
+from sfumato.measures.kernels import compiled
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    import moocore
+
+DIGITS = 12
+
+
+def comparable(values: Floats) -> Floats:
+    """Values rounded to twelve significant digits, so that rounding noise does not decide dominance.
+
+    >>> comparable(np.array([0.1 + 0.2, 201700.36300000001])).tolist()
+    [0.3, 201700.363]
+    """
+    values = np.asarray(values, dtype=np.float64)
+    finite = np.isfinite(values) & (values != 0)
+    size = np.ones_like(values)
+    size[finite] = 10.0 ** (DIGITS - 1 - np.floor(np.log10(np.abs(values[finite]))))
+    with np.errstate(invalid="ignore"):
+        return np.where(finite, np.round(values * size) / size, values)
+
+
+def non_dominated(values: Floats) -> Flags:
+    """Which rows no other row dominates; equal rows are all kept.
+
+    >>> non_dominated(np.array([[1.0, 2.0], [2.0, 1.0], [2.0, 2.0]])).tolist()
+    [True, True, False]
+    """
+    if len(values) == 0:
+        return np.zeros(0, dtype=np.bool_)
+    if values.shape[1] == 1:
+        return np.asarray(values[:, 0] == values[:, 0].min())
+    return np.asarray(moocore.is_nondominated(np.ascontiguousarray(values), keep_weakly=True), dtype=np.bool_)
+
+
+def dominates(left: Floats, right: Floats) -> bool:
+    """Whether the left is no worse in everything and better in something."""
+    return bool(np.all(left <= right) and np.any(left < right))
+
+
+def hypervolume(values: Floats, reference: Floats) -> float:
+    """The volume that a front dominates, up to a reference point."""
+    inside = values[np.all(values < reference, axis=1)]
+    return float(moocore.hypervolume(inside, ref=reference)) if len(inside) else 0.0
+
+
+def crowding(values: Floats) -> Floats:
+    """How far a point's neighbours on the front are, over all objectives; the ends are infinitely far."""
+    found = np.zeros(len(values))
+    for column in values.T:
+        order = np.argsort(column, kind="stable")
+        span = column[order[-1]] - column[order[0]]
+        found[order[[0, -1]]] = np.inf
+        if span > 0 and len(order) > 2:
+            found[order[1:-1]] += (column[order[2:]] - column[order[:-2]]) / span
+    return found
+
+
+def convergence_error(found: Floats, front: Floats) -> tuple[float, float]:
+    """CE: distances of found points to the true front, each index divided by its maximum there; sum and mean."""
+    scale = np.abs(front).max(axis=0)
+    scale[scale == 0] = 1.0
+    distances = np.linalg.norm(found[:, None, :] / scale - front[None, :, :] / scale, axis=2).min(axis=1)
+    return float(distances.sum()), float(distances.mean()) if len(distances) else 0.0
+
+
+def representation_ratio(found: Floats, front: Floats, epsilon: Floats) -> float:
+    """RR: the share of the true front's non-dominated boxes that hold a found point."""
+    boxes = np.unique(boxes_of(front, epsilon), axis=0)
+    marked = {tuple(box) for box in boxes[non_dominated(boxes)].tolist()}
+    held = {tuple(box) for box in boxes_of(found, epsilon).tolist()}
+    return len(marked & held) / len(marked)
+
+
+def boxes_of(values: Floats, epsilon: Floats) -> Floats:
+    """The box of each point. The natural value is divided by ε and floored; a maximised one is stored negated."""
+    natural = np.abs(values)
+    return np.asarray(np.where(values < 0, -1.0, 1.0) * np.floor(comparable(natural / epsilon)))
+
+
+@compiled
+def first_dominator(bounds: Floats, archive: Floats) -> Counts64:
+    """For each row, an archive row that dominates it, or -1."""
+    found = np.full(len(bounds), -1, np.int64)
+    for i in range(len(bounds)):
+        for a in range(len(archive)):
+            better = False
+            worse = False
+            for j in range(archive.shape[1]):
+                if archive[a, j] > bounds[i, j]:
+                    worse = True
+                    break
+                if archive[a, j] < bounds[i, j]:
+                    better = True
+            if better and not worse:
+                found[i] = a
+                break
+    return found
+
+
+class BoxArchive:
+    """The updator of the paper (algorithm 1): at most one member per box, and no box dominated by another.
+
+    >>> archive = BoxArchive(np.array([1.0, 1.0]))
+    >>> archive.add(np.array([3.2, 1.0]), 0), archive.add(np.array([3.1, 1.0]), 1), archive.add(np.array([5.0, 9.0]), 2)
+    (True, True, False)
+    >>> archive.members
+    [1]
+    """
+
+    def __init__(self, epsilon: Floats) -> None:
+        self.epsilon = np.asarray(epsilon, dtype=np.float64)
+        self.members: list[int] = []
+        self._values = np.empty((0, len(self.epsilon)))
+        self._boxes = np.empty((0, len(self.epsilon)))
+
+    @property
+    def values(self) -> Floats:
+        return self._values
+
+    def add(self, value: Floats, member: int) -> bool:
+        """Offer a candidate; says whether it was taken."""
+        value = comparable(value)
+        box = boxes_of(value, self.epsilon)
+        same = np.all(self._boxes == box, axis=1)
+        boxes = np.all(box <= self._boxes, axis=1) & ~same
+        inside = same & np.all(value <= self._values, axis=1) & np.any(value < self._values, axis=1)
+        gone = boxes | inside
+        if gone.any():
+            self._keep(~gone)
+            same = same[~gone]
+        beaten = np.all(self._boxes <= box, axis=1) & ~same
+        if beaten.any() or same.any():
+            return False
+        self.members.append(member)
+        self._values = np.vstack([self._values, value])
+        self._boxes = np.vstack([self._boxes, box])
+        return True
+
+    def _keep(self, kept: Flags) -> None:
+        self.members = [member for member, stays in zip(self.members, kept, strict=True) if stays]
+        self._values, self._boxes = self._values[kept], self._boxes[kept]

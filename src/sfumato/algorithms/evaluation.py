@@ -1,0 +1,86 @@
+"""What an algorithm asks of a problem, and the memory that never asks twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.data.arrays import Codes, Counts64, Flags, Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluated:
+    """Nodes with their objective values, all minimised, and the bounds they give; whether each meets the limits."""
+
+    nodes: Codes
+    values: Floats
+    bounds: Floats
+    feasible: Flags
+
+    def __getitem__(self, rows: Counts64 | Flags) -> Evaluated:
+        return Evaluated(self.nodes[rows], self.values[rows], self.bounds[rows], self.feasible[rows])
+
+
+Evaluate = Callable[[Codes], Evaluated]
+
+
+class Memory:
+    """Every node evaluated so far, in order. Asking for a node again costs nothing and is not counted again."""
+
+    def __init__(self, evaluate: Evaluate, shape: tuple[int, ...], columns: int) -> None:
+        self._evaluate = evaluate
+        self.shape = shape
+        self.place: dict[int, int] = {}
+        self._parts: list[Evaluated] = []
+        self._all: Evaluated | None = None
+        self._columns = columns
+        self._strides = np.array([int(np.prod(shape[j + 1 :])) for j in range(len(shape))], dtype=np.int64)
+
+    @property
+    def count(self) -> int:
+        """Unique evaluations."""
+        return len(self.place)
+
+    def number(self, nodes: Codes) -> Counts64:
+        """Nodes as numbers, in the order of their levels."""
+        return np.asarray(nodes.astype(np.int64) @ self._strides)
+
+    def ask(self, nodes: Codes) -> Counts64:
+        """The places of nodes in the memory, evaluating those that are new."""
+        numbers = self.number(nodes)
+        new: dict[int, int] = {}
+        for row, number in enumerate(numbers.tolist()):
+            if number not in self.place and number not in new:
+                new[number] = row
+        if new:
+            self._parts.append(self._evaluate(nodes[list(new.values())]))
+            self._all = None
+            for number in new:
+                self.place[number] = len(self.place)
+        return np.array([self.place[number] for number in numbers.tolist()], dtype=np.int64)
+
+    @property
+    def all(self) -> Evaluated:
+        """All that was evaluated, in order."""
+        if self._all is None:
+            self._all = Evaluated(
+                np.concatenate([part.nodes for part in self._parts]),
+                np.concatenate([part.values for part in self._parts]),
+                np.concatenate([part.bounds for part in self._parts]),
+                np.concatenate([part.feasible for part in self._parts]),
+            )
+            self._parts = [self._all]
+        return self._all
+
+
+def neighbours(nodes: Codes, shape: tuple[int, ...]) -> Codes:
+    """Every node one level up or down in one column, each once."""
+    found = []
+    for column, size in enumerate(shape):
+        for step in (-1, 1):
+            moved = nodes.copy()
+            moved[:, column] += step
+            found.append(moved[(moved[:, column] >= 0) & (moved[:, column] < size)])
+    return np.unique(np.concatenate(found), axis=0)

@@ -1,0 +1,165 @@
+"""PBG-EA (Dewri, Ray, Ray, Whitley 2010, algorithm 2), and a variant that also visits the archive's neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.algorithms.dominance import BoxArchive, comparable, first_dominator, non_dominated
+from sfumato.algorithms.evaluation import Memory, neighbours
+from sfumato.data.arrays import Codes, Counts64, Flags, Floats
+
+CROSSOVER = 0.8
+PATIENCE = 8
+TRIES = 8
+
+
+@dataclass(frozen=True)
+class Hints:
+    """What is known of nodes that were not evaluated.
+
+    `known(nodes)` are optimistic values, minus infinity where nothing is known; `moves` says for each objective how a
+    bound moves when a node is generalized, so that evaluated nodes bound those below or above them.
+    """
+
+    known: Callable[[Codes], Floats]
+    moves: tuple[str | None, ...]
+
+    def hopeless(self, memory: Memory, archive: BoxArchive, nodes: Codes) -> Flags:
+        """Which nodes cannot be better than the archive, whatever their values are."""
+        if not len(nodes):
+            return np.zeros(0, dtype=np.bool_)
+        bounds = self.known(nodes)
+        found = memory.all
+        above = np.all(found.nodes[None, :, :] >= nodes[:, None, :], axis=2)
+        below = np.all(found.nodes[None, :, :] <= nodes[:, None, :], axis=2)
+        for column, moves in enumerate(self.moves):
+            if moves is not None:
+                told = below if moves == "rises" else above
+                spread = np.where(told, found.bounds[None, :, column], -np.inf).max(axis=1)
+                bounds[:, column] = np.maximum(bounds[:, column], spread)
+        return np.asarray(first_dominator(bounds, np.ascontiguousarray(archive.values)) >= 0)
+
+
+def pbg_ea(
+    memory: Memory,
+    epsilon: Floats,
+    rng: np.random.Generator,
+    population: int = 25,
+    iterations: int = 100,
+    hints: Hints | None = None,
+    stop: Callable[[int], bool] = lambda evaluated: False,
+) -> BoxArchive:
+    """Search the lattice; the archive's members are places in the memory.
+
+    With hints an iteration visits unvisited neighbours of archive members while there are any that could be better than
+    the archive, then those of the runners-up, and only then breeds; it ends when breeding has changed nothing for a
+    while. That finds more with fewer evaluations. Without, it is the paper's algorithm.
+    """
+    archive = BoxArchive(epsilon)
+    top = np.array(memory.shape, dtype=np.int32) - 1
+    current = rng.integers(0, top + 1, size=(population, len(top)), dtype=np.int32)
+    current[0], current[1] = 0, top  # the fully specialized and the fully generalized node
+    places = _offer(memory, archive, current)
+    idle, second = 0, True
+    for _ in range(iterations):
+        if stop(memory.count) or idle >= PATIENCE:
+            break
+        if hints is not None and _visit(memory, archive, archive.members, population, hints):
+            continue
+        if hints is not None and second and _visit(memory, archive, _runners_up(memory, archive), population, hints):
+            second = False
+            continue
+        second = True
+        before = list(archive.members)
+        pool = np.unique(np.concatenate([places, np.array(archive.members, dtype=np.int64)]))
+        parents = _selected(memory, pool, population, rng)
+        current = _recombined(memory.all.nodes[parents], top, rng)
+        if hints is not None:
+            current = _renewed(memory, archive, current, top, rng, hints)
+        places = _offer(memory, archive, current)
+        idle = idle + 1 if hints is not None and archive.members == before else 0
+    return archive
+
+
+def _offer(memory: Memory, archive: BoxArchive, nodes: Codes) -> Counts64:
+    """Evaluate nodes and offer the feasible ones to the archive."""
+    places = memory.ask(nodes)
+    found = memory.all
+    for place in places.tolist():
+        if found.feasible[place] and place not in archive.members:
+            archive.add(found.values[place], place)
+    return places
+
+
+def _runners_up(memory: Memory, archive: BoxArchive) -> list[int]:
+    """What would be non-dominated if the archive were not there."""
+    found = memory.all
+    rest = np.setdiff1d(np.flatnonzero(found.feasible), np.array(archive.members, dtype=np.int64))
+    return [int(place) for place in rest[non_dominated(found.values[rest])]]
+
+
+def _visit(memory: Memory, archive: BoxArchive, members: list[int], most: int, hints: Hints) -> bool:
+    """Evaluate about `most` promising unvisited neighbours of some nodes, the newest first; False if none is left."""
+    visited = False
+    for member in reversed(members.copy()):
+        node = memory.all.nodes[member]
+        around = neighbours(node[None, :], memory.shape)
+        new = around[[number not in memory.place for number in memory.number(around).tolist()]]
+        new = new[~hints.hopeless(memory, archive, new)]
+        if len(new):
+            _offer(memory, archive, new)
+            visited = True
+            most -= len(new)
+            if most <= 0:
+                break
+    return visited
+
+
+def _selected(memory: Memory, pool: Counts64, number: int, rng: np.random.Generator) -> Counts64:
+    """Binary tournaments by fitness: the sum, over those that dominate a node, of how many they dominate."""
+    values = comparable(memory.all.values[pool])
+    no_worse = np.all(values[:, None, :] <= values[None, :, :], axis=2)
+    better = np.any(values[:, None, :] < values[None, :, :], axis=2)
+    beats = no_worse & better
+    fitness = beats.sum(axis=1) @ beats
+    pairs = rng.integers(0, len(pool), size=(number, 2))
+    winners = np.where(fitness[pairs[:, 0]] <= fitness[pairs[:, 1]], pairs[:, 0], pairs[:, 1])
+    return np.asarray(pool[winners])
+
+
+def _recombined(parents: Codes, top: Codes, rng: np.random.Generator) -> Codes:
+    """Single-point crossover of pairs drawn without replacement, then a step up or down in some columns."""
+    children = parents[rng.permutation(len(parents))].copy()
+    columns = children.shape[1]
+    for first in range(0, len(children) - 1, 2):
+        if columns > 1 and rng.random() < CROSSOVER:
+            cut = int(rng.integers(1, columns))
+            left, right = children[first, cut:].copy(), children[first + 1, cut:].copy()
+            children[first, cut:], children[first + 1, cut:] = right, left
+    return _mutated(children, top, rng)
+
+
+def _mutated(nodes: Codes, top: Codes, rng: np.random.Generator) -> Codes:
+    """A step up or down, in each column with a chance of one in the number of columns."""
+    chosen = rng.random(nodes.shape) < 1.0 / nodes.shape[1]
+    steps = rng.choice(np.array([-1, 1], dtype=np.int32), size=nodes.shape)
+    return np.asarray(np.clip(nodes + chosen * steps, 0, top), dtype=np.int32)
+
+
+def _renewed(
+    memory: Memory, archive: BoxArchive, nodes: Codes, top: Codes, rng: np.random.Generator, hints: Hints
+) -> Codes:
+    """Nodes that were visited or are hopeless take further steps: late in a search most children are such.
+
+    Those that find no way out are left out.
+    """
+    for tries in range(TRIES + 1):
+        known = np.array([number in memory.place for number in memory.number(nodes).tolist()], dtype=np.bool_)
+        known |= hints.hopeless(memory, archive, nodes)
+        if tries == TRIES or not known.any():
+            break
+        nodes[known] = _mutated(nodes[known], top, rng)
+    return nodes[~known] if not known.all() else nodes[:1]

@@ -1,0 +1,177 @@
+"""The front: every non-dominated plan that a search found, frozen, with how it was found. Saved as one folder."""
+
+from __future__ import annotations
+
+import json
+import platform
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from sfumato.errors import InputError, shortened
+from sfumato.plans.levels import LevelPlan
+from sfumato.study import Study, read
+from sfumato.version import __version__
+
+FILES = ("front.parquet", "front.json", "run.toml")
+PACKAGES = ("duckdb", "numba", "numpy", "pyarrow")
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A measure and the way that is better."""
+
+    name: str
+    direction: str
+
+
+@dataclass(frozen=True)
+class Point:
+    """One plan of a front. `loss` is in [0, 1]; `values` are the measures in their own units."""
+
+    id: int
+    values: Mapping[str, float]
+    loss: float
+    suppressed: int
+    plan: LevelPlan
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "values": dict(self.values),
+            "loss": self.loss,
+            "suppressed": self.suppressed,
+            "suppress_below": self.plan.suppress_below,
+            "plan": dict(self.plan.levels),
+        }
+
+
+@dataclass(frozen=True)
+class Front:
+    """Points sorted by the first objective, and what they were found with.
+
+    `exact` says that no plan of the search space dominates any of them; otherwise they are the best found.
+    `others` are dominated points that were evaluated, for pictures only.
+    """
+
+    study: Study
+    objectives: tuple[Objective, ...]
+    points: tuple[Point, ...]
+    algorithm: str
+    exact: bool
+    evaluations: int
+    space: int
+    seconds: float
+    fingerprint: str
+    rows: int
+    certificate: Mapping[str, Any] = field(default_factory=dict)
+    others: tuple[Mapping[str, float], ...] = ()
+    system: str = "lattice"
+
+    def point(self, number: int) -> Point:
+        """A point by its id."""
+        if not 0 <= number < len(self.points):
+            raise InputError(f"there is no point {number}", expected=f"an id from 0 to {len(self.points) - 1}")
+        return self.points[number]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The front as `sfumato search --json` prints it."""
+        return {
+            "system": self.system,
+            "algorithm": self.algorithm,
+            "exact": self.exact,
+            "objectives": [{"name": o.name, "direction": o.direction} for o in self.objectives],
+            "points": [point.as_dict() for point in self.points],
+            "evaluations": self.evaluations,
+            "space": self.space,
+            "seconds": self.seconds,
+            "certificate": dict(self.certificate),
+            "rows": self.rows,
+            "fingerprint": self.fingerprint,
+        }
+
+    def save(self, folder: str | Path) -> Path:
+        """Write the front as a new folder: front.parquet, front.json, the run file. Whole or not at all."""
+        folder = Path(folder).absolute()
+        if folder.exists():
+            raise InputError(f"{folder} is there already", expected="a new folder", remedy="another name with -o")
+        if not folder.parent.is_dir():
+            raise InputError(f"there is no folder {folder.parent}", expected="an existing folder to write to")
+        part = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+        try:
+            inside = part / folder.name
+            inside.mkdir()
+            self._write(inside)
+            inside.rename(folder)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+        return folder
+
+    def _write(self, folder: Path) -> None:
+        import pyarrow
+        import pyarrow.parquet
+
+        columns: dict[str, list[Any]] = {"id": [point.id for point in self.points]}
+        for objective in self.objectives:
+            columns[f"value:{objective.name}"] = [point.values[objective.name] for point in self.points]
+        columns["loss"] = [point.loss for point in self.points]
+        columns["suppressed"] = [point.suppressed for point in self.points]
+        columns["suppress_below"] = [point.plan.suppress_below for point in self.points]
+        for name in self.points[0].plan.levels if self.points else ():
+            columns[f"level:{name}"] = [point.plan.levels[name] for point in self.points]
+        pyarrow.parquet.write_table(pyarrow.table(columns), folder / "front.parquet")
+        about = self.as_dict() | {"others": [dict(other) for other in self.others], "versions": versions()}
+        (folder / "front.json").write_text(json.dumps(about, indent=1, ensure_ascii=False, allow_nan=False), "utf-8")
+        (folder / "run.toml").write_text(self.study.as_toml(), "utf-8")
+
+
+def load_front(folder: str | Path) -> Front:
+    """Read a front back from its folder."""
+    folder = Path(folder)
+    absent = [name for name in FILES if not (folder / name).is_file()]
+    if absent:
+        raise InputError(
+            f"{folder} is not the folder of a front: it lacks {shortened(absent)}",
+            expected="a folder that sfumato search wrote",
+        )
+    try:
+        about = json.loads((folder / "front.json").read_text("utf-8"))
+        points = tuple(_point(found) for found in about["points"])
+        objectives = tuple(Objective(o["name"], o["direction"]) for o in about["objectives"])
+        return Front(
+            study=read(folder / "run.toml"),
+            objectives=objectives,
+            points=points,
+            algorithm=about["algorithm"],
+            exact=about["exact"],
+            evaluations=about["evaluations"],
+            space=about["space"],
+            seconds=about["seconds"],
+            fingerprint=about["fingerprint"],
+            rows=about["rows"],
+            certificate=about["certificate"],
+            others=tuple(about["others"]),
+            system=about["system"],
+        )
+    except (KeyError, TypeError, json.JSONDecodeError) as error:
+        raise InputError(f"{folder}/front.json cannot be read", expected="a file that sfumato search wrote") from error
+
+
+def versions() -> dict[str, str]:
+    """What the work was done with."""
+    return {"sfumato": __version__, "python": platform.python_version()} | {name: version(name) for name in PACKAGES}
+
+
+def numbered(points: Sequence[Point], first: Objective) -> tuple[Point, ...]:
+    """Points sorted by the first objective and numbered from 0; ties by their plan, so the order is always the same."""
+    ordered = sorted(points, key=lambda p: (p.values[first.name], p.loss, tuple(p.plan.levels.values())))
+    return tuple(Point(i, p.values, p.loss, p.suppressed, p.plan) for i, p in enumerate(ordered))
+
+
+def _point(found: Mapping[str, Any]) -> Point:
+    plan = LevelPlan(found["plan"], found["suppress_below"])
+    return Point(found["id"], found["values"], found["loss"], found["suppressed"], plan)

@@ -1,0 +1,239 @@
+"""The lattice as a problem: the objectives, limits and bounds of any nodes, all minimised.
+
+Measures that the walk knows are evaluated by it; any other is evaluated on the class table of each node, which is
+slower and always right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from sfumato.data.arrays import Codes, Counts64, Flags, Floats
+from sfumato.data.frequency import FrequencyTable
+from sfumato.errors import MeasureError
+from sfumato.measures import walk
+from sfumato.measures.classes import ClassTable, classify
+from sfumato.measures.measure import Measure
+from sfumato.measures.rollup import Indices, RollUp, arx_losses, general_losses
+from sfumato.measures.suppression import suppress_below, suppress_within
+from sfumato.plans.recoding import at_levels
+
+LOSS_MEASURE = "general_loss"
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A measure with the direction that is better here, and perhaps a limit."""
+
+    measure: Measure
+    direction: str
+    limit: float | None = None
+
+    @property
+    def sign(self) -> float:
+        """What turns its value into one that is minimised."""
+        return -1.0 if self.direction == "max" else 1.0
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the measure's bound holds for this direction."""
+        return self.measure.bound is not None and self.direction == (
+            self.measure.bound_direction or self.measure.direction
+        )
+
+    @property
+    def moves(self) -> str | None:
+        """How the minimised bound moves when a node is generalized."""
+        if not self.bounded or self.measure.monotone is None:
+            return None
+        turned = {"rises": "falls", "falls": "rises"}
+        return turned[self.measure.monotone] if self.direction == "max" else self.measure.monotone
+
+
+@dataclass(frozen=True, eq=False)
+class Figures:
+    """Natural values and bounds of nodes, one column per goal; records suppressed; the least class size kept."""
+
+    values: Floats
+    bounds: Floats
+    losses: Floats
+    suppressed: Counts64
+    k: Counts64
+
+
+class LatticeProblem:
+    """A table's lattice with goals, a suppression budget, and attribute weights.
+
+    With `floor` exactly the classes below it are suppressed, which is how a k that is demanded, not sought, is met at
+    least loss; without, whole sizes go within the budget (SPEC 1, reading 1).
+    """
+
+    def __init__(
+        self,
+        table: FrequencyTable,
+        goals: Sequence[Goal],
+        budget: int,
+        floor: int = 0,
+        weights: Mapping[str, float] | None = None,
+        threads: int | None = None,
+    ) -> None:
+        self.table, self.goals, self.budget, self.floor, self.threads = table, tuple(goals), budget, floor, threads
+        self.weights = np.array([(weights or {}).get(name, 1.0) for name in table.columns])
+        self.shape = tuple(domain.hierarchy.height + 1 for domain in table.domains)
+        self._walks = all(goal.measure.name in WALKED for goal in goals) and self._walkable()
+
+    @property
+    def space(self) -> int:
+        return int(np.prod([int(size) for size in self.shape], dtype=object))
+
+    @cached_property
+    def rollup(self) -> RollUp:
+        read = {goal.measure.reads for goal in self.goals}
+        sensitive = next(iter(self.table.sensitive)) if "sensitive" in read else None
+        return RollUp(self.table, sensitive, label="label" in read)
+
+    def figures(self, nodes: Codes) -> Figures:
+        """The figures of nodes, in the order they are given."""
+        return self._walked(nodes) if self._walks else self._plain(nodes)
+
+    def known(self, goal: Goal, nodes: Codes) -> Floats | None:
+        """The goal's bound at nodes without evaluating them, minimised; None where it is not known."""
+        if goal.measure.name not in KNOWN or not goal.bounded:
+            return None
+        everyone = np.full(len(nodes), self.table.rows)
+        sums = self.rollup.full_sums(nodes)
+        return np.asarray(goal.sign * KNOWN[goal.measure.name](self, nodes, sums, everyone))
+
+    def classes(self, node: Sequence[int]) -> ClassTable:
+        """The class table of a node after suppression."""
+        found = classify(self.table, at_levels(self.table, node), tuple(self.weights.tolist()))
+        return suppress_below(found, self.floor) if self.floor else suppress_within(found, self.budget)
+
+    def _walkable(self) -> bool:
+        if any(domain.wildcard for domain in self.table.domains):
+            return False
+        if len(self.table.sensitive) > 1 and any(goal.measure.reads == "sensitive" for goal in self.goals):
+            return False
+        try:
+            return self.rollup is not None
+        except MeasureError:
+            return False
+
+    def _walked(self, nodes: Codes) -> Figures:
+        found = self.rollup.evaluate(nodes, self.budget, self.floor, self.threads)
+        kept = self.table.records - found.suppressed
+        sums = self.rollup.column_sums(found)
+        values = [WALKED[goal.measure.name][0](self, found, sums, kept) for goal in self.goals]
+        everyone = np.full(len(nodes), self.table.rows)
+        full = self.rollup.full_sums(nodes)
+        bounds = [WALKED[goal.measure.name][1](self, found, full, everyone) for goal in self.goals]
+        losses = general_losses(sums, kept, self.table, self.weights)
+        shape = (len(nodes), len(self.goals))
+        return Figures(_columns(values, shape), _columns(bounds, shape), losses, found.suppressed, found.k)
+
+    def _plain(self, nodes: Codes) -> Figures:
+        values, bounds, losses, suppressed, least = [], [], [], [], []
+        from sfumato.measures.registry import measure
+
+        for node in nodes:
+            classes = self.classes(node.tolist())
+            whole = classify(self.table, at_levels(self.table, node.tolist()), tuple(self.weights.tolist()))
+            values.append([goal.measure.value(classes) for goal in self.goals])
+            bounds.append([_bound(goal, classes, whole, self.budget) for goal in self.goals])
+            losses.append(measure(LOSS_MEASURE).value(classes))
+            suppressed.append(classes.suppressed_rows)
+            least.append(int(classes.size[classes.kept].min()) if classes.kept.any() else 0)
+        return Figures(
+            np.array(values, dtype=np.float64),
+            np.array(bounds, dtype=np.float64),
+            np.array(losses),
+            np.array(suppressed, dtype=np.int64),
+            np.array(least, dtype=np.int64),
+        )
+
+    def feasible(self, figures: Figures) -> Flags:
+        """Which nodes meet the limits and the budget."""
+        meets = figures.suppressed <= self.budget
+        for column, goal in enumerate(self.goals):
+            if goal.limit is not None:
+                meets &= goal.sign * figures.values[:, column] <= goal.sign * goal.limit + 1e-12
+        return np.asarray(meets)
+
+
+def _columns(parts: Sequence[Floats | Counts64], shape: tuple[int, int]) -> Floats:
+    return np.stack([np.asarray(part, dtype=np.float64) for part in parts], axis=1) if parts else np.empty(shape)
+
+
+def _bound(goal: Goal, classes: ClassTable, whole: ClassTable, budget: int) -> float:
+    """A goal's bound at one node from its class tables."""
+    if not goal.bounded:
+        return float("nan")
+    if goal.measure.bound == "itself":
+        return goal.measure.value(classes)
+    if goal.measure.bound == "unsuppressed":
+        return goal.measure.value(whole)
+    found = []
+    for column in goal.measure.columns(whole):  # the best that suppressing the worst classes first can reach
+        values = goal.measure.property(whole, column).values[: len(whole.rows)]
+        order = np.argsort(goal.sign * -values, kind="stable")
+        gone = np.cumsum(whole.rows[order])
+        found.append(float(values[order][min(int(np.searchsorted(gone, budget, side="right")), len(order) - 1)]))
+    return min(found) if goal.direction == "max" else max(found)
+
+
+Walked = Callable[[LatticeProblem, Indices, Counts64, Counts64], Floats | Counts64]
+
+
+def _index(number: int) -> Walked:
+    return lambda problem, found, sums, kept: found[number]
+
+
+def _general(problem: LatticeProblem, found: Indices, sums: Counts64, kept: Counts64) -> Floats:  # noqa: ARG001
+    return general_losses(sums, kept, problem.table, problem.weights)
+
+
+def _arx(problem: LatticeProblem, found: Indices, sums: Counts64, kept: Counts64) -> Floats:  # noqa: ARG001
+    return arx_losses(sums, kept, problem.table)
+
+
+def _precision(problem: LatticeProblem, nodes: Codes, kept: Counts64) -> Floats:
+    depths = nodes / (np.array(problem.shape) - 1)
+    share = 1.0 - depths @ (problem.weights / problem.weights.sum())
+    return np.asarray(share * kept / problem.table.records)
+
+
+def _scaled(number: int) -> Walked:
+    return lambda problem, found, sums, kept: found[number] / problem.table.records
+
+
+def _discernible(problem: LatticeProblem, found: Indices, sums: Counts64, kept: Counts64) -> Counts64:  # noqa: ARG001
+    gone = problem.table.records - kept
+    return np.asarray(found[walk.SUM_K] + gone * problem.table.records)
+
+
+# For each measure that the walk knows: its value, and its bound.
+WALKED: dict[str, tuple[Walked, Walked]] = {
+    "k": (_index(walk.K), _index(walk.K)),
+    "prosecutor_risk": (lambda p, f, s, n: 1.0 / f.k, lambda p, f, s, n: 1.0 / f.k),
+    "sum_k": (_index(walk.SUM_K), _index(walk.SUM_K_FULL)),
+    "weighted_k": (_scaled(walk.SUM_K), _scaled(walk.SUM_K_FULL)),
+    "distinct_l": (_index(walk.DISTINCT), _index(walk.DISTINCT_BOUND)),
+    "p_sensitive": (_index(walk.DISTINCT), _index(walk.DISTINCT_BOUND)),
+    "sum_l": (_index(walk.SUM_L), _index(walk.SUM_L_FULL)),
+    "classification_metric": (lambda p, f, s, n: f[walk.WRONG] + p.table.removed, _index(walk.WRONG_FULL)),
+    "discernibility": (_discernible, _index(walk.SUM_K_FULL)),
+    "general_loss": (_general, _general),
+    "arx_loss": (_arx, _arx),
+    "precision": (lambda p, f, s, n: _precision(p, f.nodes, n), lambda p, f, s, n: _precision(p, f.nodes, n)),
+}
+
+# Bounds that need no visit: a sum over the margins of the table.
+KNOWN: dict[str, Callable[[LatticeProblem, Codes, Counts64, Counts64], Floats]] = {
+    "general_loss": lambda p, nodes, sums, kept: general_losses(sums, kept + p.table.removed, p.table, p.weights),
+    "arx_loss": lambda p, nodes, sums, kept: arx_losses(sums, kept + p.table.removed, p.table),
+    "precision": lambda p, nodes, sums, kept: _precision(p, nodes, kept),
+}

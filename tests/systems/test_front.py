@@ -1,0 +1,85 @@
+"""Fronts: saved, loaded, chosen from, drawn."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+
+import sfumato as sf
+from sfumato.cli import run
+from sfumato.errors import InputError, UnreachableError
+from sfumato.systems.lattice import search_lattice
+
+
+@pytest.fixture(scope="module")
+def front(adult: sf.FrequencyTable) -> sf.Front:
+    return search_lattice(sf.read(sf.sample("adult")), adult)
+
+
+def test_a_front_survives_its_folder(front: sf.Front, tmp_path: Path) -> None:
+    front.save(tmp_path / "out")
+    again = sf.load_front(tmp_path / "out")
+    assert again.as_dict() == front.as_dict()
+    assert again.study.search == front.study.search
+    rows = pyarrow.parquet.read_table(tmp_path / "out/front.parquet").to_pylist()
+    assert [row["value:k"] for row in rows] == [point.values["k"] for point in front.points]
+    with pytest.raises(InputError, match="there already"):
+        front.save(tmp_path / "out")
+    other = search_lattice(again.study)
+    assert other.as_dict()["points"] == front.as_dict()["points"]
+    other.save(tmp_path / "again")
+    assert (tmp_path / "again/front.parquet").read_bytes() == (tmp_path / "out/front.parquet").read_bytes()
+
+
+def test_a_folder_that_is_no_front(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"lacks front.parquet"):
+        sf.load_front(tmp_path)
+
+
+def test_pick(front: sf.Front) -> None:
+    assert sf.pick(front, max_loss=0.30).point.values["k"] == 5
+    assert sf.pick(front, min_k=20).point.values["k"] == 20
+    assert sf.pick(front, max_risk=0.1).point.values["k"] == 10
+    assert sf.pick(front, point=3).point.id == 3
+    knee = sf.pick(front, knee=True).point
+    assert 1 < knee.values["k"] < 30162
+    with pytest.raises(UnreachableError, match="no point has k of 40000"):
+        sf.pick(front, min_k=40000)
+    with pytest.raises(InputError, match="several ways"):
+        sf.pick(front, min_k=2, max_loss=0.2)
+    with pytest.raises(InputError, match="nothing to choose by"):
+        sf.pick(front)
+    with pytest.raises(InputError, match="no point 99"):
+        sf.pick(front, point=99)
+
+
+def test_map(front: sf.Front, adult: sf.FrequencyTable, tmp_path: Path) -> None:
+    path = sf.draw(front, tmp_path / "map.html", 4, adult)
+    text = path.read_text("utf-8")
+    assert "52 non-dominated generalizations of 30,162 records" in text
+    assert "Plotly.newPlot(" in text
+    assert "age hidden" in text
+
+
+def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["sample", "adult", "-o", str(tmp_path / "adult")]) == 0
+    out = tmp_path / "out"
+    assert run(["search", str(tmp_path / "adult/run.toml"), "-o", str(out), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert set(found) >= {"system", "algorithm", "exact", "objectives", "points", "evaluations", "space", "seconds"}
+    assert found["points"][4]["values"]["k"] == 5
+    assert found["points"][4]["loss"] == pytest.approx(0.2998, abs=1e-4)
+    assert found["points"][4]["suppressed"] == 301
+    assert found["points"][4]["plan"]["age"] == 6
+    assert run(["search", str(tmp_path / "adult/run.toml"), "-o", str(out)]) == 2
+    assert run(["pick", str(out), "--max-loss", "0.3", "--json"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out.splitlines()[-1])["point"]["id"] == 4
+    assert run(["pick", str(out), "--min-k", "99999"]) == 3
+    assert run(["map", str(out), "--point", "4"]) == 0
+    assert (out / "map.html").exists()
+    assert run(["map", str(out), "--point", "400", "-o", str(tmp_path / "x.html")]) == 2
+    assert not (tmp_path / "x.html").exists()

@@ -1,0 +1,289 @@
+"""The lattice system: golden fronts, the exact search and its certificate, PBG-EA, limits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.strategies import tables
+
+import sfumato as sf
+from sfumato.algorithms.dominance import dominates
+from sfumato.algorithms.evaluation import Memory, neighbours
+from sfumato.algorithms.exact import DOMINATED, EVALUATED, INFEASIBLE, exact, front_of
+from sfumato.errors import MeasureError, StudyError, UnreachableError
+from sfumato.measures import walk
+from sfumato.measures.classes import classify
+from sfumato.measures.lattice import LatticeProblem
+from sfumato.measures.registry import measure
+from sfumato.measures.rollup import RollUp, arx_losses, general_losses
+from sfumato.measures.suppression import suppress_below, suppress_within
+from sfumato.plans.recoding import at_levels
+from sfumato.systems.lattice import Search, search_lattice
+
+GOLDEN = [(1, 0), (2, 46085.6224), (3, 62334.1255), (4, 67610.7829), (5, 72350.9167), (6, 77325.3492), (7, 83888.4007)]
+TURNED = {"name": "sum_l", "direction": "max"}
+OBJECTIVES = [
+    ["k", "general_loss"],
+    ["k", "distinct_l", "general_loss"],
+    ["sum_k", "general_loss"],
+    ["sum_k", TURNED, "general_loss"],
+]
+
+
+def adult_study(**search: object) -> sf.Study:
+    return sf.read(sf.sample("adult")).with_search(**({"max_suppression": 0.01} | search))
+
+
+def with_label() -> sf.Study:
+    """Adult with salary-class as the label: a lattice of 8,960 nodes."""
+    study = sf.read(sf.sample("adult"))
+    column = study.columns["salary-class"].model_copy(update={"role": sf.Role.LABEL})
+    return study.with_columns({"salary-class": column})
+
+
+def plans(front: sf.Front) -> list[tuple[object, ...]]:
+    return [(tuple(p.values.values()), p.loss, p.suppressed, tuple(p.plan.levels.values())) for p in front.points]
+
+
+def test_golden_front(adult: sf.FrequencyTable) -> None:
+    front = search_lattice(adult_study(), adult)
+    values = [(p.values["k"], p.values["general_loss"]) for p in front.points]
+    assert len(values) == 52
+    assert front.exact
+    for found, expected in zip(values, GOLDEN, strict=False):
+        assert found == pytest.approx(expected, abs=1e-4)
+    for k, loss in ((10, 90592.6707), (20, 102346.022), (51, 118343.55), (249, 141279.107)):
+        assert dict(values)[k] == pytest.approx(loss, abs=1e-3)
+    assert front.evaluations <= 0.15 * front.space
+    assert [p.id for p in front.points] == list(range(52))
+
+
+@pytest.mark.parametrize("objectives", OBJECTIVES, ids=lambda o: "-".join(map(str, o))[:40])
+def test_exact_equals_exhaustive(adult: sf.FrequencyTable, objectives: list[object]) -> None:
+    fast = search_lattice(adult_study(objectives=objectives), adult)
+    full = search_lattice(adult_study(objectives=objectives, algorithm="exhaustive"), adult)
+    assert plans(fast) == plans(full)
+    assert full.evaluations == full.space == 17920
+    assert fast.evaluations < full.evaluations / 4
+
+
+def test_exact_equals_exhaustive_with_the_classification_metric() -> None:
+    objectives = ["k", "general_loss", "classification_metric"]
+    study = with_label()
+    table = study.table()
+    fast = search_lattice(study.with_search(objectives=objectives, max_suppression=0.01), table)
+    full = search_lattice(study.with_search(objectives=objectives, max_suppression=0.01, algorithm="exhaustive"), table)
+    assert plans(fast) == plans(full)
+    assert full.space == 8960
+
+
+def test_arx_optimum(shared: Path) -> None:
+    folder = shared / "data/arx/adult"
+    order = [
+        "sex",
+        "age",
+        "race",
+        "marital-status",
+        "education",
+        "native-country",
+        "workclass",
+        "occupation",
+        "salary-class",
+    ]
+    columns = {c: {"role": "quasi_identifier", "hierarchy": str(folder / f"adult_hierarchy_{c}.csv")} for c in order}
+    for limit, node, loss, gone in (
+        (0.01, [0, 3, 1, 1, 2, 2, 1, 1, 0], 0.36240672301036203, 294),
+        (0.10, [0, 3, 0, 0, 2, 1, 1, 1, 0], 0.22041192847984292, 2553),
+    ):
+        search = {"objectives": ["arx_loss"], "constraints": {"k": 5}, "max_suppression": limit}
+        front = sf.search(sf.Study(data={"path": str(folder / "adult.csv")}, columns=columns, search=search))
+        (point,) = front.points
+        assert list(point.plan.levels.values()) == node
+        assert point.values["arx_loss"] == pytest.approx(loss, abs=1e-12)
+        assert (point.suppressed, point.plan.suppress_below) == (gone, 5)
+
+
+@given(data=st.data())
+@settings(max_examples=60)
+def test_the_walk_equals_class_tables(data: st.DataObject) -> None:
+    table = data.draw(tables())
+    roll = RollUp(table, "s", label=True)
+    nodes = roll.all_nodes
+    asked = nodes[data.draw(st.lists(st.integers(0, len(nodes) - 1), min_size=1, max_size=12))]
+    most = data.draw(st.integers(0, table.rows - 1))
+    floor = data.draw(st.sampled_from([0, 2, 3]))
+    found = roll.evaluate(asked, most, floor, threads=data.draw(st.sampled_from([1, 2])))
+    kept = table.records - found.suppressed
+    losses = general_losses(roll.column_sums(found), kept, table, np.ones(len(table.domains)))
+    arx = arx_losses(roll.column_sums(found), kept, table)
+    for i, node in enumerate(asked.tolist()):
+        whole = classify(table, at_levels(table, node))
+        classes = suppress_below(whole, floor) if floor else suppress_within(whole, most)
+        assert found.suppressed[i] == classes.suppressed_rows
+        assert losses[i] == pytest.approx(measure("general_loss").value(classes))
+        assert arx[i] == pytest.approx(measure("arx_loss").value(classes), abs=1e-9)
+        assert found[walk.SUM_K][i] == measure("sum_k").value(classes)
+        assert found[walk.SUM_L][i] == measure("sum_l").value(classes)
+        assert found[walk.WRONG][i] == measure("classification_metric").value(classes)
+        if classes.kept.any():
+            assert found.k[i] == measure("k").value(classes)
+            assert found[walk.DISTINCT][i] == measure("distinct_l").value(classes)
+        assert found[walk.SUM_K_FULL][i] == measure("sum_k").value(whole)
+        assert found[walk.SUM_L_FULL][i] == measure("sum_l").value(whole)
+        assert found[walk.WRONG_FULL][i] == measure("classification_metric").value(whole)
+
+
+NAMES = [
+    "k",
+    "sum_k",
+    "distinct_l",
+    "general_loss",
+    "classification_metric",
+    "discernibility",
+    "arx_loss",
+    "entropy_l",
+    "precision",
+]
+
+
+@given(data=st.data())
+@settings(max_examples=80)
+def test_exact_is_complete_and_its_certificate_holds(data: st.DataObject) -> None:
+    """Any objectives, any limits: every excluded node is truly dominated or infeasible, by the values of all nodes."""
+    table = data.draw(tables())
+    table = replace(table, domains=tuple(replace(d, declared=True) for d in table.domains))
+    names = data.draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=3, unique=True))
+    limits = data.draw(st.dictionaries(st.sampled_from(["distinct_l", "k"]), st.integers(1, 3), max_size=1))
+    study = sf.Study(
+        data={"path": "none"},
+        columns={},
+        search={
+            "objectives": names,
+            "constraints": limits,
+            "max_suppression": data.draw(st.sampled_from([0, 0.1, 0.4])),
+        },
+    )
+    ready = Search.prepare(study, table)
+    nodes = ready.problem.rollup.all_nodes
+    truth = ready.evaluate(nodes)
+    memory = Memory(ready.evaluate, ready.problem.shape, len(names))
+    proof = exact(memory, ready.bounds(nodes), np.random.default_rng(1), batch=2)
+    assert proof.complete
+    front = front_of(truth)
+    found = memory.all
+    best = front_of(found)
+    assert sorted(found.values[best].tolist()) == sorted(truth.values[front].tolist())
+    assert sorted(found.nodes[best].tolist()) == sorted(truth.nodes[front].tolist())
+    for number in np.flatnonzero(proof.state == DOMINATED):
+        assert any(dominates(truth.values[best], truth.values[number]) for best in front)
+    assert not truth.feasible[proof.state == INFEASIBLE].any()
+    assert np.count_nonzero(proof.state == EVALUATED) == memory.count
+
+
+@given(data=st.data())
+def test_bounds_are_optimistic_and_move_as_declared(data: st.DataObject) -> None:
+    table = data.draw(tables())
+    table = replace(table, domains=tuple(replace(d, declared=True) for d in table.domains))
+    study = sf.Study(
+        data={"path": "x"},
+        columns={},
+        search={"objectives": NAMES, "max_suppression": data.draw(st.sampled_from([0, 0.2]))},
+    )
+    ready = Search.prepare(study, table)
+    node = np.array([[data.draw(st.integers(0, size - 1)) for size in ready.problem.shape]], dtype=np.int32)
+    upper = np.array(
+        [[data.draw(st.integers(level, size - 1)) for level, size in zip(node[0], ready.problem.shape, strict=True)]]
+    )
+    low, high = ready.evaluate(node), ready.evaluate(upper.astype(np.int32))
+    for place, goal in enumerate(ready.problem.goals):
+        if goal.moves is None:
+            continue
+        assert low.bounds[0, place] <= low.values[0, place] + 1e-9
+        if goal.moves == "rises":
+            assert low.bounds[0, place] <= high.bounds[0, place] + 1e-9
+        else:
+            assert low.bounds[0, place] >= high.bounds[0, place] - 1e-9
+
+
+def test_the_plain_evaluator_agrees_with_the_walk(adult: sf.FrequencyTable) -> None:
+    study = adult_study(objectives=["k", "distinct_l", "general_loss", "sum_k"], weights={"age": 2})
+    ready = Search.prepare(study, adult)
+    nodes = ready.problem.rollup.all_nodes[::1999]
+    plain = LatticeProblem(adult, ready.problem.goals, ready.problem.budget, 0, {"age": 2})
+    plain._walks = False
+    for one, two in zip(vars(ready.problem.figures(nodes)).values(), vars(plain.figures(nodes)).values(), strict=True):
+        np.testing.assert_allclose(one, two, rtol=1e-12)
+
+
+@pytest.mark.parametrize("algorithm", ["exact", "exhaustive", "pbg_ea"])
+def test_the_front_does_not_depend_on_threads(adult: sf.FrequencyTable, algorithm: str) -> None:
+    one = search_lattice(adult_study(algorithm=algorithm, threads=1), adult)
+    two = search_lattice(adult_study(algorithm=algorithm, threads=2), adult)
+    assert plans(one) == plans(two)
+    assert one.evaluations == two.evaluations
+
+
+def test_pbg_ea_is_called_best_found_and_counts_each_node_once(adult: sf.FrequencyTable) -> None:
+    front = search_lattice(adult_study(algorithm="pbg_ea"), adult)
+    truth = {tuple(p.values.values()) for p in search_lattice(adult_study(), adult).points}
+    assert not front.exact
+    assert len({tuple(p.values.values()) for p in front.points} & truth) >= 0.9 * len(truth)
+    assert front.evaluations < 1200
+    coarse = search_lattice(adult_study(algorithm="pbg_ea", epsilon=[50, 10000]), adult)
+    assert len(coarse.points) < len(front.points)
+
+
+def test_limits_narrow_the_front(adult: sf.FrequencyTable) -> None:
+    free = search_lattice(adult_study(objectives=["k", "general_loss"]), adult)
+    tight = search_lattice(adult_study(objectives=["k", "general_loss"], constraints={"distinct_l": 5}), adult)
+    full = search_lattice(
+        adult_study(objectives=["k", "general_loss"], constraints={"distinct_l": 5}, algorithm="exhaustive"), adult
+    )
+    assert plans(tight) == plans(full)
+    assert min(p.loss for p in tight.points) > min(p.loss for p in free.points)
+
+
+def test_what_cannot_be_met_says_the_nearest(adult: sf.FrequencyTable) -> None:
+    with pytest.raises(UnreachableError, match="no generalization meets the limits") as caught:
+        search_lattice(adult_study(constraints={"distinct_l": 15}), adult)
+    assert "distinct_l = 14 instead of 15" in caught.value.remedy
+    assert caught.value.exit_code == 3
+
+
+def test_bad_settings_are_refused(adult: sf.FrequencyTable) -> None:
+    with pytest.raises(StudyError, match='unknown objective "kk"'):
+        search_lattice(adult_study(objectives=["kk"]), adult)
+    with pytest.raises(StudyError, match="stands twice"):
+        search_lattice(adult_study(objectives=["k", "k"]), adult)
+    with pytest.raises(StudyError, match="weights for agee"):
+        search_lattice(adult_study(weights={"agee": 2}), adult)
+    with pytest.raises(StudyError, match="epsilon"):
+        search_lattice(adult_study(algorithm="pbg_ea", epsilon=[1]), adult)
+    bare = replace(adult, sensitive={})
+    with pytest.raises(MeasureError, match="needs a sensitive column"):
+        search_lattice(adult_study(objectives=["distinct_l", "general_loss"]), bare)
+    flat = replace(adult, domains=tuple(replace(d, declared=False) for d in adult.domains))
+    with pytest.raises(StudyError, match="have no hierarchy"):
+        search_lattice(adult_study(), flat)
+
+
+def test_a_lattice_too_large_says_what_to_use(shared: Path) -> None:
+    folder = shared / "data/arx/genetic-benchmark"
+    names = (folder / "data/mach2019_int.csv").read_text("utf-8").splitlines()[0].split(";")
+    columns = {
+        n: {"role": "quasi_identifier", "hierarchy": str(folder / f"hierarchies/mach2019_int_hierarchy_{n}.csv")}
+        for n in names
+    }
+    study = sf.Study(data={"path": str(folder / "data/mach2019_int.csv")}, columns=columns)
+    with pytest.raises(StudyError, match=r"the lattice has 85,\d+,\d+ nodes"):
+        search_lattice(study.with_search(algorithm="exhaustive"))
+
+
+def test_neighbours_by_hand() -> None:
+    found = neighbours(np.array([[0, 2]], dtype=np.int32), (2, 3))
+    assert found.tolist() == [[0, 1], [1, 2]]
