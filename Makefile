@@ -16,11 +16,21 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-demo: $(STAMP)  ## Audit the bundled Adult table and write a page with pictures.
-	@rm -rf demo
-	@$(BIN)/sfumato sample adult -o demo
-	@$(BIN)/sfumato audit --run demo/run.toml --html demo/audit.html
-	@echo "Open demo/audit.html in a browser; demo/run.toml declares the columns."
+demo: $(STAMP)  ## The main job on the bundled Adult table: search, pick, map, publish, verify.
+	@rm -rf demo && mkdir demo
+	@$(BIN)/sfumato sample adult -o demo/adult
+	@$(BIN)/sfumato audit --run demo/adult/run.toml --html demo/audit.html --json > demo/audit.json
+	@$(BIN)/sfumato search demo/adult/run.toml -o demo/front
+	@$(BIN)/sfumato pick demo/front --max-loss 0.30
+	@$(BIN)/sfumato map demo/front --point 4
+	@SFUMATO_STATE=demo/state $(BIN)/sfumato publish demo/front --point 4 -o demo/release --reason "demo: most k within 30 % loss"
+	@$(BIN)/sfumato verify demo/release --source demo/adult/adult.data.gz
+	@echo
+	@echo "Open in a browser:"
+	@echo "  demo/audit.html             the raw table: who is at risk"
+	@echo "  demo/front/map.html         every non-dominated generalization"
+	@echo "  demo/release/internal.html  the release, for the publisher"
+	@echo "  demo/release/external.html  the release, for its users"
 
 test: lint  ## Check style, types and import direction, then run all tests but the slow published tables.
 	$(BIN)/python -m pytest -m "not published" -n 2

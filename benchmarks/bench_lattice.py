@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import sfumato as sf
-from benchmarks.synthetic import census_table
+from benchmarks.synthetic import COLUMNS, census_table
 from benchmarks.timing import cpu_seconds, show
 from sfumato.data.frequency import FrequencyTable
 from sfumato.measures.oracle import node_figures
@@ -87,7 +87,7 @@ def _exact() -> None:
     """The exact search against the full pass, on Adult and on a lattice of over a million nodes."""
     rows = []
     adult = sf.read(sf.sample("adult"))
-    large = census_table(20_000)
+    large = census_table(5_000, columns=COLUMNS | {"region": 32})
     study = sf.Study(data={"path": "synthetic"}, columns={}, search={"max_suppression": 0.01, "threads": 1})
     for name, base, table in (
         ("Adult", adult.with_search(threads=1), adult.table()),

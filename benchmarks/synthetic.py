@@ -15,11 +15,12 @@ from sfumato.data.hierarchies.hierarchy import Hierarchy
 COLUMNS = {"age": 90, "sex": 2, "race": 6, "education": 16, "marital": 7, "work": 8, "country": 40, "children": 10}
 
 
-def census_table(tuples: int, seed: int = 1) -> FrequencyTable:
+def census_table(tuples: int, seed: int = 1, columns: dict[str, int] | None = None) -> FrequencyTable:
     """About as many distinct tuples as asked, in memory, with hierarchies that halve."""
     rng = np.random.default_rng(seed)
-    records = np.stack([(size * rng.random(int(tuples * 1.6)) ** 2).astype(np.int32) for size in COLUMNS.values()])
-    table = from_codes([_domain(name, size) for name, size in COLUMNS.items()], records)
+    sizes = columns or COLUMNS
+    records = np.stack([(size * rng.random(int(tuples * 1.6)) ** 2).astype(np.int32) for size in sizes.values()])
+    table = from_codes([_domain(name, size) for name, size in sizes.items()], records)
     keep = min(tuples, table.tuples)
     return FrequencyTable(table.domains, np.ascontiguousarray(table.codes[:, :keep]), table.counts[:keep])
 

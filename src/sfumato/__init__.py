@@ -39,10 +39,13 @@ if TYPE_CHECKING:
     from sfumato.measures.inspection import Inspection, inspect
     from sfumato.measures.registry import known_measures, measure
     from sfumato.plans.levels import LevelPlan
+    from sfumato.release.apply import apply_plan
+    from sfumato.release.publish import Release
+    from sfumato.release.verify import verify
     from sfumato.report.map import draw
     from sfumato.study import Study, read
+    from sfumato.systems.publish import publish
     from sfumato.systems.search import search
-
 
 # Names load when they are first used, so that `sfumato --help` does not wait for compilers and databases.
 _HOMES = {
@@ -60,11 +63,13 @@ _HOMES = {
     "MeasureError": "errors",
     "Objective": "front",
     "Point": "front",
+    "Release": "release.publish",
     "Role": "data.roles",
     "SfumatoError": "errors",
     "Study": "study",
     "StudyError": "errors",
     "UnreachableError": "errors",
+    "apply_plan": "release.apply",
     "audit": "measures.audit",
     "classify": "measures.classes",
     "draw": "report.map",
@@ -73,9 +78,11 @@ _HOMES = {
     "load_front": "front",
     "measure": "measures.registry",
     "pick": "decide",
+    "publish": "systems.publish",
     "read": "study",
     "sample": "data.sample",
     "search": "systems.search",
+    "verify": "release.verify",
 }
 
 __all__ = [
@@ -93,11 +100,13 @@ __all__ = [
     "MeasureError",
     "Objective",
     "Point",
+    "Release",
     "Role",
     "SfumatoError",
     "Study",
     "StudyError",
     "UnreachableError",
+    "apply_plan",
     "audit",
     "classify",
     "draw",
@@ -106,9 +115,11 @@ __all__ = [
     "load_front",
     "measure",
     "pick",
+    "publish",
     "read",
     "sample",
     "search",
+    "verify",
 ]
 
 

@@ -44,8 +44,8 @@ def lattice(
 
 
 LEAD = (
-    "Adult, 30,162 complete rows, 1 % suppression. RR is the share of the true front's non-dominated boxes that hold an "
-    "archive member, CE the printed sum of distances to the true front, evaluations are unique nodes. The paper's trees "
+    "Adult, 30,162 complete rows, 1 % suppression. RR is the share of the true front's non-dominated boxes that hold "
+    "an archive member, CE the printed sum of distances to it, evaluations are unique nodes. The paper's trees "
     "are not printed, so its figures are comparable in shape. S_ℓ is maximised as in the paper."
 )
 

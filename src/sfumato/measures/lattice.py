@@ -201,8 +201,9 @@ def _arx(problem: LatticeProblem, found: Indices, sums: Counts64, kept: Counts64
 
 
 def _precision(problem: LatticeProblem, nodes: Codes, kept: Counts64) -> Floats:
-    depths = nodes / (np.array(problem.shape) - 1)
-    share = 1.0 - depths @ (problem.weights / problem.weights.sum())
+    share = np.ones(len(nodes))
+    for j, (size, weight) in enumerate(zip(problem.shape, problem.weights / problem.weights.sum(), strict=True)):
+        share = share - weight * nodes[:, j] / (size - 1)
     return np.asarray(share * kept / problem.table.records)
 
 

@@ -44,10 +44,11 @@ class RollUp:
 
     def __init__(self, table: FrequencyTable, sensitive: str | None = None, label: bool = False) -> None:
         self.table = table
-        heights = [domain.hierarchy.height for domain in table.domains]
-        # The tallest column last: it changes most often, and each step of it starts from the fewest classes.
-        self.order = sorted(range(len(heights)), key=lambda column: heights[column])
-        self.heights = np.array(heights, dtype=np.int64)
+        self.heights = np.array([domain.hierarchy.height for domain in table.domains], dtype=np.int64)
+        # The last column changes most often. Best there is one with many levels that tells few records apart, so that
+        # what tells most apart is generalized early and the rest of the walk meets few classes.
+        told = [_entropy(table, column) / height for column, height in enumerate(self.heights)]
+        self.order = sorted(range(len(told)), key=lambda column: -told[column])
         self._tally, self._split = self._tallies(sensitive, label)
         self._prepare()
 
@@ -174,12 +175,20 @@ class RollUp:
         self._lookups, self._covers = np.concatenate(lookups).astype(np.uint32), np.concatenate(covers)
 
 
+def _entropy(table: FrequencyTable, column: int) -> float:
+    """How much a column tells records apart, in bits."""
+    counts = np.bincount(table.codes[column], weights=table.counts)
+    shares = counts[counts > 0] / counts.sum()
+    return float(-(shares * np.log2(shares)).sum())
+
+
 def general_losses(sums: Counts64, kept: Counts64, table: FrequencyTable, weights: Floats) -> Floats:
     """General loss from the covered leaves of the kept records: exact whole numbers until the last division."""
-    leaves = np.array([max(domain.leaves - 1, 1) for domain in table.domains])
-    lost = (sums - kept[:, None]) / leaves
-    gone = table.records - kept
-    return np.asarray(lost @ weights + gone * weights.sum())
+    total = (table.records - kept) * float(weights.sum())
+    for j, (domain, weight) in enumerate(zip(table.domains, weights, strict=True)):
+        # Column by column: a product of matrices rounds differently for different numbers of nodes.
+        total = total + weight * ((sums[:, j] - kept) / max(domain.leaves - 1, 1))
+    return np.asarray(total)
 
 
 def arx_losses(sums: Counts64, kept: Counts64, table: FrequencyTable) -> Floats:

@@ -31,46 +31,41 @@ def roll_up(
     out_keys: Keys,
     out_rows: Rows,
     out_tally: Tally,
-    slots: npt.NDArray[np.uint64],
+    slots: Codes,
     shift: int,
     mask: int,
     lookup: Keys,
 ) -> int:
     """Generalize one column of `size` classes and merge what became equal; the output may be the input itself."""
     bits = 3
-    while (1 << bits) < 2 * size:
+    while (1 << bits) < 8 * size:  # a sparse table: a second probe costs more than the memory
         bits += 1
-    slots[: 1 << bits] = np.uint64(0)
+    slots[: 1 << bits] = -1
     last, high = np.uint64((1 << bits) - 1), np.uint64(64 - bits)
     low, field = np.uint64(shift), np.uint64(mask)
     clear = ~(field << low)
     width = out_tally.shape[1]
-    wide = source.itemsize > 4
-    half, ones = np.uint64(32), np.uint64(0xFFFFFFFF)
     found = np.uint64(0)
     for i in range(size):
         key = np.uint64(source[i])
         key = (key & clear) | (np.uint64(lookup[(key >> low) & field]) << low)
         place = (key * np.uint64(0x9E3779B97F4A7C15)) >> high
-        tag = key & ones
-        # A slot holds the low half of a key and the number of its class plus one, so that most probes need one look.
         while True:
-            held = slots[place]
-            if held == np.uint64(0):
-                slots[place] = (tag << half) | (found + np.uint64(1))
+            number = slots[place]
+            if number < 0:
+                slots[place] = found
                 out_keys[found] = key
                 out_rows[found] = rows[i]
                 for v in range(width):
                     out_tally[found, v] = tally[i, v]
                 found += np.uint64(1)
                 break
-            if held >> half == tag:
-                number = (held & ones) - np.uint64(1)
-                if not wide or np.uint64(out_keys[number]) == key:
-                    out_rows[number] += rows[i]
-                    for v in range(width):
-                        out_tally[number, v] += tally[i, v]
-                    break
+            known = np.uint64(number)
+            if np.uint64(out_keys[known]) == key:
+                out_rows[known] += rows[i]
+                for v in range(width):
+                    out_tally[known, v] += tally[i, v]
+                break
             place = (place + np.uint64(1)) & last
     return int(found)
 
@@ -233,9 +228,9 @@ def walk(
     level = np.full(columns, -1, np.int64)  # the level that a column's own buffer holds
     at = np.full(columns, -1, np.int64)  # the buffer in force at each depth; -1 is the table itself
     capacity = 8
-    while capacity < 2 * size:
+    while capacity < 8 * size:
         capacity *= 2
-    slots = np.empty(capacity, np.uint64)
+    slots = np.empty(capacity, np.int32)
     small = np.empty(budget + 2, np.int64)
     going = np.empty(size, np.int32)
     by_distinct = np.zeros(split + 1, np.int64)

@@ -1,0 +1,145 @@
+"""Recode another file, next year's say, with a plan that was published or found before."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sfumato.data.atomic import refuse_existing, write_text
+from sfumato.data.engine import open_engine
+from sfumato.data.hierarchies import Hierarchy
+from sfumato.errors import InputError
+from sfumato.front import load_front
+from sfumato.plans.levels import LevelPlan
+from sfumato.release import pack
+from sfumato.release.columns import column_recodes
+from sfumato.release.publish import refuse_torn
+from sfumato.release.readback import differing_rows, figures_of, loss_of, released_classes
+from sfumato.release.recode import Recoded, recode
+from sfumato.release.verify import plan_of, study_of
+from sfumato.study import Study
+
+
+@dataclass(frozen=True)
+class SavedPlan:
+    """A plan with all it needs on other data: how to read them, the hierarchies as they were, and the levels."""
+
+    study: Study
+    trees: Mapping[str, Hierarchy]
+    distances: Mapping[str, str]
+    plan: LevelPlan
+
+
+@dataclass(frozen=True)
+class Applied:
+    """A file that was recoded with a saved plan, and what was found."""
+
+    data: Path
+    report: Path
+    found: Mapping[str, Any]
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"data": str(self.data), "report": str(self.report), **self.found}
+
+
+def apply_plan(
+    folder: str | Path,
+    new_file: str | Path,
+    target: str | Path,
+    *,
+    point: int | None = None,
+    unseen: str = "error",
+) -> Applied:
+    """Recode `new_file` with the plan of a release folder, or with a point of a front's folder, and measure the result.
+
+    Values that the plan's hierarchies do not know are an error, or with `unseen="star"` released as `*`.
+    Beside the file stands a report in JSON, under the file's name with .json behind it.
+    """
+    if unseen not in ("error", "star"):
+        raise InputError(f'unseen = "{unseen}"', expected='"error" or "star"')
+    target = Path(target).absolute()
+    report = target.with_name(target.name + ".json")
+    for path in (target, report):
+        refuse_existing(path, overwrite=False)
+    saved = saved_plan(folder, point)
+    part = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    try:
+        found = _apply(part, saved, Path(new_file), target.name, star=unseen == "star")
+        text = json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        (part / target.name).rename(target)
+        write_text(report, text)
+    except OSError as error:
+        raise InputError(
+            f"{target} could not be written: {error.strerror}", expected="a folder that can be written to, with room"
+        ) from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return Applied(target, report, found)
+
+
+def saved_plan(folder: str | Path, point: int | None = None) -> SavedPlan:
+    """The plan of a release folder, or of a point of a front's folder."""
+    folder = Path(folder)
+    if (folder / pack.MANIFEST).is_file():
+        manifest = pack.read_manifest(folder)
+        if point is not None and point != manifest["point"]["id"]:
+            raise InputError(
+                f"the release is point {manifest['point']['id']}, not {point}",
+                expected="the point that was published",
+                remedy="leave --point out, or name the folder of the front",
+            )
+        trees = pack.load_hierarchies(folder, manifest["hierarchies"])
+        return SavedPlan(study_of(manifest), trees, {}, plan_of(manifest))
+    front = load_front(folder)
+    if point is None:
+        raise InputError(
+            "a front has many plans",
+            expected="which point to apply",
+            remedy=f"--point with an id from 0 to {len(front.points) - 1}",
+        )
+    plan, table = front.point(point).plan, front.study.table()
+    if table.fingerprint != front.fingerprint:
+        raise InputError(
+            "the table has changed since the search, so its hierarchies may have too",
+            expected="the table that was searched",
+            remedy="apply a release folder instead: it holds its hierarchies",
+        )
+    trees = {name: domain.hierarchy for name, domain in pack.kept_domains(front.study, table).items()}
+    return SavedPlan(front.study, trees, pack.distances_of(table), plan)
+
+
+def _apply(folder: Path, saved: SavedPlan, new_file: Path, name: str, star: bool) -> dict[str, Any]:
+    study, below = saved.study, saved.plan.suppress_below
+    source = study.source(new_file)
+    columns = column_recodes(study, saved.plan, saved.trees)
+    files = pack.write_hierarchies(folder, saved.trees)
+    with open_engine(study.engine, study.engine_options) as engine:
+        recoded = recode(engine, source, study, columns, below, star_unseen=star)
+        recoded.write(engine, folder / name)
+        own = pack.write_run_file(folder, study, saved.distances, recoded, name, files)
+        refuse_torn(differing_rows(engine, recoded, own.source()))
+    classes = released_classes(own, columns, recoded.suppressed, unseen=star)
+    return _found(study, saved.plan, recoded, new_file, loss_of(classes), figures_of(own, classes, None))
+
+
+def _found(
+    study: Study, plan: LevelPlan, recoded: Recoded, new_file: Path, loss: float, figures: Mapping[str, Any]
+) -> dict[str, Any]:
+    return {
+        "source": {"name": new_file.name, "sha256": recoded.source.fingerprint, "rows_read": recoded.rows_read},
+        "plan": plan.as_dict(),
+        "records": recoded.records,
+        "suppressed": recoded.suppressed,
+        "released": recoded.rows,
+        "loss": loss,
+        "unseen": {
+            u.column: {"values": u.values, "records": u.records, "examples": list(u.examples)} for u in recoded.unseen
+        },
+        "figures": dict(figures),
+        "max_suppression": study.search.max_suppression,
+    }

@@ -1,0 +1,105 @@
+"""What a release tells about itself: the dictionary, the two reports, and the manifest that seals them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sfumato.front import Front, Point, versions
+from sfumato.measures.classes import ClassTable
+from sfumato.release import facts, pack
+from sfumato.release.columns import ColumnRecode
+from sfumato.release.dictionary import data_dictionary
+from sfumato.release.readback import figure_value
+from sfumato.release.recode import Recoded
+from sfumato.report.release_pages import dictionary_page, external_page, internal_page
+
+
+@dataclass(frozen=True)
+class Contents:
+    """A release that was written and measured, and has yet to be described."""
+
+    folder: Path
+    front: Front
+    point: Point
+    data: str
+    recoded: Recoded
+    columns: tuple[ColumnRecode, ...]
+    hierarchies: Mapping[str, Any]
+    before: ClassTable
+    after: ClassTable
+    figures: Mapping[str, Any]
+    loss: float
+    reason: str
+    warnings: tuple[str, ...]
+
+    def write(self) -> dict[str, Any]:
+        """Write the dictionary and the reports, then the manifest: the last file, without which nothing verifies."""
+        dictionary = data_dictionary(
+            self.front.study, self.recoded, {column.name: column for column in self.columns}, self.data
+        )
+        outside = facts.external_facts(self.recoded, figure_value(self.figures["k"]), self.loss)
+        inside = facts.internal_facts(self.front, self.point, self.recoded, self.figures, self.loss)
+        pages = {
+            pack.DICTIONARY[0]: json.dumps(dictionary, indent=1, ensure_ascii=False) + "\n",
+            pack.DICTIONARY[1]: dictionary_page(dictionary),
+            pack.EXTERNAL: external_page(outside, dictionary),
+            pack.INTERNAL: internal_page(inside, self._about()),
+        }
+        for name, text in pages.items():
+            (self.folder / name).write_text(text, encoding="utf-8")
+        return pack.write_manifest(self.folder, self._manifest({pack.INTERNAL: inside, pack.EXTERNAL: outside}))
+
+    def _about(self) -> dict[str, Any]:
+        """What the internal report shows beside its figures."""
+        return {
+            "file": self.data,
+            "front": self.front.as_dict(),
+            "point": self.point.as_dict(),
+            "reason": self.reason,
+            "warnings": list(self.warnings),
+            "measures": facts.before_after(self.front.study, self.before, self.figures),
+            "columns": facts.per_column(self.before, self.after, self.columns),
+            "small_before": facts.small_classes(self.before),
+            "small_after": facts.small_classes(self.after),
+            "run": self.front.study.as_toml(),
+            "about": {
+                "source": self.recoded.source.path.name,
+                "SHA-256 of the source": self.front.fingerprint,
+                "rows read": f"{self.recoded.rows_read:,}",
+                "suppressed rows": "starred and marked" if self.recoded.starred else "removed",
+                "classes smaller than this are suppressed": str(self.point.plan.suppress_below),
+                **versions(),
+            },
+        }
+
+    def _manifest(self, reports: Mapping[str, Any]) -> dict[str, Any]:
+        front, recoded = self.front, self.recoded
+        written = sorted(p.relative_to(self.folder).as_posix() for p in self.folder.rglob("*") if p.is_file())
+        return {
+            "format": pack.FORMAT,
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "source": {"name": recoded.source.path.name, "sha256": front.fingerprint, "rows_read": recoded.rows_read},
+            "data": self.data,
+            "files": {name: pack.digest(self.folder / name) for name in written},
+            "hierarchies": dict(self.hierarchies),
+            "versions": versions(),
+            "run_file": front.study.as_toml(),
+            "system": front.system,
+            "algorithm": front.algorithm,
+            "exact": front.exact,
+            "objectives": [{"name": o.name, "direction": o.direction} for o in front.objectives],
+            "point": self.point.as_dict(),
+            "reason": self.reason,
+            "starred": recoded.starred,
+            "records": recoded.records,
+            "suppressed": recoded.suppressed,
+            "released": recoded.rows,
+            "loss": self.loss,
+            "figures": dict(self.figures),
+            "reports": dict(reports),
+        }

@@ -1,0 +1,122 @@
+"""What the two reports of a release say: the publisher's with everything, the reader's without what singles out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from sfumato.front import Front, Point
+from sfumato.measures.classes import ClassTable
+from sfumato.measures.contribution import contributions
+from sfumato.release.columns import ColumnRecode
+from sfumato.release.dictionary import words_for
+from sfumato.release.readback import measures_of
+from sfumato.release.recode import Recoded
+from sfumato.study import Study
+
+SMALL = 10
+BINS = ((1, 1), (2, 2), (3, 4), (5, 9), (10, None))
+
+
+def before_after(study: Study, before: ClassTable, figures: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Every measure on the raw table and on the released file."""
+    rows = []
+    for name, chosen in measures_of(study).items():
+        if name in figures:
+            raw = chosen.value(before) if chosen.available(before) is None else None
+            rows.append(
+                {
+                    "title": chosen.title,
+                    "kind": chosen.kind,
+                    "better": "more" if chosen.direction == "max" else "less",
+                    "before": raw,
+                    "after": figures[name],
+                    "sentence": chosen.sentence,
+                }
+            )
+    return rows
+
+
+def per_column(before: ClassTable, after: ClassTable, columns: Sequence[ColumnRecode]) -> list[dict[str, Any]]:
+    """What each quasi-identifier adds to the risk, before and after, and the share of it that is lost."""
+    lost = column_losses(after)
+    risks = zip(contributions(before), contributions(after), strict=True)
+    return [
+        {
+            "column": raw.column,
+            "done": words_for(next(column for column in columns if column.name == raw.column)),
+            "risk_before": raw.marketer_risk,
+            "risk_after": now.marketer_risk,
+            "loss": lost[raw.column],
+        }
+        for raw, now in risks
+    ]
+
+
+def column_losses(classes: ClassTable) -> dict[str, float]:
+    """The general loss of each column alone, as a share: suppressed records have lost it whole."""
+    rows = np.where(classes.kept, classes.rows, 0)
+    found = {}
+    for name, covers, leaves in zip(classes.table.columns, classes.covers, classes.leaves, strict=True):
+        kept = float(rows @ ((covers - 1) / max(int(leaves) - 1, 1)))
+        found[name] = (kept + classes.suppressed_rows) / classes.records
+    return found
+
+
+def small_classes(classes: ClassTable) -> list[dict[str, Any]]:
+    """How many classes and records there are of each size: counts only, never the keys."""
+    size, rows = classes.size[classes.kept], classes.rows[classes.kept]
+    found = []
+    for low, high in BINS:
+        inside = (size >= low) & (size <= (high if high is not None else max(int(size.max(initial=1)), low)))
+        name = str(low) if low == high else f"{low} or more" if high is None else f"{low}–{high}"
+        found.append({"size": name, "classes": int(inside.sum()), "records": int(rows[inside].sum())})
+    return found
+
+
+def internal_facts(front: Front, point: Point, recoded: Recoded, figures: Mapping[str, Any], loss: float) -> Any:
+    """The figures of the internal report that `verify` compares."""
+    return {
+        "point": point.id,
+        "records": recoded.records,
+        "suppressed": recoded.suppressed,
+        "released": recoded.rows,
+        "loss": loss,
+        "figures": dict(figures),
+        "exact": front.exact,
+    }
+
+
+def external_facts(recoded: Recoded, k: float, loss: float) -> dict[str, Any]:
+    """The figures of the external report: no count under ten, no share from which one follows."""
+    return {
+        "released": guarded(recoded.rows),
+        "k": int(k),
+        "suppressed_share": guarded_share(recoded.suppressed, recoded.records),
+        "dropped_share": guarded_share(recoded.rows_read - recoded.records, recoded.rows_read),
+        "loss_share": round(loss, 3),
+        "suppressed_rows": "starred" if recoded.starred else "removed",
+    }
+
+
+def guarded(count: int) -> int | str:
+    """A count, unless it is a small one.
+
+    >>> guarded(120), guarded(3), guarded(0)
+    (120, 'fewer than 10', 0)
+    """
+    return "fewer than 10" if 0 < count < SMALL else count
+
+
+def guarded_share(part: int, whole: int) -> float | str:
+    """A share in thousandths, unless it is made of few records.
+
+    >>> guarded_share(301, 30162), guarded_share(4, 30162), guarded_share(0, 100)
+    (0.01, 'fewer than 10 records', 0.0)
+    """
+    if 0 < part < SMALL:
+        return "fewer than 10 records"
+    share = round(part / max(whole, 1), 3)
+    return "less than 0.1 %" if part and not share else share

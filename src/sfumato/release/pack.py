@@ -1,0 +1,208 @@
+"""The folder of a release: the names in it, its own run file and hierarchies, digests, and the manifest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sfumato.data.domain import MISSING, Domain
+from sfumato.data.frequency import FrequencyTable
+from sfumato.data.hierarchies import Hierarchy, load, save
+from sfumato.data.hierarchies.hierarchy import flat
+from sfumato.data.hierarchies.recipes import HierarchyFile
+from sfumato.data.roles import Role
+from sfumato.errors import HierarchyError, InputError
+from sfumato.release.recode import MARK, Recoded
+from sfumato.study import Study, read, toml_text
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+RUN = "run.toml"
+FOLDER = "hierarchies"
+DICTIONARY = ("dictionary.json", "dictionary.html")
+INTERNAL = "internal.html"
+EXTERNAL = "external.html"
+OWN = (MANIFEST, RUN, FOLDER, *DICTIONARY, INTERNAL, EXTERNAL)
+PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*$")
+
+
+def data_name(path: Path) -> str:
+    """The released file is called like the source; a glob, or a name the pack needs itself, gets another.
+
+    >>> data_name(Path("x/adult.csv")), data_name(Path("part-*.parquet")), data_name(Path("run.toml"))
+    ('adult.csv', 'data.parquet', 'data-run.toml')
+    """
+    name = path.name
+    if "*" in name or "?" in name:
+        name = "data" + "".join(suffix for suffix in path.suffixes if "*" not in suffix and "?" not in suffix)
+    return f"data-{name}" if name.lower() in OWN else name
+
+
+def hierarchy_names(columns: Iterable[str]) -> dict[str, str]:
+    """A file for each column: its own name where every file system takes it, else its number.
+
+    >>> hierarchy_names(["age", "Age", "a/b"])
+    {'age': 'hierarchies/age.csv', 'Age': 'hierarchies/column2.csv', 'a/b': 'hierarchies/column3.csv'}
+    """
+    found: dict[str, str] = {}
+    for number, column in enumerate(columns, start=1):
+        name = f"{FOLDER}/{column}.csv"
+        taken = {other.lower() for other in found.values()}
+        plain = PLAIN.match(column) and len(column) < 100 and not re.match(r"column\d+$", column.lower())
+        found[column] = name if plain and name.lower() not in taken else f"{FOLDER}/column{number}.csv"
+    return found
+
+
+def kept_domains(study: Study, table: FrequencyTable) -> dict[str, Domain]:
+    """The domains whose hierarchy a reader of the release needs: all quasi-identifiers, and others with one declared.
+
+    A hierarchy that was built from the source could not be built again from the release.
+    """
+    domains = {domain.name: domain for domain in table.domains}
+    values = [*table.sensitive.values(), *([table.label] if table.label else [])]
+    return domains | {v.domain.name: v.domain for v in values if study.columns[v.domain.name].hierarchy is not None}
+
+
+def distances_of(table: FrequencyTable) -> dict[str, str]:
+    """How far apart the values of each sensitive column are taken to be."""
+    return {name: values.domain.distance for name, values in table.sensitive.items()}
+
+
+def write_hierarchies(folder: Path, trees: Mapping[str, Hierarchy]) -> dict[str, str]:
+    """Save each hierarchy, and see that it reads back the same. A column of missing values alone has none to save."""
+    (folder / FOLDER).mkdir()
+    names = hierarchy_names(trees)
+    for column, tree in trees.items():
+        paths = [path for path in tree.paths if path[0] != MISSING]
+        if not paths:
+            names.pop(column)
+            continue
+        plain = Hierarchy.from_paths(column, paths)
+        save(plain, folder / names[column])
+        if load(folder / names[column], name=column, header=True, separator=",").paths != plain.paths:
+            raise HierarchyError(
+                f"the hierarchy of {column} does not read back as it was written",
+                expected="labels without blanks at their ends or line breaks",
+                remedy="trim = true under [data], or mend the labels",
+            )
+    return names
+
+
+def about_hierarchies(
+    study: Study, folder: Path, trees: Mapping[str, Hierarchy], files: Mapping[str, str]
+) -> dict[str, dict[str, Any]]:
+    """What the manifest says of each hierarchy: its file, digests of it and of the declared file (null: built).
+
+    Files have no empty labels, so a leaf for missing values is told here instead of there.
+    """
+    found = {}
+    for column, hierarchy in trees.items():
+        tree, name = study.columns[column].hierarchy, files.get(column)
+        path = tree.path if isinstance(tree, HierarchyFile) else tree if isinstance(tree, str) else None
+        found[column] = {
+            "file": name,
+            "sha256": digest(folder / name) if name else None,
+            "declared_sha256": digest(study.folder / path) if path is not None else None,
+            "missing_leaf": MISSING in hierarchy.leaves,
+        }
+    return found
+
+
+def load_hierarchies(folder: Path, about: Mapping[str, Mapping[str, Any]]) -> dict[str, Hierarchy]:
+    """The hierarchies of a pack, as they were when it was published."""
+    found = {}
+    for column, entry in about.items():
+        if entry["file"] is None:
+            found[column] = flat(column, [MISSING])
+            continue
+        tree = load(folder / entry["file"], name=column, header=True, separator=",")
+        found[column] = tree.with_leaf(MISSING) if entry["missing_leaf"] else tree
+    return found
+
+
+def write_run_file(
+    folder: Path, study: Study, distances: Mapping[str, str], recoded: Recoded, data: str, files: Mapping[str, str]
+) -> Study:
+    """The run file that reads the released file: the same roles, what was released, nothing left to detect."""
+    dialect = recoded.source.dialect
+    settings: dict[str, Any] = {"path": data, "format": recoded.source.format}
+    if dialect is not None:
+        settings |= {"separator": dialect.separator, "quote": dialect.quote, "decimal": dialect.decimal}
+        settings |= {"header": dialect.header}
+    if (dialect is not None and not dialect.header) or clashing(recoded.names):
+        settings["names"] = recoded.names
+    settings |= {"trim": study.data.trim, "na": list(study.data.na), "missing": study.data.missing}
+    settings["removed"] = 0 if recoded.starred else recoded.suppressed
+    released = {column.name for column in recoded.columns}
+    columns: dict[str, dict[str, Any]] = {}
+    for name, column in study.columns.items():
+        if name in released:
+            columns[name] = {"role": str(column.role)}
+            if column.missing is not None:
+                columns[name]["missing"] = column.missing
+            distance = distances.get(name, column.distance)
+            if distance is not None:  # the default depends on which values are there, so it is pinned
+                columns[name]["distance"] = distance
+            if name in files:
+                columns[name]["hierarchy"] = {"path": files[name], "separator": ",", "header": True}
+    if recoded.starred:
+        columns[MARK] = {"role": str(Role.DROP)}
+    written: dict[str, Any] = {"version": 1, "data": settings, "columns": columns}
+    if study.measures:
+        written["measures"] = {name: dict(given) for name, given in study.measures.items()}
+    if study.search.weights:
+        written["search"] = {"weights": dict(study.search.weights)}
+    (folder / RUN).write_text(toml_text(written), encoding="utf-8")
+    return read(folder / RUN).model_copy(update={"engine": study.engine, "engine_options": study.engine_options})
+
+
+def clashing(names: Sequence[str]) -> list[str]:
+    """Names that differ from an earlier one only in case: the engine writes them with a number behind.
+
+    >>> clashing(["Age", "age", "sex"])
+    ['age']
+    """
+    lowered = [name.lower() for name in names]
+    return [name for place, name in enumerate(names) if lowered[place] in lowered[:place]]
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file."""
+    found = hashlib.sha256()
+    with path.open("rb") as stream:
+        while block := stream.read(1 << 22):
+            found.update(block)
+    return found.hexdigest()
+
+
+def checksum(manifest: Mapping[str, Any]) -> str:
+    """SHA-256 of a manifest's content, however it is laid out; its own entry apart."""
+    content = {name: value for name, value in manifest.items() if name != "checksum"}
+    text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def write_manifest(folder: Path, content: Mapping[str, Any]) -> dict[str, Any]:
+    """Write the manifest, last of all: a folder without it is no release."""
+    manifest = dict(content)
+    manifest["checksum"] = checksum(manifest)
+    text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False)
+    (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
+    return manifest
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a release folder."""
+    try:
+        found = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"{folder / MANIFEST} cannot be read", expected="a folder that sfumato publish wrote"
+        ) from error
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise InputError(f"{folder / MANIFEST} is not a manifest", expected=f"a manifest of format {FORMAT}")
+    return found

@@ -1,0 +1,204 @@
+"""Publish a point of a front: recode the source, read the file back, measure it, and keep it only if it is as said."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sfumato.data.engine import open_engine
+from sfumato.errors import DataError, InputError, SfumatoError, shortened
+from sfumato.front import Front, Point
+from sfumato.measures.classes import ClassTable, classify
+from sfumato.measures.registry import measure
+from sfumato.measures.suppression import suppress_below
+from sfumato.release import ledger, pack
+from sfumato.release.columns import ColumnRecode, column_recodes
+from sfumato.release.contents import Contents
+from sfumato.release.extremes import extreme_columns, extreme_warnings
+from sfumato.release.readback import (
+    differing_rows,
+    figure_value,
+    figures_of,
+    loss_of,
+    released_classes,
+    same,
+    weights_of,
+)
+from sfumato.release.recode import Recoded, recode
+
+
+@dataclass(frozen=True)
+class Release:
+    """A folder that was published: the file, its reports, its manifest; and what the publisher should know."""
+
+    folder: Path
+    data: Path
+    manifest: Mapping[str, Any]
+    warnings: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        told = ("point", "records", "suppressed", "released", "loss", "figures", "files")
+        return {
+            "folder": str(self.folder),
+            "data": str(self.data),
+            **{name: self.manifest[name] for name in told},
+            "warnings": list(self.warnings),
+        }
+
+
+def publish(
+    front: Front,
+    number: int,
+    folder: str | Path,
+    *,
+    starred: bool = False,
+    reason: str = "",
+    state: str | Path | None = None,
+) -> Release:
+    """Write point `number` of a front as a new release folder, whole or not at all.
+
+    Suppressed rows are left out, or with `starred` kept with every quasi-identifier hidden and a mark.
+    `state` is the folder of the ledger; the user's own unless given.
+    """
+    folder = Path(folder).absolute()
+    refuse_taken(folder)
+    point = front.point(number)
+    _same_source(front)
+    release = {**point.plan.as_dict(), "starred": starred}
+    warnings = ledger.warnings_for(front.fingerprint, release, state)
+    part = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        inside = part / folder.name
+        inside.mkdir()
+        contents = _build(inside, front, point, starred, reason, warnings)
+        manifest = contents.write()
+        _same_source(front)
+        _flush(inside)
+        refuse_taken(folder)
+        inside.rename(folder)
+    except OSError as error:
+        raise InputError(
+            f"the release could not be written: {error.strerror}", expected="a folder that can be written to, with room"
+        ) from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    late = ledger.record(front.fingerprint, release, folder, state)
+    return Release(folder, folder / contents.data, manifest, (*contents.warnings, *late))
+
+
+def refuse_taken(folder: Path) -> None:
+    """Raise unless a new folder can be made at a path."""
+    if folder.exists() or folder.is_symlink():
+        raise InputError(f"{folder} is there already", expected="a new folder", remedy="another name with -o")
+    if not folder.parent.is_dir():
+        raise InputError(f"there is no folder {folder.parent}", expected="an existing folder to write to")
+
+
+def _same_source(front: Front) -> None:
+    source = front.study.source()
+    if source.fingerprint != front.fingerprint:
+        raise InputError(
+            f"{source.path.name} has changed since the search",
+            expected="the table that was searched (its SHA-256 is in the front)",
+            remedy="search again",
+        )
+
+
+def _build(folder: Path, front: Front, point: Point, starred: bool, reason: str, earlier: Sequence[str]) -> Contents:
+    """Everything in the folder: recode, write, read back, compare, report."""
+    study, below = front.study, point.plan.suppress_below
+    table = study.table()
+    weights = weights_of(study, table)
+    planned = classify(table, point.plan.recoding(table), weights)
+    planned = suppress_below(planned, below) if below > 1 else planned
+    trees = {name: domain.hierarchy for name, domain in pack.kept_domains(study, table).items()}
+    columns = column_recodes(study, point.plan, trees)
+    files = pack.write_hierarchies(folder, trees)
+    source = study.source()
+    data = pack.data_name(source.path)
+    with open_engine(study.engine, study.engine_options) as engine:
+        recoded = recode(engine, source, study, columns, below, starred=starred)
+        recoded.write(engine, folder / data)
+        own = pack.write_run_file(folder, study, pack.distances_of(table), recoded, data, files)
+        refuse_torn(differing_rows(engine, recoded, own.source()))
+        warnings = [*earlier, *extreme_warnings(extreme_columns(engine, study, recoded))]
+    after = released_classes(own, columns, recoded.suppressed, starred=starred)
+    figures, loss = figures_of(study, after, planned), loss_of(after)
+    compare(point, planned, recoded, figures, loss)
+    return Contents(
+        folder=folder,
+        front=front,
+        point=point,
+        data=data,
+        recoded=recoded,
+        columns=columns,
+        hierarchies=pack.about_hierarchies(study, folder, trees, files),
+        before=classify(table, weights=weights),
+        after=after,
+        figures=figures,
+        loss=loss,
+        reason=reason,
+        warnings=(*warnings, *_label_warnings(columns), *_name_warnings(recoded)),
+    )
+
+
+def refuse_torn(rows: int) -> None:
+    """Raise if rows of a file do not read back as they were written."""
+    if rows:
+        raise DataError(
+            f"{rows} rows of the written file do not read back as they were meant",
+            expected="cells that the file's own separator and quote can hold",
+            remedy="""quote = '"' under [data] if the file quotes its values""",
+        )
+
+
+def _label_warnings(columns: Sequence[ColumnRecode]) -> list[str]:
+    return [
+        f"{column.name} is released with {len(column.ambiguous)} labels that its hierarchy uses on several levels: "
+        "read without the plan they mean something else."
+        for column in columns
+        if column.ambiguous
+    ]
+
+
+def _name_warnings(recoded: Recoded) -> list[str]:
+    names = pack.clashing(recoded.names)
+    if not names:
+        return []
+    return [f"column names that differ only in case are written with a number behind: {shortened(names)}."]
+
+
+def compare(point: Point, planned: ClassTable, recoded: Recoded, figures: Mapping[str, Any], loss: float) -> None:
+    """Raise unless what was measured on the file is what the search said."""
+    pairs: list[tuple[str, float, float]] = [
+        ("the number of records", planned.records, recoded.records),
+        ("the number of suppressed records", point.suppressed, recoded.suppressed),
+        ("loss", point.loss, loss),
+        ("k", measure("k").value(planned), figure_value(figures["k"])),
+    ]
+    for name, expected in point.values.items():
+        if name not in figures:
+            raise SfumatoError(f"{name} could not be measured on the released file", expected="every objective")
+        pairs.append((name, expected, figure_value(figures[name])))
+    for name, expected, found in pairs:
+        if not same(expected, found):
+            raise SfumatoError(
+                f"{name} of the written file is {found:.10g}, not {expected:.10g} as the search said",
+                expected="the same figures on the file as in the search; nothing was released",
+                remedy="search again with this version",
+            )
+
+
+def _flush(folder: Path) -> None:
+    """Everything on the disk before the folder gets its name."""
+    for path in folder.rglob("*"):
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

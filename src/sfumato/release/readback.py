@@ -1,0 +1,178 @@
+"""Read a released file back and measure it as what the plan made of it.
+
+A label means what it means on the level its column was recoded to. Read on its own it may be ambiguous (a hierarchy
+may use a word on several levels), so the plan's level decides, and a label that the level lacks is an error.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.data.domain import Domain
+from sfumato.data.engine import Engine, open_engine, quoted
+from sfumato.data.frequency import FrequencyTable
+from sfumato.data.hierarchies import ROOT
+from sfumato.data.roles import Role
+from sfumato.data.source import Source
+from sfumato.errors import DataError, shortened
+from sfumato.measures.audit import finite
+from sfumato.measures.classes import ClassTable, classify
+from sfumato.measures.measure import Measure
+from sfumato.measures.registry import known_measures, measure
+from sfumato.plans.recoding import ColumnRecoding, at_level
+from sfumato.release.columns import ColumnRecode
+from sfumato.release.recode import MARK, Recoded
+from sfumato.study import Study
+
+FROM_SOURCE = {
+    "originals": "needs the original values, so it is measured on the source",
+    "population": "needs the population table, so it is measured on the source",
+}
+
+
+def released_classes(
+    study: Study, columns: Sequence[ColumnRecode], suppressed: int, *, starred: bool = False, unseen: bool = False
+) -> ClassTable:
+    """The classes of a released file: `study` is the run file beside it, `columns` what the plan made of each."""
+    table = _unmarked(study, suppressed) if starred else study.with_data(removed=suppressed).table()
+    by_name = {column.name: column for column in columns}
+    recoding = tuple(_standing(domain, by_name[domain.name], unseen) for domain in table.domains)
+    domains = (replace(domain, leaves=len(by_name[domain.name].tree.leaves)) for domain in table.domains)
+    return classify(replace(table, domains=tuple(domains)), recoding, weights_of(study, table))
+
+
+def weights_of(study: Study, table: FrequencyTable) -> tuple[float, ...]:
+    """The weight of each column in losses."""
+    given = study.search.weights
+    return tuple(float(given.get(name, 1.0)) for name in table.columns) if given else ()
+
+
+def measures_of(study: Study) -> dict[str, Measure]:
+    """Every measure, with the parameters the run file gives it."""
+    return {name: found.with_parameters(study.measures.get(name, {})) for name, found in known_measures().items()}
+
+
+def figures_of(study: Study, classes: ClassTable, source: ClassTable | None) -> dict[str, dict[str, Any]]:
+    """Every measure of the released file; where only the source can answer, measured there, and said so."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, chosen in measures_of(study).items():
+        if chosen.reads in FROM_SOURCE:
+            if source is not None and chosen.available(source) is None:
+                entry = {"value": chosen.value(source), "measured_on": "source", "reason": FROM_SOURCE[chosen.reads]}
+                found[name] = finite(entry)
+        elif chosen.available(classes) is None:
+            found[name] = finite({"value": chosen.value(classes), "measured_on": "file"})
+    return found
+
+
+def loss_of(classes: ClassTable) -> float:
+    """The loss every point carries: the general loss as a share of the most that could be lost."""
+    general = measure("general_loss")
+    return general.value(classes) / max(general.highest(classes), 1e-300)
+
+
+def figure_value(entry: Mapping[str, Any]) -> float:
+    """A figure as a number; JSON has no infinities, so they are named beside it."""
+    value = entry["value"]
+    return math.inf if value is None and "value" in entry.get("infinite", ()) else float(value)
+
+
+def same(expected: float, found: float) -> bool:
+    """Whole numbers exactly, others to a relative 1e-9: sums may be added up in another order.
+
+    >>> same(5, 5.0), same(5, 6), same(72350.9, 72350.9000000001), same(0.1, 0.2)
+    (True, False, True, False)
+    """
+    if expected == found:
+        return True
+    if float(expected).is_integer() and float(found).is_integer():
+        return False
+    return math.isclose(expected, found, rel_tol=1e-9, abs_tol=1e-12)
+
+
+def differing_rows(engine: Engine, recoded: Recoded, written: Source) -> int:
+    """How many rows stand in one of the two only: the file that was written, and what was to be written."""
+    engine.attach(written, "written")
+    text = recoded.source.dialect is not None  # in text, an empty cell and a missing one are the same
+
+    def cell(place: int) -> str:
+        cast = f"CAST(c{place} AS VARCHAR)"
+        return f"coalesce({cast}, '') AS c{place}" if text else f"{cast} AS c{place}"
+
+    cells = ", ".join(cell(place) for place in range(len(recoded.names)))
+    keys = ", ".join(f"c{place}" for place in range(len(recoded.names)))
+    both = (
+        f"SELECT {cells}, 1 AS side FROM ({recoded.sql()}) AS a UNION ALL SELECT {cells}, -1 AS side FROM written AS b"
+    )
+    sides = f"SELECT sum(side) AS n FROM ({both}) AS t GROUP BY {keys}"
+    return int(engine.rows(f"SELECT CAST(coalesce(sum(abs(n)), 0) AS BIGINT) FROM ({sides}) AS d")[0][0])
+
+
+def _standing(domain: Domain, column: ColumnRecode, unseen: bool) -> ColumnRecoding:
+    """A released column as the recoding that made it."""
+    tree, level = column.tree, column.level
+    part = at_level(replace(domain, hierarchy=tree, labels=tree.leaves), level)
+    leaves = {label: leaf for leaf, label in enumerate(tree.leaves)}
+    place = {label: position for position, label in enumerate(part.labels)}
+    star = place.get(ROOT, len(part.labels) if unseen else None)
+    groups = np.zeros(len(domain.labels), dtype=np.int32)
+    strange = []
+    for code, label in enumerate(domain.labels):
+        if label in place:
+            groups[code] = place[label]
+        elif label == ROOT and star is not None:
+            groups[code] = star
+        elif domain.counts[code] > 0:
+            strange.append(label)
+        else:  # a leaf that was generalized: no cell of the file holds it
+            groups[code] = tree.maps[level][leaves.get(label, 0)]
+    if strange:
+        raise DataError(
+            f"{domain.name} holds {len(strange)} labels that the plan does not release: "
+            f"{shortened(map(repr, strange), 3)}",
+            expected=f"labels of level {level} of its hierarchy",
+        )
+    if star == len(part.labels):  # what no hierarchy knew is hidden whole
+        part = replace(
+            part,
+            labels=(*part.labels, ROOT),
+            covers=np.append(part.covers, np.int32(len(tree.leaves))),
+            depths=np.append(part.depths, 1.0),
+            spans=None if part.spans is None else np.append(part.spans, 1.0),
+        )
+    return replace(part, groups=groups)
+
+
+def _unmarked(study: Study, suppressed: int) -> FrequencyTable:
+    """The rows that are not marked as suppressed, in a file of their own; a class of stars may be a genuine one."""
+    source = study.source()
+    mark = len(source.columns) - 1
+    if source.names[mark] != MARK:
+        raise DataError(f"the last column is {source.names[mark]}", expected=f"the mark column {MARK}")
+    hidden = [source.column(name).sql for name in study.named(Role.QUASI_IDENTIFIER)]
+    open_cells = " OR ".join(f"{cell} IS NULL OR {cell} <> {quoted(ROOT)}" for cell in hidden)
+    cells = ", ".join(column.sql for column in source.columns)
+    with (
+        tempfile.TemporaryDirectory(prefix="sfumato-", dir=study.engine_options.temp_folder) as folder,
+        open_engine(study.engine, study.engine_options) as engine,
+    ):
+        engine.attach(source, "starred")
+        marked = f"CAST(c{mark} AS VARCHAR) = 'true'"
+        told, stars = engine.rows(
+            f"SELECT count(CASE WHEN {open_cells} THEN 1 END), count(*) FROM starred WHERE {marked}"
+        )[0]
+        if told or stars != suppressed:
+            raise DataError(
+                f"{stars} rows are marked as suppressed, {told} of them with a quasi-identifier that is not hidden",
+                expected=f"{suppressed} marked rows, all hidden",
+            )
+        path = Path(folder) / source.path.name
+        engine.write(f"SELECT {cells} FROM starred WHERE NOT ({marked})", path, source, source.names)
+        return study.with_data(removed=suppressed, path=str(path)).table()

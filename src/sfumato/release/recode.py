@@ -1,0 +1,225 @@
+"""From raw rows to released rows, inside the engine: labels joined, classes counted, small ones hidden, order shuffled.
+
+The rows never pass through Python. What the engine holds afterwards is the table `recoded` (one row per record that
+the missing rule keeps: a number `r`, a group per quasi-identifier, the released columns) and the table `sizes`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sfumato.data.domain import MISSING
+from sfumato.data.engine import Engine, quoted
+from sfumato.data.hierarchies import ROOT
+from sfumato.data.rows import cleaned
+from sfumato.data.source import Column, Source
+from sfumato.errors import DataError, HierarchyError, InputError, StudyError, shortened
+from sfumato.release.columns import KEYED, UNRELEASED, ColumnRecode
+from sfumato.study import Study
+
+MARK = "suppressed"
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """Values of a column that its hierarchy does not know: how many, in how many records, and the first of them."""
+
+    column: str
+    values: int
+    records: int
+    examples: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Recoded:
+    """What was recoded: the released columns, how many records there are, and how many of them are suppressed."""
+
+    source: Source
+    columns: tuple[Column, ...]
+    hidden: frozenset[str]
+    below: int
+    starred: bool
+    rows_read: int
+    records: int
+    suppressed: int
+    unseen: tuple[Unseen, ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        return [column.name for column in self.columns] + ([MARK] if self.starred else [])
+
+    @property
+    def rows(self) -> int:
+        """Rows of the released file."""
+        return self.records - (0 if self.starred else self.suppressed)
+
+    def sql(self, order: str = "") -> str:
+        """The released rows; their columns are `c0`, `c1`, …"""
+        gone = f"s.n < {self.below}"
+        cells = []
+        for place, column in enumerate(self.columns):
+            cell = f"r.{column.sql}"
+            if self.starred and column.name in self.hidden:
+                cell = f"CASE WHEN {gone} THEN {quoted(ROOT)} ELSE {cell} END"
+            cells.append(f"{cell} AS c{place}")
+        if self.starred:
+            cells.append(f"{gone} AS c{len(cells)}")
+        keys = " AND ".join(f"r.g{i} = s.g{i}" for i in range(len(self.hidden)))
+        where = "" if self.starred else f" WHERE NOT ({gone})"
+        return f"SELECT {', '.join(cells)} FROM recoded AS r JOIN sizes AS s ON {keys}{where}{order}"
+
+    def write(self, engine: Engine, path: Path) -> None:
+        """Write the released rows in an order that tells nothing: sorted by a digest whose salt is never kept."""
+        salt = os.urandom(16).hex()
+        order = f" ORDER BY md5({quoted(salt)} || CAST(r.r AS VARCHAR))"
+        engine.write(self.sql(order), path, self.source, self.names)
+
+
+def recode(
+    engine: Engine,
+    source: Source,
+    study: Study,
+    columns: Sequence[ColumnRecode],
+    below: int,
+    *,
+    starred: bool = False,
+    star_unseen: bool = False,
+) -> Recoded:
+    """Recode a source by a plan. Values that a hierarchy does not know are an error, or released as `*`."""
+    released = tuple(c for c in source.columns if study.columns[c.name].role not in UNRELEASED)
+    if starred and MARK in [column.name for column in released]:
+        raise InputError(
+            f'the table has a column called "{MARK}" already',
+            expected="room for the mark of suppressed rows",
+            remedy="rename the column, or remove suppressed rows instead",
+        )
+    if below > 1:
+        _refuse_wildcards(columns)
+    engine.attach(source, "raw")
+    for place, column in enumerate(columns):
+        engine.upload(f"map{place}", {"label": column.keys, "released": column.released, "grp": column.groups})
+    _read(engine, source, study, released, columns)
+    unseen = _unseen(engine, columns)
+    if unseen and not star_unseen:
+        raise _unknown(unseen)
+    _spellings(engine, source, columns)
+    _recode(engine, columns, [_cell(c, columns, starred, star_unseen) for c in released], star_unseen)
+    read = int(engine.rows("SELECT count(*) FROM raw")[0][0])
+    records, gone = engine.rows(
+        f"SELECT CAST(coalesce(sum(n), 0) AS BIGINT), "
+        f"CAST(coalesce(sum(CASE WHEN n < {int(below)} THEN n ELSE 0 END), 0) AS BIGINT) FROM sizes"
+    )[0]
+    if gone == records:
+        raise DataError(
+            f"all {records} records are in classes below {below}, so nothing would be released",
+            expected="a plan that leaves records",
+            remedy="a plan with a smaller k, or with coarser levels",
+        )
+    names = frozenset(column.name for column in columns)
+    return Recoded(source, released, names, int(below), starred, read, int(records), int(gone), unseen)
+
+
+def _read(
+    engine: Engine, source: Source, study: Study, released: Sequence[Column], columns: Sequence[ColumnRecode]
+) -> None:
+    """The rows that the missing rule keeps (the same rule as when the table was measured), with their cleaned keys."""
+    complete = [
+        f"{cleaned(source, source.column(name))} IS NOT NULL"
+        for name, column in study.columns.items()
+        if name in source.names and column.role in KEYED and (column.missing or study.data.missing) == "drop"
+    ]
+    keys = [
+        f"coalesce({cleaned(source, source.column(c.name))}, {quoted(MISSING)}) AS k{i}" for i, c in enumerate(columns)
+    ]
+    cells = ", ".join(["row_number() OVER () AS r", *(column.sql for column in released), *keys])
+    where = " AND ".join(complete) or "1 = 1"
+    engine.run(f"CREATE OR REPLACE TEMP TABLE keyed AS SELECT {cells} FROM raw WHERE {where}")
+
+
+def _unseen(engine: Engine, columns: Sequence[ColumnRecode]) -> tuple[Unseen, ...]:
+    found = []
+    for place, column in enumerate(columns):
+        keys = f"SELECT k{place} AS k, count(*) AS n FROM keyed GROUP BY k{place}"
+        known = f"SELECT label FROM map{place}"
+        rows = engine.rows(f"SELECT k, n FROM ({keys}) AS t WHERE k NOT IN ({known}) ORDER BY k")
+        if rows:
+            examples = tuple("(missing)" if key == MISSING else str(key) for key, _ in rows[:3])
+            found.append(Unseen(column.name, len(rows), sum(int(n) for _, n in rows), examples))
+    return tuple(found)
+
+
+def _unknown(unseen: Sequence[Unseen]) -> DataError:
+    listed = "; ".join(
+        f"{u.column}: {u.values} values in {u.records} records, such as {shortened(map(repr, u.examples), 3)}"
+        for u in unseen
+    )
+    return DataError(
+        f"the plan does not know values of {len(unseen)} columns: {listed}",
+        expected="values that the plan's hierarchies hold",
+        remedy="--unseen star releases them as *, or search again with hierarchies that hold them",
+    )
+
+
+def _spellings(engine: Engine, source: Source, columns: Sequence[ColumnRecode]) -> None:
+    """One spelling of missing per column: `?` in one row and `NA` in another would tell alike records apart."""
+    found = ["count(*) AS one"]  # an aggregate even where no column needs a spelling: the table has one row
+    for place, column in enumerate(columns):
+        if column.missing_stays:
+            part = source.column(column.name)
+            raw = f"NULLIF(trim({part.sql}), '')" if part.is_text else part.sql
+            found.append(f"min(CASE WHEN k{place} = {quoted(MISSING)} THEN {raw} END) AS m{place}")
+    engine.run(f"CREATE OR REPLACE TEMP TABLE spellings AS SELECT {', '.join(found)} FROM keyed")
+
+
+def _cell(column: Column, columns: Sequence[ColumnRecode], starred: bool, star_unseen: bool) -> str:
+    """A released cell. A column that is not text keeps its type only while nothing else must stand in it."""
+    place = next((i for i, c in enumerate(columns) if c.name == column.name), None)
+    if place is None:
+        return f"k.{column.sql}"
+    part = columns[place]
+    typed = not column.is_text and part.level == 0 and not starred and not star_unseen
+    label = f"k.{column.sql}" if typed else f"CAST(m{place}.released AS VARCHAR)"
+    if star_unseen:
+        label = (
+            f"CASE WHEN m{place}.label IS NULL THEN {quoted(part.tree.root if part.hidden else ROOT)} ELSE {label} END"
+        )
+    if part.missing_stays:
+        spelling = f"p.m{place}" if typed or column.is_text else "NULL"  # a NaN as text would be a word
+        label = f"CASE WHEN m{place}.grp = {part.kept_group} THEN {spelling} ELSE {label} END"
+    return f"{label} AS {column.sql}"
+
+
+def _recode(engine: Engine, columns: Sequence[ColumnRecode], cells: Sequence[str], star_unseen: bool) -> None:
+    """Join every label, then count the classes."""
+    kind = "LEFT JOIN" if star_unseen else "JOIN"
+    joins = " ".join(f"{kind} map{i} AS m{i} ON k.k{i} = m{i}.label" for i in range(len(columns)))
+    groups = []
+    for i, column in enumerate(columns):
+        if star_unseen and not column.hidden and ROOT in column.labels:
+            raise HierarchyError(
+                f'level {column.level} of {column.name} has a label "{ROOT}" that is not its root',
+                expected=f'"{ROOT}" only where everything is hidden',
+                remedy="rename the label in the hierarchy; unseen values cannot share it",
+            )
+        groups.append(f"coalesce(m{i}.grp, {0 if column.hidden else -1}) AS g{i}")
+    engine.run(
+        f"CREATE OR REPLACE TEMP TABLE recoded AS SELECT k.r, {', '.join([*groups, *cells])} "
+        f"FROM keyed AS k {joins} CROSS JOIN spellings AS p"
+    )
+    engine.run("DROP TABLE keyed")
+    keys = ", ".join(f"g{i}" for i in range(len(columns)))
+    engine.run(f"CREATE OR REPLACE TEMP TABLE sizes AS SELECT {keys}, count(*) AS n FROM recoded GROUP BY {keys}")
+
+
+def _refuse_wildcards(columns: Sequence[ColumnRecode]) -> None:
+    """A suppressed record would leave the crowds of others: the same refusal as when a plan is measured."""
+    wild = [column.name for column in columns if column.wild_group >= 0]
+    if wild:
+        raise StudyError(
+            f"suppression is not defined where missing values match anything: {shortened(wild)}",
+            expected='missing = "drop" or "category"',
+            remedy='missing = "category" under [data], and search again',
+        )

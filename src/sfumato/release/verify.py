@@ -1,0 +1,178 @@
+"""Check a release again: its files, its figures, and with the source at hand every row."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sfumato.data.engine import open_engine
+from sfumato.errors import InputError, SfumatoError
+from sfumato.plans.levels import LevelPlan
+from sfumato.release import pack
+from sfumato.release.columns import ColumnRecode, column_recodes
+from sfumato.release.facts import guarded, guarded_share
+from sfumato.release.readback import (
+    differing_rows,
+    figure_value,
+    figures_of,
+    loss_of,
+    released_classes,
+    same,
+)
+from sfumato.release.recode import recode
+from sfumato.report.release_pages import block_of
+from sfumato.study import Study, read
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A file of a release, and how it is not as it was published."""
+
+    file: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.what}"
+
+
+def verify(folder: str | Path, source: str | Path | None = None) -> list[Difference]:
+    """Every way in which a folder differs from what was published; none if it is whole and unchanged."""
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise InputError(f"there is no folder {folder}", expected="a folder that sfumato publish wrote")
+    try:
+        manifest = pack.read_manifest(folder)
+        found = _manifest_itself(manifest) + _files(folder, manifest) + _reports(folder, manifest)
+    except SfumatoError as error:
+        return [Difference(pack.MANIFEST, error.what)]
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return [Difference(pack.MANIFEST, "it lacks entries, or has some of another kind")]
+    try:
+        found += _measured(folder, manifest)
+    except SfumatoError as error:
+        found.append(Difference(str(manifest["data"]), f"it cannot be measured: {error.what}"))
+    except (KeyError, TypeError, ValueError, AttributeError, OSError):
+        found.append(Difference(pack.MANIFEST, "its figures cannot be compared"))
+    if source is not None:
+        found += _source(folder, manifest, Path(source), whole=not found)
+    return found
+
+
+def study_of(manifest: Mapping[str, Any]) -> Study:
+    """The study that was published, from the run file in the manifest."""
+    return Study(**tomllib.loads(manifest["run_file"]))
+
+
+def plan_of(manifest: Mapping[str, Any]) -> LevelPlan:
+    return LevelPlan(manifest["point"]["plan"], manifest["point"]["suppress_below"])
+
+
+def columns_of(folder: Path, manifest: Mapping[str, Any]) -> tuple[ColumnRecode, ...]:
+    """What the published plan made of each quasi-identifier."""
+    trees = pack.load_hierarchies(folder, manifest["hierarchies"])
+    return column_recodes(study_of(manifest), plan_of(manifest), trees)
+
+
+def _manifest_itself(manifest: Mapping[str, Any]) -> list[Difference]:
+    if manifest["checksum"] != pack.checksum(manifest):
+        return [Difference(pack.MANIFEST, "its content does not have its own checksum: it was changed")]
+    return []
+
+
+def _files(folder: Path, manifest: Mapping[str, Any]) -> list[Difference]:
+    expected: dict[str, str] = manifest["files"]
+    there = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*")}
+    folders = {parent.as_posix() for name in expected for parent in Path(name).parents} | {pack.FOLDER}
+    needed = {pack.RUN, *pack.DICTIONARY, pack.INTERNAL, pack.EXTERNAL, manifest["data"]}
+    needed |= {entry["file"] for entry in manifest["hierarchies"].values() if entry["file"]}
+    found = [Difference(name, "the manifest does not list it") for name in sorted(needed - set(expected))]
+    for name in sorted(set(there) - set(expected) - {pack.MANIFEST}):
+        if not (there[name].is_dir() and name in folders):
+            found.append(Difference(name, "it is not part of the release"))
+    for name, digest in sorted(expected.items()):
+        path = there.get(name)
+        if path is None or not path.is_file() or path.is_symlink():
+            found.append(Difference(name, "it is missing"))
+        elif pack.digest(path) != digest:
+            found.append(Difference(name, "its bytes have changed"))
+    return found
+
+
+def _reports(folder: Path, manifest: Mapping[str, Any]) -> list[Difference]:
+    """The figures in the reports are the manifest's, and those of the manifest agree with each other."""
+    found = []
+    for name in (pack.INTERNAL, pack.EXTERNAL):
+        path = folder / name
+        if path.is_file() and block_of(path.read_text(encoding="utf-8", errors="replace")) != manifest["reports"][name]:
+            found.append(Difference(name, "its figures are not those of the manifest"))
+    inside, outside = manifest["reports"][pack.INTERNAL], manifest["reports"][pack.EXTERNAL]
+    told = {name: manifest[name] for name in ("records", "suppressed", "released", "loss", "figures")}
+    if {name: inside[name] for name in told} != told:
+        found.append(Difference(pack.INTERNAL, "its figures are not those of the manifest"))
+    public = {
+        "released": guarded(manifest["released"]),
+        "k": int(manifest["figures"]["k"]["value"]),
+        "suppressed_share": guarded_share(manifest["suppressed"], manifest["records"]),
+        "loss_share": round(manifest["loss"], 3),
+    }
+    if {name: outside[name] for name in public} != public:
+        found.append(Difference(pack.EXTERNAL, "its figures are not those of the manifest"))
+    return found
+
+
+def _measured(folder: Path, manifest: Mapping[str, Any]) -> list[Difference]:
+    """Measure the data file again, and compare it with the manifest."""
+    data, study = str(manifest["data"]), read(folder / pack.RUN)
+    suppressed = int(manifest["suppressed"])
+    columns = columns_of(folder, manifest)
+    classes = released_classes(study, columns, suppressed, starred=manifest["starred"])
+    figures = figures_of(study, classes, None)
+    pairs = {name: (entry, figures.get(name)) for name, entry in manifest["figures"].items()}
+    found = [
+        Difference(data, f"its {name} is not the {figure_value(entry):.10g} of the manifest")
+        for name, (entry, again) in pairs.items()
+        if entry["measured_on"] == "file" and (again is None or not same(figure_value(entry), figure_value(again)))
+    ]
+    if not same(manifest["loss"], loss_of(classes)):
+        found.append(Difference(data, f"its loss is not the {manifest['loss']:.10g} of the manifest"))
+    if classes.records != manifest["records"]:
+        found.append(Difference(data, f"it stands for {classes.records} records, not {manifest['records']}"))
+    return found + _point(manifest)
+
+
+def _point(manifest: Mapping[str, Any]) -> list[Difference]:
+    """The manifest's point says what its figures say."""
+    point, figures = manifest["point"], manifest["figures"]
+    values = {name: (value, figure_value(figures[name])) for name, value in point["values"].items()}
+    values |= {"loss": (point["loss"], manifest["loss"]), "suppressed": (point["suppressed"], manifest["suppressed"])}
+    return [
+        Difference(pack.MANIFEST, f"its point and its figures differ in {name}")
+        for name, (said, measured) in values.items()
+        if not same(said, measured)
+    ]
+
+
+def _source(folder: Path, manifest: Mapping[str, Any], path: Path, whole: bool) -> list[Difference]:
+    """Recode the source again: the same rows, in any order."""
+    data = str(manifest["data"])
+    try:
+        study = study_of(manifest)
+        source = study.with_data(path=str(path.absolute())).source()
+        if source.fingerprint != manifest["source"]["sha256"]:
+            return [Difference(path.name, "it is not the source of this release: its SHA-256 is another")]
+        if not whole:  # what differs already is told; against a changed file a count of rows adds nothing
+            return []
+        below = plan_of(manifest).suppress_below
+        with open_engine(study.engine, study.engine_options) as engine:
+            columns = columns_of(folder, manifest)
+            recoded = recode(engine, source, study, columns, below, starred=manifest["starred"])
+            written = read(folder / pack.RUN).source()
+            torn = differing_rows(engine, recoded, written)
+    except SfumatoError as error:
+        return [Difference(data, f"the source cannot be recoded again: {error.what}")]
+    if torn:
+        return [Difference(data, f"{torn} rows differ from the source recoded again")]
+    return []

@@ -1,0 +1,201 @@
+"""Verifying: any change to a release is noticed and its file named; no half release ever passes."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.release.fronts import front_of, small
+
+from sfumato.errors import InputError
+from sfumato.release.pack import checksum, digest
+from sfumato.release.publish import publish
+from sfumato.release.verify import verify
+
+LEVELS = {"age": 2, "post code": 2, "sex": 0}
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("release")
+    publish(front_of(small(folder, rows=400), [LEVELS], 20), 0, folder / "out", state=folder / "state")
+    return folder / "out"
+
+
+@pytest.fixture
+def copy(published: Path, tmp_path: Path) -> Path:
+    shutil.copytree(published, tmp_path / "out")
+    return tmp_path / "out"
+
+
+def named(folder: Path, source: Path | None = None) -> set[str]:
+    return {difference.file for difference in verify(folder, source)}
+
+
+def test_a_copy_verifies(copy: Path, published: Path) -> None:
+    assert verify(copy) == []
+    assert verify(copy, published.parent / "people.csv") == []
+
+
+def test_one_byte_of_any_file(copy: Path) -> None:
+    for path in sorted(path for path in copy.rglob("*") if path.is_file()):
+        raw = path.read_bytes()
+        for place in (0, len(raw) // 2, len(raw) - 1):
+            path.write_bytes(raw[:place] + bytes([raw[place] ^ 1]) + raw[place + 1 :])
+            found = named(copy)
+            whitespace = path.name == "manifest.json" and raw[place : place + 1].isspace() and not found
+            assert whitespace or path.relative_to(copy).as_posix() in found, (path.name, place)
+        path.write_bytes(raw)
+    assert verify(copy) == []
+
+
+def resealed(folder: Path, change: Callable[[dict], None] = lambda manifest: None) -> None:
+    """What a forger would do: change, and write every digest and the checksum anew."""
+    manifest = json.loads((folder / "manifest.json").read_text())
+    change(manifest)
+    manifest["files"] = {name: digest(folder / name) for name in manifest["files"]}
+    manifest["checksum"] = checksum(manifest)
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+def test_one_cell_even_when_the_digests_are_forged(copy: Path, published: Path) -> None:
+    rows = (copy / "people.csv").read_text().splitlines()
+    head, *body = rows
+    cells = body[3].split(",")
+    for place, value in ((0, "20"), (0, "40-59" if cells[0] != "40-59" else "20-39"), (2, ""), (0, "nonsense")):
+        changed = [*cells[:place], value, *cells[place + 1 :]]
+        (copy / "people.csv").write_text("\n".join([head, *body[:3], ",".join(changed), *body[4:]]) + "\n")
+        assert "people.csv" in named(copy)
+        resealed(copy)
+        assert "people.csv" in named(copy), (place, value)
+    income = [*cells[:4], "1"]
+    (copy / "people.csv").write_text("\n".join([head, *body[:3], ",".join(income), *body[4:]]) + "\n")
+    resealed(copy)
+    assert named(copy) == set()  # nothing measured hangs on it,
+    assert named(copy, published.parent / "people.csv") == {"people.csv"}  # but the source tells
+
+
+def test_one_figure_of_a_report_even_when_the_digests_are_forged(copy: Path) -> None:
+    for name in ("internal.html", "external.html"):
+        text = (copy / name).read_text()
+        changed = re.sub(r'("k": (?:\{"value": )?)(\d+)', lambda m: m[1] + str(int(m[2]) + 1), text, count=1)
+        assert changed != text
+        (copy / name).write_text(changed)
+        assert named(copy) == {name}
+        resealed(copy)
+        assert name in named(copy)
+        (copy / name).write_text(text)
+        resealed(copy)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda m: m["figures"]["k"].update(value=m["figures"]["k"]["value"] + 1),
+        lambda m: m.update(loss=m["loss"] / 2),
+        lambda m: m.update(suppressed=m["suppressed"] - 1),
+        lambda m: m.update(records=m["records"] + 1),
+        lambda m: m["point"]["values"].update(k=99),
+        lambda m: m["point"]["plan"].update(age=1),
+        lambda m: m["files"].pop("external.html"),
+        lambda m: m.pop("figures"),
+        lambda m: m.update(figures=3),
+        lambda m: m.update(hierarchies={}),
+        lambda m: m.update(run_file="nonsense"),
+        lambda m: m.update(format=9),
+    ],
+)
+def test_one_figure_of_the_manifest(copy: Path, change: Callable[[dict], None]) -> None:
+    manifest = json.loads((copy / "manifest.json").read_text())
+    change(manifest)
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    assert "manifest.json" in named(copy)
+    manifest["checksum"] = checksum(manifest)
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    assert named(copy)
+
+
+def test_extra_and_missing_files(copy: Path) -> None:
+    (copy / "notes.txt").write_text("x")
+    (copy / "hierarchies" / "more.csv").write_text("x")
+    (copy / "empty").mkdir()
+    assert named(copy) == {"notes.txt", "hierarchies/more.csv", "empty"}
+    for name in ("notes.txt", "hierarchies/more.csv"):
+        (copy / name).unlink()
+    (copy / "empty").rmdir()
+    files = sorted(path for path in copy.rglob("*") if path.is_file())
+    for path in files:
+        raw = path.read_bytes()
+        path.unlink()
+        assert path.relative_to(copy).as_posix() in named(copy)
+        path.write_bytes(raw)
+    assert verify(copy) == []
+
+
+def test_another_source_and_no_folder(copy: Path, tmp_path: Path, published: Path) -> None:
+    other = tmp_path / "other.csv"
+    other.write_text((published.parent / "people.csv").read_text() + "z,30,111,F,flu,1\n")
+    assert named(copy, other) == {"other.csv"}
+    with pytest.raises(InputError, match="no folder"):
+        verify(tmp_path / "nothing")
+    (tmp_path / "bare").mkdir()
+    assert named(tmp_path / "bare") == {"manifest.json"}
+
+
+KILLER = """
+import os, random, signal, sys, time
+from pathlib import Path
+from sfumato.front import load_front
+from sfumato.release.publish import publish
+import plotly.offline, pyarrow, sfumato.measures.registry, sfumato.data.duck
+sfumato.measures.registry.known_measures()
+
+folder = Path(sys.argv[1])
+
+def attempt(target, delay):
+    child = os.fork()  # before any thread is started
+    if child == 0:
+        publish(load_front(folder / "front"), 0, target, state=folder / "state")
+        os._exit(0)
+    if delay is not None:
+        time.sleep(delay)
+        os.kill(child, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+attempt(folder / "warm", None)
+began = time.monotonic()
+assert attempt(folder / "whole", None) == 0
+took = time.monotonic() - began
+rng = random.Random(5)
+for number in range(20):
+    # most of the writing is near the end, so that is where most blows fall
+    delay = took * (rng.random() if number < 8 else rng.uniform(0.6, 1.05))
+    print(number, attempt(folder / f"r{number}", delay))
+"""
+
+
+def test_killed_at_random_moments(tmp_path: Path) -> None:
+    front_of(small(tmp_path, rows=400), [LEVELS], 20).save(tmp_path / "front")
+    done = subprocess.run(
+        [sys.executable, "-c", KILLER, str(tmp_path)], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    codes = [int(line.split()[1]) for line in done.stdout.splitlines()]
+    assert codes.count(-9) >= 5
+    for number, code in enumerate(codes):
+        folder = tmp_path / f"r{number}"
+        if folder.exists():
+            assert verify(folder) == []  # renamed whole, or not at all
+        else:
+            assert code == -9
+    # what a blow left behind is under another name, and passes only if it was complete
+    for part in tmp_path.glob(".r*"):
+        for inside in part.iterdir():
+            if not (inside / "manifest.json").exists():
+                assert verify(inside) != []
