@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         StudyError,
         UnreachableError,
     )
-    from sfumato.front import Front, Objective, Point, load_front
+    from sfumato.front import Front, Objective, Point, compare_fronts, load_front
     from sfumato.measures.audit import Audit, audit
     from sfumato.measures.classes import ClassTable, classify
     from sfumato.measures.inspection import Inspection, inspect
@@ -72,6 +72,7 @@ _HOMES = {
     "apply_plan": "release.apply",
     "audit": "measures.audit",
     "classify": "measures.classes",
+    "compare_fronts": "front",
     "draw": "report.map",
     "inspect": "measures.inspection",
     "known_measures": "measures.registry",
@@ -109,6 +110,7 @@ __all__ = [
     "apply_plan",
     "audit",
     "classify",
+    "compare_fronts",
     "draw",
     "inspect",
     "known_measures",

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pyarrow.parquet
@@ -54,6 +58,53 @@ def test_pick(front: sf.Front) -> None:
         sf.pick(front)
     with pytest.raises(InputError, match="no point 99"):
         sf.pick(front, point=99)
+
+
+def test_compare(front: sf.Front, adult: sf.FrequencyTable, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = search_lattice(front.study.with_search(algorithm="pbg_ea", iterations=1, reproduction=True), adult)
+    found = sf.compare_fronts(front, other)
+    assert found.points == (52, len(other.points))
+    assert found.dominated[0] == 0
+    assert found.dominated[1] + found.shared == len(other.points)
+    assert found.hypervolume[0] > found.hypervolume[1]
+    assert sf.compare_fronts(front, front).shared == 52
+    front.save(tmp_path / "a")
+    other.save(tmp_path / "b")
+    assert run(["compare", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
+    assert "hypervolume" in capsys.readouterr().out
+    with pytest.raises(InputError, match="different objectives"):
+        sf.compare_fronts(front, search_lattice(front.study.with_search(objectives=["k"]), adult))
+
+
+def test_a_search_within_a_time_limit_keeps_the_best_so_far(tmp_path: Path) -> None:
+    assert run(["sample", "adult", "-o", str(tmp_path / "adult")]) == 0
+    out = tmp_path / "out"
+    assert run(["search", str(tmp_path / "adult/run.toml"), "-o", str(out), "--seconds", "0"]) == 0
+    front = sf.load_front(out)
+    assert not front.exact
+    assert front.points
+
+
+def test_ctrl_c_keeps_the_best_so_far(tmp_path: Path) -> None:
+    """A search of three objectives with no bound visits every node, which takes long enough to interrupt."""
+    assert run(["sample", "adult", "-o", str(tmp_path / "adult")]) == 0
+    text = (
+        (tmp_path / "adult/run.toml")
+        .read_text("utf-8")
+        .replace('["k", "general_loss"]', '["t_closeness", "general_loss"]')
+    )
+    (tmp_path / "adult/run.toml").write_text(text, "utf-8")
+    command = [sys.executable, "-m", "sfumato", "search", str(tmp_path / "adult/run.toml"), "-o", str(tmp_path / "out")]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as running:
+        time.sleep(8)
+        running.send_signal(signal.SIGINT)
+        _, told = running.communicate(timeout=120)
+    assert running.returncode == 130
+    assert "what was found so far is kept" in told
+    front = sf.load_front(tmp_path / "out")
+    assert front.points
+    assert not front.exact
+    assert front.certificate["undecided"] > 0
 
 
 def test_map(front: sf.Front, adult: sf.FrequencyTable, tmp_path: Path) -> None:

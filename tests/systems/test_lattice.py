@@ -138,6 +138,31 @@ def test_the_walk_equals_class_tables(data: st.DataObject) -> None:
         assert found[walk.WRONG_FULL][i] == measure("classification_metric").value(whole)
 
 
+@given(data=st.data())
+def test_one_pass_answers_every_suppression_limit(data: st.DataObject) -> None:
+    table = data.draw(tables())
+    roll = RollUp(table)
+    kept = roll.histograms(roll.all_nodes, table.rows - 1)
+    for most in range(table.rows):
+        found = roll.evaluate(roll.all_nodes, most)
+        k, gone, hidden = kept.within(most)
+        assert k.tolist() == found.k.tolist()
+        assert gone.tolist() == found.suppressed.tolist()
+        assert hidden.tolist() == found.hidden.tolist()
+    with pytest.raises(MeasureError, match="a budget of"):
+        kept.within(table.rows)
+
+
+def test_a_search_that_is_stopped_keeps_its_best_and_says_what_is_proven(adult: sf.FrequencyTable) -> None:
+    for algorithm in ("exact", "exhaustive", "pbg_ea"):
+        front = search_lattice(adult_study(algorithm=algorithm), adult, progress=lambda done, total: done > 200)
+        assert front.points
+        assert not front.exact
+        if algorithm == "exact":
+            assert 0 < front.certificate["proven"] < 1
+            assert front.certificate["undecided"] > 0
+
+
 NAMES = [
     "k",
     "sum_k",

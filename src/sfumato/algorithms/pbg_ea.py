@@ -67,9 +67,13 @@ def pbg_ea(
     for _ in range(iterations):
         if stop(memory.count) or idle >= PATIENCE:
             break
-        if hints is not None and _visit(memory, archive, archive.members, population, hints):
+        if hints is not None and _visit(memory, archive, archive.members, population, hints, rng):
             continue
-        if hints is not None and second and _visit(memory, archive, _runners_up(memory, archive), population, hints):
+        if (
+            hints is not None
+            and second
+            and _visit(memory, archive, _runners_up(memory, archive), population, hints, rng)
+        ):
             second = False
             continue
         second = True
@@ -101,21 +105,19 @@ def _runners_up(memory: Memory, archive: BoxArchive) -> list[int]:
     return [int(place) for place in rest[non_dominated(found.values[rest])]]
 
 
-def _visit(memory: Memory, archive: BoxArchive, members: list[int], most: int, hints: Hints) -> bool:
-    """Evaluate about `most` promising unvisited neighbours of some nodes, the newest first; False if none is left."""
-    visited = False
-    for member in reversed(members.copy()):
-        node = memory.all.nodes[member]
-        around = neighbours(node[None, :], memory.shape)
-        new = around[[number not in memory.place for number in memory.number(around).tolist()]]
-        new = new[~hints.hopeless(memory, archive, new)]
-        if len(new):
-            _offer(memory, archive, new)
-            visited = True
-            most -= len(new)
-            if most <= 0:
-                break
-    return visited
+def _visit(
+    memory: Memory, archive: BoxArchive, members: list[int], most: int, hints: Hints, rng: np.random.Generator
+) -> bool:
+    """Evaluate at most `most` promising unvisited neighbours of some nodes; False if none is left."""
+    if not members:
+        return False
+    around = neighbours(memory.all.nodes[members], memory.shape)
+    new = around[[number not in memory.place for number in memory.number(around).tolist()]]
+    new = new[~hints.hopeless(memory, archive, new)]
+    if not len(new):
+        return False
+    _offer(memory, archive, new if len(new) <= most else new[rng.choice(len(new), most, replace=False)])
+    return True
 
 
 def _selected(memory: Memory, pool: Counts64, number: int, rng: np.random.Generator) -> Counts64:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 
@@ -13,8 +15,6 @@ from sfumato.cli.show import AsJson, Force, emit, note, table
 from sfumato.report.figures import number, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from sfumato.front import Front
 
 MOST_ROWS = 40
@@ -28,8 +28,9 @@ def search(
     ] = None,
     seed: Annotated[int | None, typer.Option(help="The seed, instead of the run file's.")] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="Threads; the front does not depend on them.")] = None,
+    seconds: Annotated[float | None, typer.Option(min=0, help="Stop after so long, and keep the best so far.")] = None,
     as_json: AsJson = False,
-) -> None:
+) -> int:
     """Find every non-dominated generalization of a table."""
     from sfumato.errors import InputError
     from sfumato.study import read
@@ -39,15 +40,20 @@ def search(
         raise InputError(f"{output} is there already", expected="a new folder", remedy="another name with -o")
     changed = {"algorithm": algorithm, "seed": seed, "threads": threads}
     study = read(run).with_search(**{name: value for name, value in changed.items() if value is not None})
-    front = find(study, progress=_progress())
+    with _Watch(seconds) as watch:
+        front = find(study, progress=watch)
     if output is not None:
         front.save(output)
     if as_json:
         emit(front.as_dict())
-        return
-    _print(front)
-    if output is not None:
-        note(f"front: {output}. Next: sfumato map {output}, then sfumato publish {output} --point ID -o release")
+    else:
+        _print(front)
+        if output is not None:
+            note(f"front: {output}. Next: sfumato map {output}, then sfumato publish {output} --point ID -o release")
+    if watch.interrupted:
+        note("stopped; what was found so far is kept")
+        return 130
+    return 0
 
 
 def pick(
@@ -71,6 +77,27 @@ def pick(
     found = choice.point
     values = ", ".join(f"{o.name} {number(found.values[o.name])}" for o in front.objectives)
     print(f"point {found.id}: {values}, loss {percent(found.loss)}, {found.suppressed:,} suppressed ({choice.reason})")
+
+
+def compare(
+    one: Annotated[Path, typer.Argument(help="The folder of a front.")],
+    two: Annotated[Path, typer.Argument(help="The folder of another.")],
+    as_json: AsJson = False,
+) -> None:
+    """Compare two fronts: hypervolume, who dominates whom."""
+    from sfumato.front import compare_fronts, load_front
+
+    found = compare_fronts(load_front(one), load_front(two))
+    if as_json:
+        emit(found.as_dict())
+        return
+    rows = [
+        ["points", str(found.points[0]), str(found.points[1])],
+        ["hypervolume, share of the box", f"{found.hypervolume[0]:.4f}", f"{found.hypervolume[1]:.4f}"],
+        ["dominated by the other", str(found.dominated[0]), str(found.dominated[1])],
+        ["also in the other", str(found.shared), str(found.shared)],
+    ]
+    table("Two fronts", ["", str(one), str(two)], rows, right={1, 2})
 
 
 def draw_map(
@@ -99,19 +126,41 @@ def draw_map(
         note(f"map: {target}")
 
 
-def _progress() -> Callable[[int, int], None]:
-    """A line on stderr that says how far a search is, on a terminal only."""
-    began = time.monotonic()
-    last = [began]
+class _Watch:
+    """Tells on a terminal how far a search is; stops it on Ctrl-C or when its time is up. A second Ctrl-C ends it."""
 
-    def tell(done: int, total: int) -> None:
+    def __init__(self, seconds: float | None) -> None:
+        self.seconds, self.interrupted = seconds, False
+        self._began = self._told = time.monotonic()
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.signal(signal.SIGINT, self._interrupt)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, self._before)
+        if sys.stderr.isatty():
+            print("\r\033[K", end="", file=sys.stderr)
+
+    def __call__(self, done: int, total: int) -> bool:
         now = time.monotonic()
-        if sys.stderr.isatty() and now - last[0] > 0.2:
-            last[0] = now
-            rate = done / max(now - began, 1e-9)
-            print(f"\r{done:,} nodes evaluated, {total - done:,} open, {rate:,.0f}/s ", end="", file=sys.stderr)
+        if sys.stderr.isatty() and now - self._told > 0.2:
+            self._told = now
+            rate = done / max(now - self._began, 1e-9)
+            left = (total - done) / max(rate, 1e-9)
+            print(
+                f"\r{done:,} nodes, {total - done:,} open, {rate:,.0f}/s, {left:,.0f} s left at most ",
+                end="",
+                file=sys.stderr,
+            )
+        return self.interrupted or (self.seconds is not None and now - self._began >= self.seconds)
 
-    return tell
+    def _interrupt(self, *_: object) -> None:
+        if self.interrupted:
+            raise KeyboardInterrupt
+        self.interrupted = True
 
 
 def _print(front: Front) -> None:

@@ -39,6 +39,39 @@ class Indices:
         return self[walk.GONE] + self.table.removed
 
 
+@dataclass(frozen=True, eq=False)
+class Histograms:
+    """Class-size histograms of nodes, entry by entry, sorted by node and size."""
+
+    table: FrequencyTable
+    nodes: Codes
+    node: Counts64
+    size: Counts64
+    rows: Counts64
+    covered: Counts64
+    reach: int
+
+    def within(self, budget: int) -> tuple[Counts64, Counts64, Counts64]:
+        """k, suppressed records and the leaves their labels cover, for any suppression budget up to the reach."""
+        left = budget - self.table.removed
+        if not 0 <= left <= self.reach:
+            raise MeasureError(
+                f"a budget of {budget} records",
+                expected=f"at most {self.reach}, which was kept",
+                remedy="a further pass",
+            )
+        start = np.searchsorted(self.node, np.arange(len(self.nodes)))
+        before = np.cumsum(self.rows) - self.rows
+        gone = before - before[start][self.node]  # records in smaller classes of the same node
+        stays = (gone + self.rows > left) | (self.rows == 0)
+        places = np.where(stays, np.arange(len(self.node)), len(self.node))
+        first = np.minimum.reduceat(places, start)
+        goes = np.arange(len(self.node)) < first[self.node]
+        hidden = np.zeros((len(self.nodes), self.covered.shape[1]), dtype=np.int64)
+        np.add.at(hidden, self.node[goes], self.covered[goes])
+        return self.size[first], gone[first] + self.table.removed, hidden
+
+
 class RollUp:
     """A table prepared for the walk: keys, look-ups, counts of values. Build it once, ask it for nodes."""
 
@@ -105,10 +138,31 @@ class RollUp:
         """The same with nothing suppressed: known for every node without visiting it."""
         return np.stack([self.covered[j][nodes[:, j]] for j in range(len(self.covered))], axis=1)
 
-    def _walk(self, nodes: Codes, budget: int, floor: int) -> tuple[Counts64, Counts64]:
+    def histograms(self, nodes: Codes, reach: int) -> Histograms:
+        """The class-size histograms of nodes, from one pass: they answer every k and every limit up to `reach`."""
+        nodes = np.ascontiguousarray(nodes, dtype=np.int32)
+        walked = nodes[:, self.order]
+        order = np.lexsort(walked.T[::-1])
+        room = 64 * len(nodes) + 1024
+        while True:
+            entries = np.empty((room, 3 + len(self.order)), dtype=np.int64)
+            _, _, used = self._walk(np.ascontiguousarray(walked[order]), 0, 0, reach, entries)
+            if used >= 0:
+                break
+            room *= 2
+        entries = entries[:used]
+        entries[:, 0] = order[entries[:, 0]]
+        entries = entries[np.argsort(entries[:, 0], kind="stable")]
+        covered = np.empty((used, len(self.order)), dtype=np.int64)
+        covered[:, self.order] = entries[:, 3:]
+        return Histograms(self.table, nodes, entries[:, 0], entries[:, 1], entries[:, 2], covered, reach)
+
+    def _walk(
+        self, nodes: Codes, budget: int, floor: int, reach: int = -1, entries: Counts64 | None = None
+    ) -> tuple[Counts64, Counts64, int]:
+        width = len(self.order)
         if not len(nodes):
-            width = len(self.order)
-            return np.empty((0, walk.INDICES), dtype=np.int64), np.empty((0, width), dtype=np.int64)
+            return np.empty((0, walk.INDICES), dtype=np.int64), np.empty((0, width), dtype=np.int64), 0
         return walk.walk(
             nodes,
             self._keys,
@@ -123,6 +177,8 @@ class RollUp:
             self._lookup_start,
             self._covers,
             self._cover_start,
+            reach,
+            np.empty((0, 3 + width), dtype=np.int64) if entries is None else entries,
         )
 
     def _tallies(

@@ -199,6 +199,66 @@ def figures(
 
 
 @compiled
+def size_entries(
+    keys: Keys,
+    rows: Rows,
+    size: int,
+    node: int,
+    reach: int,
+    by_size: Counts64,
+    shift: Counts64,
+    mask: Counts64,
+    covers: Counts64,
+    cover_start: Counts64,
+    entries: Counts64,
+    used: int,
+) -> int:
+    """Write the class-size histogram of one node: for each size its records and the leaves their labels cover.
+
+    Sizes come in order, up to the first that would take more than `reach` records with the smaller ones; an entry is
+    (node, size, records, covered leaves of each column). Returns how many entries are used, or -1 if there is no room.
+    """
+    columns = len(shift)
+    beyond = np.int64(1) << 62
+    touched = np.empty(size, np.int64)
+    kinds = 0
+    for c in range(size):
+        n = np.int64(rows[c])
+        if n > reach:
+            beyond = min(beyond, n)
+            continue
+        if by_size[n, 0] == 0:
+            touched[kinds] = n
+            kinds += 1
+        by_size[n, 0] += n
+        for j in range(columns):
+            group = (np.uint64(keys[c]) >> np.uint64(shift[j])) & np.uint64(mask[j])
+            by_size[n, 1 + j] += n * covers[np.uint64(cover_start[j]) + group]
+    total = np.int64(0)
+    ended = False
+    room = True
+    for n in np.sort(touched[:kinds]):
+        if not ended and room:
+            room = used < len(entries)
+            if room:
+                total += by_size[n, 0]
+                entries[used, 0] = node
+                entries[used, 1] = n
+                entries[used, 2:] = by_size[n]
+                used += 1
+                ended = total > reach
+        by_size[n] = 0
+    if not ended and room:  # every small class is within reach: the next size is what is left
+        room = used < len(entries)
+        if room:
+            entries[used] = 0
+            entries[used, 0] = node
+            entries[used, 1] = beyond
+            used += 1
+    return used if room else -1
+
+
+@compiled
 def walk(
     nodes: Codes,
     keys: Keys,
@@ -213,8 +273,13 @@ def walk(
     lookup_start: Counts64,
     covers: Counts64,
     cover_start: Counts64,
-) -> tuple[Counts64, Counts64]:
+    reach: int,
+    entries: Counts64,
+) -> tuple[Counts64, Counts64, int]:
     """The indices of each node, and what its suppressed labels cover. `nodes` are sorted, the last column fastest.
+
+    With a `reach` of 0 or more the class-size histograms go into `entries`; the third result says how many were
+    used, or -1 if there was no room.
 
     `lookups[lookup_start[j, a, b] + group]` is the group at level b of a group at level a of column j, and
     `covers[cover_start[j, b] + group]` the leaves under it.
@@ -238,6 +303,8 @@ def walk(
     hidden = np.zeros((asked, columns), np.int64)
     current = np.full(columns, -1, np.int64)
     begin = np.empty(columns, np.int64)
+    by_size = np.zeros((max(reach, 0) + 1, 1 + columns), np.int64)
+    used = 0
     for i in range(asked):
         j = 0
         while j < columns and nodes[i, j] == current[j]:
@@ -327,4 +394,22 @@ def walk(
                 out[i],
                 hidden[i],
             )
-    return out, hidden
+        if reach >= 0 and used >= 0:
+            if top < 0:
+                used = size_entries(keys, rows, size, i, reach, by_size, shift, mask, covers, begin, entries, used)
+            else:
+                used = size_entries(
+                    held_keys[top],
+                    held_rows[top],
+                    number[top],
+                    i,
+                    reach,
+                    by_size,
+                    shift,
+                    mask,
+                    covers,
+                    begin,
+                    entries,
+                    used,
+                )
+    return out, hidden, used

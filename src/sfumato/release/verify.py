@@ -43,6 +43,8 @@ def verify(folder: str | Path, source: str | Path | None = None) -> list[Differe
     folder = Path(folder)
     if not folder.is_dir():
         raise InputError(f"there is no folder {folder}", expected="a folder that sfumato publish wrote")
+    if folder.absolute().parent.name.startswith(f".{folder.absolute().name}-"):
+        return [Difference(pack.MANIFEST, "the release was never finished: this is the folder it was built in")]
     try:
         manifest = pack.read_manifest(folder)
         found = _manifest_itself(manifest) + _files(folder, manifest) + _reports(folder, manifest)
@@ -112,10 +114,12 @@ def _reports(folder: Path, manifest: Mapping[str, Any]) -> list[Difference]:
     told = {name: manifest[name] for name in ("records", "suppressed", "released", "loss", "figures")}
     if {name: inside[name] for name in told} != told:
         found.append(Difference(pack.INTERNAL, "its figures are not those of the manifest"))
+    read_rows = manifest["source"]["rows_read"]
     public = {
         "released": guarded(manifest["released"]),
         "k": int(manifest["figures"]["k"]["value"]),
         "suppressed_share": guarded_share(manifest["suppressed"], manifest["records"]),
+        "dropped_share": guarded_share(read_rows - manifest["records"], read_rows),
         "loss_share": round(manifest["loss"], 3),
     }
     if {name: outside[name] for name in public} != public:
@@ -173,6 +177,8 @@ def _source(folder: Path, manifest: Mapping[str, Any], path: Path, whole: bool) 
             torn = differing_rows(engine, recoded, written)
     except SfumatoError as error:
         return [Difference(data, f"the source cannot be recoded again: {error.what}")]
+    except (KeyError, TypeError, ValueError, AttributeError, OSError):
+        return [Difference(pack.MANIFEST, "what it says of the source cannot be used")]
     if torn:
         return [Difference(data, f"{torn} rows differ from the source recoded again")]
     return []

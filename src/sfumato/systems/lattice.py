@@ -29,7 +29,7 @@ EXACT_LIMIT = 20_000_000
 SLACK = 1e-12  # two ways to the same sum may differ in the last digit
 OTHERS = 1500  # dominated points kept for pictures
 
-Progress = Callable[[int, int], None]
+Progress = Callable[[int, int], bool | None]  # told what is done and what there is; True asks to stop
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Search:
 
 
 def search_lattice(study: Study, table: FrequencyTable | None = None, progress: Progress | None = None) -> Front:
-    """Find the front of a study's lattice."""
+    """Find the front of a study's lattice. Stopped early it is the best found, and `exact` says what is proven."""
     began = time.perf_counter()
     ready = Search.prepare(study, table)
     settings = study.search
@@ -131,7 +131,9 @@ def search_lattice(study: Study, table: FrequencyTable | None = None, progress: 
         nodes = _all_nodes(ready.problem.shape)
         for chunk in np.array_split(nodes, max(len(nodes) // 4096, 1)):
             memory.ask(chunk)
-            tell(memory.count, len(nodes))
+            if tell(memory.count, len(nodes)):
+                break
+        complete = memory.count == len(nodes)
         places = front_of(memory.all)
     elif settings.algorithm == "exact":
         _refuse_space(ready.problem.space, EXACT_LIMIT, "pbg_ea")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from sfumato.front import Front
 from sfumato.study import Study
-from sfumato.systems.lattice import search_lattice
+from sfumato.systems.lattice import Progress, search_lattice
 
 
-def search(study: Study, progress: Callable[[int, int], None] | None = None) -> Front:
-    """Find the front of a study. The same study, data and seed give the same front on any number of threads."""
+def search(study: Study, progress: Progress | None = None) -> Front:
+    """Find the front of a study. The same study, data and seed give the same front on any number of threads.
+
+    `progress(done, total)` is told how far it is, and stops it by returning True; what was found is kept.
+    """
     return search_lattice(study, progress=progress)

@@ -127,6 +127,12 @@ def check_paths(name: str, paths: Sequence[Sequence[str]]) -> None:
             remedy=f'check the separator, or add a last column of "{ROOT}"',
         )
     leaves = [path[0] for path in paths]
+    if ROOT in leaves:
+        raise HierarchyError(
+            f'"{ROOT}" is a value of {name}',
+            expected=f'values other than "{ROOT}", which means hidden',
+            remedy=f'declare it as missing, na = ["{ROOT}"], or give the value another name',
+        )
     if len(set(leaves)) < len(leaves):
         seen: set[str] = set()
         repeated = [leaf for leaf in leaves if leaf in seen or seen.add(leaf)]  # type: ignore[func-returns-value]
