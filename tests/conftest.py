@@ -30,6 +30,17 @@ def adult() -> sf.FrequencyTable:
     return sf.read(sf.sample("adult")).table()
 
 
+@pytest.fixture(scope="session")
+def arx_adult(shared: Path) -> sf.Study:
+    """ARX's Adult: nine quasi-identifiers with its own hierarchies."""
+    folder = shared / "data" / "arx" / "adult"
+    order = "sex age race marital-status education native-country workclass occupation salary-class"
+    columns = {
+        c: {"role": "quasi_identifier", "hierarchy": str(folder / f"adult_hierarchy_{c}.csv")} for c in order.split()
+    }
+    return sf.Study(data={"path": str(folder / "adult.csv")}, columns=columns)
+
+
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[[str, str], Path]:
     """Write a small file in a folder of the test's own."""

@@ -67,25 +67,8 @@ def test_no_node_beats_the_golden_front(adult: sf.FrequencyTable) -> None:
         assert all(found_loss >= loss - 0.01 for found_k, found_loss in figures if found_k >= k)
 
 
-def arx_adult(shared: Path) -> sf.Study:
-    folder = shared / "data" / "arx" / "adult"
-    order = [
-        "sex",
-        "age",
-        "race",
-        "marital-status",
-        "education",
-        "native-country",
-        "workclass",
-        "occupation",
-        "salary-class",
-    ]
-    columns = {c: {"role": "quasi_identifier", "hierarchy": str(folder / f"adult_hierarchy_{c}.csv")} for c in order}
-    return sf.Study(data={"path": str(folder / "adult.csv")}, columns=columns)
-
-
-def test_loss_of_every_node_equals_arx(shared: Path) -> None:
-    table = arx_adult(shared).table()
+def test_loss_of_every_node_equals_arx(shared: Path, arx_adult: sf.Study) -> None:
+    table = arx_adult.table()
     loss = measure("arx_loss")
     with (shared / "data/arx/adult/reference_arx392_adult9_k5_all_nodes.csv").open() as file:
         nodes = list(csv.reader(file))[1:]

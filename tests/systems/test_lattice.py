@@ -82,26 +82,12 @@ def test_exact_equals_exhaustive_with_the_classification_metric() -> None:
     assert full.space == 8960
 
 
-def test_arx_optimum(shared: Path) -> None:
-    folder = shared / "data/arx/adult"
-    order = [
-        "sex",
-        "age",
-        "race",
-        "marital-status",
-        "education",
-        "native-country",
-        "workclass",
-        "occupation",
-        "salary-class",
-    ]
-    columns = {c: {"role": "quasi_identifier", "hierarchy": str(folder / f"adult_hierarchy_{c}.csv")} for c in order}
+def test_arx_optimum(arx_adult: sf.Study) -> None:
     for limit, node, loss, gone in (
         (0.01, [0, 3, 1, 1, 2, 2, 1, 1, 0], 0.36240672301036203, 294),
         (0.10, [0, 3, 0, 0, 2, 1, 1, 1, 0], 0.22041192847984292, 2553),
     ):
-        search = {"objectives": ["arx_loss"], "constraints": {"k": 5}, "max_suppression": limit}
-        front = sf.search(sf.Study(data={"path": str(folder / "adult.csv")}, columns=columns, search=search))
+        front = sf.search(arx_adult.with_search(objectives=["arx_loss"], constraints={"k": 5}, max_suppression=limit))
         (point,) = front.points
         assert list(point.plan.levels.values()) == node
         assert point.values["arx_loss"] == pytest.approx(loss, abs=1e-12)

@@ -93,8 +93,14 @@ class DuckEngine:
             if path.suffix == ".gz":
                 options += ", COMPRESSION gzip"
         try:
-            self.run(f"COPY (SELECT {listed} FROM ({sql})) TO {quoted(str(part))} ({options})")
+            self._connection.execute(f"COPY (SELECT {listed} FROM ({sql})) TO {quoted(str(part))} ({options})")
             part.replace(path)
+        except duckdb.IOException:
+            raise InputError(
+                f"{path.name} could not be written", expected="a folder with room to write in", remedy="free some space"
+            ) from None
+        except duckdb.Error as error:
+            raise self._explained(error) from None  # its text holds rows
         finally:
             part.unlink(missing_ok=True)
 

@@ -286,12 +286,14 @@ def walk(
     """
     asked, columns = nodes.shape
     size, width = len(keys), tally.shape[1]
-    held_keys = np.empty((columns, size), keys.dtype)
-    held_rows = np.empty((columns, size), rows.dtype)
-    held_tally = np.empty((columns, size, width), np.int32)
-    number = np.zeros(columns, np.int64)
-    level = np.full(columns, -1, np.int64)  # the level that a column's own buffer holds
-    at = np.full(columns, -1, np.int64)  # the buffer in force at each depth; -1 is the table itself
+    # One buffer of classes per column, and behind them the table itself.
+    held_keys = np.empty((columns + 1, size), keys.dtype)
+    held_rows = np.empty((columns + 1, size), rows.dtype)
+    held_tally = np.empty((columns + 1, size, width), np.int32)
+    number = np.zeros(columns + 1, np.int64)
+    held_keys[columns], held_rows[columns], held_tally[columns], number[columns] = keys, rows, tally, size
+    level = np.zeros(columns, np.int64)  # the level that a column's own buffer holds
+    at = np.full(columns, columns, np.int64)  # the buffer in force at each depth
     capacity = 8
     while capacity < 8 * size:
         capacity *= 2
@@ -299,117 +301,66 @@ def walk(
     small = np.empty(budget + 2, np.int64)
     going = np.empty(size, np.int32)
     by_distinct = np.zeros(split + 1, np.int64)
+    by_size = np.zeros((max(reach, 0) + 1, 1 + columns), np.int64)
     out = np.zeros((asked, INDICES), np.int64)
     hidden = np.zeros((asked, columns), np.int64)
     current = np.full(columns, -1, np.int64)
     begin = np.empty(columns, np.int64)
-    by_size = np.zeros((max(reach, 0) + 1, 1 + columns), np.int64)
     used = 0
     for i in range(asked):
-        j = 0
-        while j < columns and nodes[i, j] == current[j]:
-            j += 1
-        first = j
-        while j < columns:
+        first = 0
+        while first < columns and nodes[i, first] == current[first]:
+            first += 1
+        for j in range(first, columns):
             wanted = nodes[i, j]
-            left = at[j - 1] if j > 0 else -1
-            if wanted == 0:
-                at[j] = left
-            else:
-                # Only at the first column that changed is its own buffer still under the same columns.
-                own = j == first and 0 < level[j] < wanted and at[j] == j
-                fine = level[j] if own else 0
-                source = j if own else left
-                lookup = lookups[lookup_start[j, fine, wanted] :]
-                if source < 0:
-                    number[j] = roll_up(
-                        keys,
-                        rows,
-                        tally,
-                        size,
-                        held_keys[j],
-                        held_rows[j],
-                        held_tally[j],
-                        slots,
-                        shift[j],
-                        mask[j],
-                        lookup,
-                    )
-                else:
-                    number[j] = roll_up(
-                        held_keys[source],
-                        held_rows[source],
-                        held_tally[source],
-                        number[source],
-                        held_keys[j],
-                        held_rows[j],
-                        held_tally[j],
-                        slots,
-                        shift[j],
-                        mask[j],
-                        lookup,
-                    )
-                level[j] = wanted
-                at[j] = j
             current[j] = wanted
-            j += 1
-        for column in range(columns):
-            begin[column] = cover_start[column, nodes[i, column]]
+            source = at[j - 1] if j > 0 else columns
+            if wanted == 0:
+                at[j] = source
+                continue
+            fine = 0
+            # Only at the first column that changed is its own buffer still under the same columns.
+            if j == first and at[j] == j and 0 < level[j] < wanted:
+                fine, source = level[j], j
+            number[j] = roll_up(
+                held_keys[source],
+                held_rows[source],
+                held_tally[source],
+                number[source],
+                held_keys[j],
+                held_rows[j],
+                held_tally[j],
+                slots,
+                shift[j],
+                mask[j],
+                lookups[lookup_start[j, fine, wanted] :],
+            )
+            level[j] = wanted
+            at[j] = j
+        for j in range(columns):
+            begin[j] = cover_start[j, nodes[i, j]]
         top = at[columns - 1]
-        if top < 0:
-            figures(
-                keys,
-                rows,
-                tally,
-                size,
-                split,
-                budget,
-                floor,
-                small,
-                going,
-                by_distinct,
-                shift,
-                mask,
-                covers,
-                begin,
-                out[i],
-                hidden[i],
-            )
-        else:
-            figures(
-                held_keys[top],
-                held_rows[top],
-                held_tally[top],
-                number[top],
-                split,
-                budget,
-                floor,
-                small,
-                going,
-                by_distinct,
-                shift,
-                mask,
-                covers,
-                begin,
-                out[i],
-                hidden[i],
-            )
+        found_keys, found_rows = held_keys[top], held_rows[top]
+        figures(
+            found_keys,
+            found_rows,
+            held_tally[top],
+            number[top],
+            split,
+            budget,
+            floor,
+            small,
+            going,
+            by_distinct,
+            shift,
+            mask,
+            covers,
+            begin,
+            out[i],
+            hidden[i],
+        )
         if reach >= 0 and used >= 0:
-            if top < 0:
-                used = size_entries(keys, rows, size, i, reach, by_size, shift, mask, covers, begin, entries, used)
-            else:
-                used = size_entries(
-                    held_keys[top],
-                    held_rows[top],
-                    number[top],
-                    i,
-                    reach,
-                    by_size,
-                    shift,
-                    mask,
-                    covers,
-                    begin,
-                    entries,
-                    used,
-                )
+            used = size_entries(
+                found_keys, found_rows, number[top], i, reach, by_size, shift, mask, covers, begin, entries, used
+            )
     return out, hidden, used
