@@ -78,7 +78,7 @@ def pbg_ea(
             continue
         second = True
         before = list(archive.members)
-        pool = np.unique(np.concatenate([places, np.array(archive.members, dtype=np.int64)]))
+        pool = np.concatenate([places, np.array(archive.members, dtype=np.int64)])  # one that is in both counts twice
         parents = _selected(memory, pool, population, rng)
         current = _recombined(memory.all.nodes[parents], top, rng)
         if hints is not None:

@@ -119,7 +119,7 @@ class RollUp:
         if workers == 1:
             parts = [self._walk(ordered, budget, floor)]
         else:
-            chunks = np.array_split(ordered, workers * 4)
+            chunks = np.array_split(ordered, workers * 8)
             with ThreadPoolExecutor(workers) as pool:
                 parts = list(pool.map(lambda chunk: self._walk(chunk, budget, floor), chunks))
         figures = np.empty((len(nodes), walk.INDICES), dtype=np.int64)

@@ -189,7 +189,7 @@ def frequency(
     """Rare values first: each level puts the values rarer than a share of the records together.
 
     >>> frequency("job", ["clerk", "smith", "diver"], [90, 9, 1], [0.02, 0.1]).paths[2]
-    ('diver', 'other', 'other', '*')
+    ('diver', 'other <2%', 'other <10%', '*')
     """
     if not all(0 < limit < 1 for limit in shares):
         raise HierarchyError(
@@ -197,11 +197,12 @@ def frequency(
         )
     total = max(sum(counts), 1)
     share = {label: count / total for label, count in zip(labels, counts, strict=True)}
-    while other in share:
-        other = f"({other})"  # a value of the column is called so already
 
     def step(limit: float) -> Labeller:
-        return lambda label: other if share[label] < limit else label
+        together = f"{other} <{limit * 100:g}%"  # its own name at each level, because it stands for other values
+        while together in share:
+            together = f"({together})"
+        return lambda label: together if share[label] < limit else label
 
     ordered = sorted(labels, key=lambda label: (-share[label], label))
     return _assembled(name, ordered, [step(limit) for limit in sorted(shares)])
