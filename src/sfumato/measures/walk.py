@@ -50,23 +50,22 @@ def roll_up(
         key = np.uint64(source[i])
         key = (key & clear) | (np.uint64(lookup[(key >> low) & field]) << low)
         place = (key * np.uint64(0x9E3779B97F4A7C15)) >> high
-        while True:
-            number = slots[place]
-            if number < 0:
-                slots[place] = found
-                out_keys[found] = key
-                out_rows[found] = rows[i]
-                for v in range(width):
-                    out_tally[found, v] = tally[i, v]
-                found += np.uint64(1)
-                break
-            known = np.uint64(number)
-            if np.uint64(out_keys[known]) == key:
-                out_rows[known] += rows[i]
-                for v in range(width):
-                    out_tally[known, v] += tally[i, v]
-                break
+        number = slots[place]
+        while number >= 0 and np.uint64(out_keys[np.uint64(number)]) != key:
             place = (place + np.uint64(1)) & last
+            number = slots[place]
+        if number < 0:
+            slots[place] = found
+            out_keys[found] = key
+            out_rows[found] = rows[i]
+            for v in range(width):
+                out_tally[found, v] = tally[i, v]
+            found += np.uint64(1)
+        else:
+            known = np.uint64(number)
+            out_rows[known] += rows[i]
+            for v in range(width):
+                out_tally[known, v] += tally[i, v]
     return int(found)
 
 
