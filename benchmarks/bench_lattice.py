@@ -20,7 +20,7 @@ from sfumato.systems.lattice import search_lattice
 
 
 def main() -> None:
-    tables = {"Adult, SPEC's lattice": sf.read(sf.sample("adult")).table()}
+    tables = {"Adult, eight columns": sf.read(sf.sample("adult")).table()}
     shared = os.environ.get("SFUMATO_SHARED")
     if shared:
         tables["Adult, ARX's lattice"] = _arx(Path(shared) / "data/arx/adult")
@@ -48,7 +48,7 @@ def main() -> None:
     show(
         "Full pass, one thread", ["lattice", "figures", "nodes", "tuples", "nodes/CPU s", "numpy oracle", "ratio"], rows
     )
-    _threads(tables["Adult, SPEC's lattice"])
+    _threads(tables["Adult, eight columns"])
     _exact()
 
 

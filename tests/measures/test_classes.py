@@ -116,7 +116,7 @@ def test_suppression_takes_whole_sizes_within_the_budget(data: st.DataObject) ->
 
 @given(data=st.data())
 def test_spread_orders_tables_as_their_sums_do(data: st.DataObject) -> None:
-    """SPEC 1: Σ max(p − q, 0) against Σ max(q − p, 0) decides exactly as Σ p against Σ q."""
+    """docs/readings.md, 1.9: Σ max(p − q, 0) against Σ max(q − p, 0) decides exactly as Σ p against Σ q."""
     table = data.draw(tables())
     one, two = (
         measure("k").property(classify(table, at_levels(table, data.draw(levels(table))))).records() for _ in "ab"

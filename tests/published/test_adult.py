@@ -52,7 +52,7 @@ def test_ends_of_the_lattice(adult: sf.FrequencyTable, levels: tuple[int, ...], 
 
 
 def test_no_node_beats_the_golden_front(adult: sf.FrequencyTable) -> None:
-    """Points of the exact front at η = 301 (SPEC 1): no node drawn at random beats one."""
+    """Points of the exact front at η = 301 : no node drawn at random beats one."""
     most = budget(0.01, adult.records)
     assert most == 301
     figures = []

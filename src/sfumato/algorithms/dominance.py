@@ -86,7 +86,7 @@ def boxes_of(values: Floats, epsilon: Floats) -> Floats:
     """The box of each point: its values divided by ε, which is in the unit of each index, and floored.
 
     A maximised index is held negated here, so its boxes are closed at their upper end. The paper's floor of the natural
-    value would close them below; this is the reading that lands on the reference figures of SPEC 1 for every ε.
+    value would close them below; this is the reading that lands on the reference figures for every ε.
     """
     return np.asarray(np.floor(comparable(values / epsilon)))
 

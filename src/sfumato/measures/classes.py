@@ -109,7 +109,7 @@ class ClassTable:
         return self._values[column]
 
     def distribution(self, column: str) -> Floats:
-        """The shares of a column's values over the kept rows (SPEC 0)."""
+        """The shares of a column's values over the kept rows (docs/readings.md, 0)."""
         values = self.values(column)
         own = np.where(self.kept[values.class_of], values.own, 0)
         counts = np.bincount(values.values, weights=own, minlength=len(values.domain.labels))

@@ -224,7 +224,7 @@ def candidate_figures(
 
     Row i of `groups` and `radix` is a recoding, row i of `losses` the loss of a cell with each code under it;
     `margins` has the records of each code. The loss of all records is a sum over the margins, corrected for the
-    suppressed classes. SPEC 1, reading 1: whole sizes go, from the smallest, while the total stays within the budget.
+    suppressed classes. Whole sizes go, from the smallest, while the total stays within the budget.
     """
     candidates = len(groups)
     least = np.zeros(candidates, np.int64)

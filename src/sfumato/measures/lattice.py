@@ -69,7 +69,7 @@ class LatticeProblem:
     """A table's lattice with goals, a suppression budget, and attribute weights.
 
     With `floor` exactly the classes below it are suppressed, which is how a k that is demanded, not sought, is met at
-    least loss; without, whole sizes go within the budget (SPEC 1, reading 1).
+    least loss; without, whole sizes go within the budget (docs/readings.md, 1.1).
     """
 
     def __init__(

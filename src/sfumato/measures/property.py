@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class Property:
     """One number per record, stored once for each set of records that share it.
 
-    Suppressed records are in it with the value their measure declares (SPEC 0), those removed from the file
-    too. A worst case is taken over the kept records, a sum, mean or quantile over all.
+    Suppressed records are in it with the value their measure declares, those removed from the file too
+    (docs/readings.md, 0). A worst case is taken over the kept records, a sum, mean or quantile over all.
     """
 
     TUPLES: ClassVar[str] = "\0tuples"

@@ -23,7 +23,7 @@ def budget(share: float | str | Decimal, records: int) -> int:
 
 
 def suppress_within(classes: ClassTable, most: int) -> ClassTable:
-    """Suppress whole sizes, from the smallest, while the records gone stay within `most` (SPEC 1, reading 1)."""
+    """Suppress whole sizes, from the smallest, while the records gone stay within `most` (docs/readings.md, 1.1)."""
     _refuse_wildcards(classes)
     free = classes.kept
     sizes, place = np.unique(classes.size[free], return_inverse=True)

@@ -129,8 +129,8 @@ def figures(
 ) -> None:
     """The indices of one node from its classes.
 
-    With `floor` above 0 exactly the classes below it are suppressed, else whole sizes within the budget (SPEC 1,
-    reading 1). `hidden[j]` gets the leaves that the labels of suppressed records cover in column j, added up.
+    With `floor` above 0 exactly the classes below it are suppressed, else whole sizes within the budget
+    (docs/readings.md, 1.1). `hidden[j]` gets the leaves that the labels of suppressed records cover in column j.
     """
     squares = np.int64(0)
     for c in range(size):

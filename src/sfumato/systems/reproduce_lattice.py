@@ -21,7 +21,7 @@ from sfumato.data.sample import sample
 from sfumato.study import Study, read
 from sfumato.systems.lattice import Search
 
-S_L = {"name": "sum_l", "direction": "max"}  # the paper maximises it (SPEC 1, reading 6)
+S_L = {"name": "sum_l", "direction": "max"}  # the paper maximises it (docs/readings.md, 1.6)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """S_ℓ: how often each record's own sensitive value occurs in its class, added up.
 
 The paper maximises it, which rewards classes of one value; the default direction here is to minimise, and a run file
-may set it (SPEC 1, reading 6).
+may set it (docs/readings.md, 1.6).
 
 >>> from sfumato.measures.example import six_rows
 >>> MEASURE.value(six_rows())  # 2 + 2 + 1, 1, 1 + 1
