@@ -15,7 +15,7 @@ import sfumato as sf
 from sfumato.algorithms.dominance import dominates
 from sfumato.algorithms.evaluation import Memory, neighbours
 from sfumato.algorithms.exact import DOMINATED, EVALUATED, INFEASIBLE, exact, front_of
-from sfumato.errors import MeasureError, StudyError, UnreachableError
+from sfumato.errors import HierarchyError, MeasureError, StudyError, UnreachableError
 from sfumato.measures import walk
 from sfumato.measures.classes import classify
 from sfumato.measures.lattice import LatticeProblem
@@ -182,7 +182,7 @@ def test_exact_is_complete_and_its_certificate_holds(data: st.DataObject) -> Non
     ready = Search.prepare(study, table)
     nodes = ready.problem.rollup.all_nodes
     truth = ready.evaluate(nodes)
-    memory = Memory(ready.evaluate, ready.problem.shape, len(names))
+    memory = Memory(ready.evaluate, ready.problem.shape)
     proof = exact(memory, ready.bounds(nodes), np.random.default_rng(1), batch=2)
     assert proof.complete
     front = front_of(truth)
@@ -298,3 +298,35 @@ def test_a_lattice_too_large_says_what_to_use(shared: Path) -> None:
 def test_neighbours_by_hand() -> None:
     found = neighbours(np.array([[0, 2]], dtype=np.int32), (2, 3))
     assert found.tolist() == [[0, 1], [1, 2]]
+
+
+FLAT = {"role": "quasi_identifier", "hierarchy": {"build": "flat"}}
+
+
+def test_several_sensitive_columns_count_the_worst(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,s,t\n" + "".join(f"{i % 3},{i % 2},{i % 4}\n" for i in range(24)), "utf-8")
+    columns = {"a": FLAT, "s": {"role": "sensitive"}, "t": {"role": "sensitive"}}
+    front = sf.search(
+        sf.Study(data={"path": str(path)}, columns=columns, search={"objectives": ["distinct_l", "general_loss"]})
+    )
+    assert front.points[-1].values["distinct_l"] == 2
+
+
+def test_missing_values_that_match_anything_can_be_searched_without_suppression(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n" + "".join(f"{i % 3 if i % 4 else ''},{i % 2}\n" for i in range(30)), "utf-8")
+    study = sf.Study(data={"path": str(path), "missing": "wildcard"}, columns={"a": FLAT, "b": FLAT})
+    front = sf.search(study)
+    assert front.points[0].values["k"] == sf.audit(study).figures["k"].value
+    sf.publish(sf.pick(front, point=0), tmp_path / "release", state=tmp_path / "state")
+    assert sf.verify(tmp_path / "release", path) == []
+    with pytest.raises(StudyError, match="match anything"):
+        sf.search(study.with_search(max_suppression=0.2))
+
+
+def test_a_table_that_is_generalized_already_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n*,1\nx,2\ny,1\n", "utf-8")
+    with pytest.raises(HierarchyError, match="generalized already"):
+        sf.search(sf.Study(data={"path": str(path)}, columns={"a": FLAT, "b": FLAT}))

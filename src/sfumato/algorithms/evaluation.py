@@ -29,13 +29,12 @@ Evaluate = Callable[[Codes], Evaluated]
 class Memory:
     """Every node evaluated so far, in order. Asking for a node again costs nothing and is not counted again."""
 
-    def __init__(self, evaluate: Evaluate, shape: tuple[int, ...], columns: int) -> None:
+    def __init__(self, evaluate: Evaluate, shape: tuple[int, ...]) -> None:
         self._evaluate = evaluate
         self.shape = shape
         self.place: dict[int, int] = {}
         self._parts: list[Evaluated] = []
         self._all: Evaluated | None = None
-        self._columns = columns
         self._strides = np.array([int(np.prod(shape[j + 1 :])) for j in range(len(shape))], dtype=np.int64)
 
     @property

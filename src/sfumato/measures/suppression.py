@@ -24,6 +24,8 @@ def budget(share: float | str | Decimal, records: int) -> int:
 
 def suppress_within(classes: ClassTable, most: int) -> ClassTable:
     """Suppress whole sizes, from the smallest, while the records gone stay within `most` (docs/readings.md, 1.1)."""
+    if most - classes.suppressed_rows <= 0:
+        return classes
     _refuse_wildcards(classes)
     free = classes.kept
     sizes, place = np.unique(classes.size[free], return_inverse=True)
@@ -35,6 +37,8 @@ def suppress_within(classes: ClassTable, most: int) -> ClassTable:
 
 def suppress_below(classes: ClassTable, k: int) -> ClassTable:
     """Suppress every class smaller than k, however many records that takes."""
+    if not np.any(classes.size[classes.kept] < k):
+        return classes
     _refuse_wildcards(classes)
     return classes.with_suppressed(classes.suppressed | (classes.size < k))
 

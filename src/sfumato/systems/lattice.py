@@ -22,6 +22,7 @@ from sfumato.measures.lattice import Goal, LatticeProblem
 from sfumato.measures.registry import known_measures, measure
 from sfumato.measures.suppression import budget
 from sfumato.plans.levels import LevelPlan
+from sfumato.plans.recoding import at_level
 from sfumato.study import SearchSettings, Study
 
 EXHAUSTIVE_LIMIT = 5_000_000
@@ -58,9 +59,11 @@ class Search:
         if len(set(names)) < len(names):
             raise StudyError("an objective stands twice", expected="each measure once", remedy="leave one out")
         limits = [_goal(study, name, None, limit) for name, limit in settings.constraints.items()]
+        for domain in table.domains:
+            at_level(domain, 0)  # refuses a column whose labels are generalized already
         raw = classify(table)
         for goal in (*sought, *limits):
-            goal.measure.property(raw)
+            goal.measure.value(raw)
         unknown = [name for name in settings.weights if name not in table.columns]
         if unknown:
             raise StudyError(
@@ -121,7 +124,7 @@ def search_lattice(study: Study, table: FrequencyTable | None = None, progress: 
     began = time.perf_counter()
     ready = Search.prepare(study, table)
     settings = study.search
-    memory = Memory(ready.evaluate, ready.problem.shape, ready.sought)
+    memory = Memory(ready.evaluate, ready.problem.shape)
     rng = np.random.default_rng(settings.seed)
     tell = progress or (lambda done, total: None)
     certificate: dict[str, object] = {}
@@ -218,11 +221,13 @@ def _front(
     found = memory.all
     figures = problem.figures(found.nodes[places])
     full = float(problem.weights.sum()) * table.records
+    # Where missing values match anything a class may be smaller than the crowd it hides in, and none is suppressed.
+    loose = any(domain.wildcard for domain in table.domains)
     points = []
     for row, place in enumerate(places.tolist()):
         levels = dict(zip(table.columns, found.nodes[place].tolist(), strict=True))
         values = {o.name: _number(figures.values[row, j]) for j, o in enumerate(ready.objectives)}
-        below = problem.floor or int(figures.k[row])
+        below = 0 if loose else problem.floor or int(figures.k[row])
         plan = LevelPlan(levels, below)
         points.append(Point(0, values, float(figures.losses[row] / full), int(figures.suppressed[row]), plan))
     return Front(

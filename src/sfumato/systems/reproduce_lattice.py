@@ -112,7 +112,7 @@ def reproduce_lattice(
             objectives=row.objectives, max_suppression=0.01, epsilon=row.epsilon
         )
         ready = Search.prepare(study, tables[label])
-        every = Memory(ready.evaluate, ready.problem.shape, ready.sought)
+        every = Memory(ready.evaluate, ready.problem.shape)
         every.ask(ready.problem.rollup.all_nodes)
         truth = every.all
         best = truth.values[front_of(truth)]
@@ -123,7 +123,7 @@ def reproduce_lattice(
         ) -> Runs:
             figures = []
             for seed in range(seeds):
-                memory = Memory(lambda nodes: every.all[every.number(nodes)], ready.problem.shape, ready.sought)
+                memory = Memory(lambda nodes: every.all[every.number(nodes)], ready.problem.shape)
                 archive = pbg_ea(memory, epsilon, np.random.default_rng(seed), hints=ready.hints() if hints else None)
                 total, mean = convergence_error(archive.values, best)
                 figures.append((representation_ratio(archive.values, best, epsilon), total, mean, memory.count))
