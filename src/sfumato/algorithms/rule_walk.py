@@ -50,8 +50,14 @@ def _walk(
     strict: float,
     most: int,
     prune: bool,
+    levels: Floats,
+    best: Floats,
 ) -> tuple[Codes, Floats, Floats, int]:
-    """Rules whose group mass is > `strict` and ≥ `floor`, with DF > 0 and RCF ≥ γ. With `prune` nothing under one."""
+    """Rules whose group mass is > `strict` and ≥ `floor`, with DF > 0 and RCF ≥ γ. With `prune` nothing under one.
+
+    With `levels` (masses that rise) rules are not kept: `best[l, t]` becomes the greatest RCF of the rules that cover
+    tuple t and whose mass lies above `levels[l]` and no later level.
+    """
     width, tuples = codes.shape
     members, everyone = inside.sum(), inside.sum() + outside.sum()
     index = np.empty((width + 1, tuples), np.int32)
@@ -97,7 +103,16 @@ def _walk(
             continue
         rule[column] = value
         passes = a / members - (a + b) / everyone > 0 and a >= gamma * b
-        if passes:
+        if passes and len(levels):
+            level = 0
+            while level + 1 < len(levels) and a > levels[level + 1]:
+                level += 1
+            confidence = a / b if b > 0 else np.inf
+            for place in range(count):
+                t = index[depth + 1, place]
+                if confidence > best[level, t]:
+                    best[level, t] = confidence
+        elif passes:
             if found == most:
                 return rules[:found], mass_in[:found], mass_out[:found], -visited
             if found == capacity:
@@ -167,8 +182,31 @@ def walk_masses(
         kappa * total,
         MOST_RULES,
         prune,
+        np.empty(0),
+        np.empty((0, 0)),
     )
     return Walked(rules, Quality(a, b, total, total + float(outside.sum())), abs(visited), visited > 0)
+
+
+def best_confidence(
+    graded: Graded,
+    inside: Floats,
+    outside: Floats,
+    kappas: Floats,
+    least: float,
+    *,
+    alpha: float = ALPHA,
+) -> Floats:
+    """For each κ (rising) and tuple: the greatest RCF among all rules with DF > 0 and support > κ that cover it."""
+    total = float(inside.sum())
+    best = np.zeros((len(kappas), graded.tuples))
+    g = graded
+    levels = np.asarray(kappas, np.float64) * total
+    _walk(
+        g.codes, g.grades, g.start, g.terms, inside, outside, alpha, 0.0, least, levels[0], 0, False, levels, best
+    )
+    found: Floats = np.maximum.accumulate(best[::-1], axis=0)[::-1]  # what passes a high κ passes a low one
+    return found
 
 
 @compiled
