@@ -1,0 +1,176 @@
+"""Pair givers with takers at the least total cost, while linear totals per place stay within bounds.
+
+Who moves and with whom is a flow: each record in at most one pair. With one signal the program's corners are whole
+numbers and its optimum is exact; with several signals it bounds the whole-number optimum, and the gap is told.
+
+Most pairs are never needed. The program starts with the nearest takers of each giver in each place, and asks the
+prices of its optimum which of the other pairs would pay; when none does, the optimum is that of all pairs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sfumato.data.arrays import Codes, Counts64, Floats
+
+NEAREST = 4
+PRICED = 3
+TOLERANCE = 1e-7
+
+
+@dataclass(frozen=True)
+class Transport:
+    """Givers (rows of `cost`) and takers (columns), their places, and what each adds to each signal.
+
+    `room[k, j]` is by how much signal k may grow in place j; negative where it must fall. A pair takes the giver's
+    weights from its place to the taker's, and the taker's the other way.
+    """
+
+    cost: Floats
+    giver_place: Codes
+    taker_place: Codes
+    giver_weights: Floats
+    taker_weights: Floats
+    room: Floats
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """The chosen pairs, their cost, and the bound that no choice can beat."""
+
+    givers: Counts64
+    takers: Counts64
+    cost: float
+    bound: float
+
+    @property
+    def exact(self) -> bool:
+        return self.cost <= self.bound + 1e-6 * max(1.0, abs(self.bound))
+
+
+def least_cost(problem: Transport, seconds: float = 60.0) -> Pairs | None:
+    """The cheapest pairs within the bounds, or None if no pairs are."""
+    rows, columns = _nearest(problem)
+    for _ in range(200):
+        solved = _solve(problem, rows, columns)
+        if solved is None:
+            every = problem.cost.size == len(rows)
+            if every:
+                return None
+            more = _wider(problem, rows, columns)
+        else:
+            more = _paying(problem, rows, columns, solved.prices)
+        if more is None:
+            break
+        rows, columns = np.concatenate([rows, more[0]]), np.concatenate([columns, more[1]])
+    if solved is None:
+        return None
+    share = solved.shares
+    if np.abs(share - share.round()).max(initial=0.0) > 1e-6:
+        share = _whole(problem, rows, columns, seconds)
+        if share is None:
+            return None
+    chosen = share > 0.5
+    total = float(problem.cost[rows[chosen], columns[chosen]].sum())
+    return Pairs(rows[chosen], columns[chosen], total, solved.total)
+
+
+@dataclass(frozen=True)
+class _Solved:
+    shares: Floats
+    prices: Floats
+    total: float
+
+
+def _nearest(problem: Transport) -> tuple[Counts64, Counts64]:
+    """The nearest takers of each giver in each place."""
+    found_rows, found_columns = [], []
+    for place in np.unique(problem.taker_place):
+        there = np.flatnonzero(problem.taker_place == place)
+        count = min(NEAREST, len(there))
+        near = np.argpartition(problem.cost[:, there], count - 1, axis=1)[:, :count]
+        found_rows.append(np.repeat(np.arange(len(problem.cost)), count))
+        found_columns.append(there[near].reshape(-1))
+    return np.concatenate(found_rows), np.concatenate(found_columns)
+
+
+def _constraints(problem: Transport, rows: Counts64, columns: Counts64) -> tuple[Any, Floats]:
+    """Each giver and taker once, each signal of each place within its room."""
+    from scipy.sparse import csr_array
+
+    givers, takers = problem.cost.shape
+    signals, places = problem.room.shape
+    edges = np.arange(len(rows))
+    shift = problem.giver_weights[:, rows] - problem.taker_weights[:, columns]
+    parts = [(rows, edges, np.ones(len(rows))), (givers + columns, edges, np.ones(len(rows)))]
+    for k in range(signals):
+        first = givers + takers + k * places
+        parts.append((first + problem.giver_place[rows], edges, -shift[k]))
+        parts.append((first + problem.taker_place[columns], edges, shift[k]))
+    place, edge, value = (np.concatenate([part[i] for part in parts]) for i in range(3))
+    shape = (givers + takers + signals * places, len(rows))
+    return csr_array((value, (place, edge)), shape=shape), np.concatenate(
+        [np.ones(givers + takers), problem.room.reshape(-1)]
+    )
+
+
+def _solve(problem: Transport, rows: Counts64, columns: Counts64) -> _Solved | None:
+    from scipy.optimize import linprog
+
+    matrix, limits = _constraints(problem, rows, columns)
+    found = linprog(problem.cost[rows, columns], A_ub=matrix, b_ub=limits, bounds=(0, 1), method="highs-ds")
+    if found.status != 0:
+        return None
+    return _Solved(found.x, found.ineqlin.marginals, float(found.fun))
+
+
+def _paying(
+    problem: Transport, rows: Counts64, columns: Counts64, prices: Floats
+) -> tuple[Counts64, Counts64] | None:
+    """Pairs outside the program whose reduced cost is negative: the best few of each giver, or None."""
+    givers, takers = problem.cost.shape
+    reduced = problem.cost - prices[:givers, None] - prices[None, givers : givers + takers]
+    per_place = prices[givers + takers :].reshape(problem.room.shape)
+    for a in np.unique(problem.giver_place):
+        mine = np.flatnonzero(problem.giver_place == a)
+        for b in np.unique(problem.taker_place):
+            there = np.flatnonzero(problem.taker_place == b)
+            step = per_place[:, a] - per_place[:, b]
+            gain = (step @ problem.giver_weights[:, mine])[:, None] - (step @ problem.taker_weights[:, there])[None, :]
+            reduced[np.ix_(mine, there)] += gain
+    reduced[rows, columns] = 0.0
+    return _best_few(reduced, -TOLERANCE)
+
+
+def _wider(problem: Transport, rows: Counts64, columns: Counts64) -> tuple[Counts64, Counts64] | None:
+    """More of the nearest pairs, where those in the program cannot meet the bounds."""
+    cost = problem.cost.copy()
+    cost[rows, columns] = np.inf
+    return _best_few(cost, np.inf, max(8, len(rows) // max(len(cost), 1)))
+
+
+def _best_few(worth: Floats, limit: float, count: int = PRICED) -> tuple[Counts64, Counts64] | None:
+    count = min(count, worth.shape[1])
+    near = np.argpartition(worth, count - 1, axis=1)[:, :count]
+    rows = np.repeat(np.arange(len(worth)), count)
+    columns = near.reshape(-1)
+    good = worth[rows, columns] < limit
+    return (rows[good], columns[good]) if good.any() else None
+
+
+def _whole(problem: Transport, rows: Counts64, columns: Counts64, seconds: float) -> Floats | None:
+    """Whole pairs within the program's pairs, near the bound."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    matrix, limits = _constraints(problem, rows, columns)
+    found = milp(
+        problem.cost[rows, columns],
+        integrality=np.ones(len(rows)),
+        bounds=Bounds(0, 1),
+        constraints=LinearConstraint(matrix, -np.inf, limits),
+        options={"time_limit": seconds, "mip_rel_gap": 1e-3},
+    )
+    return None if found.x is None else np.asarray(found.x, np.float64)
