@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.data.arrays import Codes, Counts64, Floats
+from sfumato.errors import SfumatoError
 
 NEAREST = 4
 PRICED = 3
@@ -51,28 +52,20 @@ class Pairs:
         return self.cost <= self.bound + 1e-6 * max(1.0, abs(self.bound))
 
 
-def least_cost(problem: Transport, seconds: float = 60.0) -> Pairs | None:
+def least_cost(problem: Transport, seconds: float = 5.0) -> Pairs | None:
     """The cheapest pairs within the bounds, or None if no pairs are."""
     rows, columns = _nearest(problem)
-    for _ in range(200):
+    while True:
         solved = _solve(problem, rows, columns)
-        if solved is None:
-            every = problem.cost.size == len(rows)
-            if every:
-                return None
-            more = _wider(problem, rows, columns)
-        else:
-            more = _paying(problem, rows, columns, solved.prices)
+        more = _paying(problem, rows, columns, solved.prices)
         if more is None:
             break
         rows, columns = np.concatenate([rows, more[0]]), np.concatenate([columns, more[1]])
-    if solved is None:
+    if solved.beyond > 1e-6:
         return None
     share = solved.shares
     if np.abs(share - share.round()).max(initial=0.0) > 1e-6:
-        share = _whole(problem, rows, columns, seconds)
-        if share is None:
-            return None
+        share = _whole(problem, rows, columns, share, seconds)
     chosen = share > 0.5
     total = float(problem.cost[rows[chosen], columns[chosen]].sum())
     return Pairs(rows[chosen], columns[chosen], total, solved.total)
@@ -83,6 +76,7 @@ class _Solved:
     shares: Floats
     prices: Floats
     total: float
+    beyond: float
 
 
 def _nearest(problem: Transport) -> tuple[Counts64, Counts64]:
@@ -117,14 +111,28 @@ def _constraints(problem: Transport, rows: Counts64, columns: Counts64) -> tuple
     )
 
 
-def _solve(problem: Transport, rows: Counts64, columns: Counts64) -> _Solved | None:
-    from scipy.optimize import linprog
+def _elastic(problem: Transport, rows: Counts64, columns: Counts64) -> tuple[Any, Floats, Floats]:
+    """The constraints with a dear way out of every bound, so that prices always tell which pairs would help."""
+    from scipy.sparse import coo_array, hstack
 
     matrix, limits = _constraints(problem, rows, columns)
-    found = linprog(problem.cost[rows, columns], A_ub=matrix, b_ub=limits, bounds=(0, 1), method="highs-ds")
+    bounds = problem.room.size
+    first = matrix.shape[0] - bounds
+    out = coo_array((-np.ones(bounds), (first + np.arange(bounds), np.arange(bounds))), shape=(matrix.shape[0], bounds))
+    dear = 1000.0 * (float(problem.cost.max()) + 1)
+    return hstack([matrix, out]).tocsr(), limits, np.concatenate([problem.cost[rows, columns], np.full(bounds, dear)])
+
+
+def _solve(problem: Transport, rows: Counts64, columns: Counts64) -> _Solved:
+    from scipy.optimize import linprog
+
+    matrix, limits, cost = _elastic(problem, rows, columns)
+    found = linprog(cost, A_ub=matrix, b_ub=limits, bounds=(0, None), method="highs-ds")
     if found.status != 0:
-        return None
-    return _Solved(found.x, found.ineqlin.marginals, float(found.fun))
+        raise SfumatoError(f"the linear program failed: {found.message}")
+    shares = found.x[: len(rows)]
+    beyond = float(found.x[len(rows) :].sum())
+    return _Solved(shares, found.ineqlin.marginals, float(cost[: len(rows)] @ shares), beyond)
 
 
 def _paying(
@@ -145,13 +153,6 @@ def _paying(
     return _best_few(reduced, -TOLERANCE)
 
 
-def _wider(problem: Transport, rows: Counts64, columns: Counts64) -> tuple[Counts64, Counts64] | None:
-    """More of the nearest pairs, where those in the program cannot meet the bounds."""
-    cost = problem.cost.copy()
-    cost[rows, columns] = np.inf
-    return _best_few(cost, np.inf, max(8, len(rows) // max(len(cost), 1)))
-
-
 def _best_few(worth: Floats, limit: float, count: int = PRICED) -> tuple[Counts64, Counts64] | None:
     count = min(count, worth.shape[1])
     near = np.argpartition(worth, count - 1, axis=1)[:, :count]
@@ -161,16 +162,28 @@ def _best_few(worth: Floats, limit: float, count: int = PRICED) -> tuple[Counts6
     return (rows[good], columns[good]) if good.any() else None
 
 
-def _whole(problem: Transport, rows: Counts64, columns: Counts64, seconds: float) -> Floats | None:
-    """Whole pairs within the program's pairs, near the bound."""
+def _whole(problem: Transport, rows: Counts64, columns: Counts64, share: Floats, seconds: float) -> Floats:
+    """Whole pairs near the program's optimum: what it decided stays, the few givers it split are decided anew.
+
+    A bound may be passed by what one record weighs, where whole records cannot meet it.
+    """
     from scipy.optimize import Bounds, LinearConstraint, milp
 
-    matrix, limits = _constraints(problem, rows, columns)
+    sure = share > 1 - 1e-6
+    settled = np.isin(rows, rows[sure]) | np.isin(columns, columns[sure])
+    split = np.isin(rows, rows[(share > 1e-6) & ~sure])
+    open_ = np.flatnonzero(~settled)
+    matrix, limits, cost = _elastic(problem, rows, columns)
+    used = matrix[:, : len(rows)] @ np.where(sure, 1.0, 0.0)
+    chosen = np.concatenate([open_, len(rows) + np.arange(problem.room.size)])
     found = milp(
-        problem.cost[rows, columns],
-        integrality=np.ones(len(rows)),
-        bounds=Bounds(0, 1),
-        constraints=LinearConstraint(matrix, -np.inf, limits),
+        cost[chosen],
+        integrality=np.concatenate([np.ones(len(open_)), np.zeros(problem.room.size)]),
+        bounds=Bounds(0, np.concatenate([np.ones(len(open_)), np.full(problem.room.size, np.inf)])),
+        constraints=LinearConstraint(matrix[:, chosen], -np.inf, limits - used),
         options={"time_limit": seconds, "mip_rel_gap": 1e-3},
     )
-    return None if found.x is None else np.asarray(found.x, np.float64)
+    whole = np.where(sure, 1.0, 0.0)
+    if found.x is not None:
+        whole[open_] = found.x[: len(open_)].round()
+    return whole

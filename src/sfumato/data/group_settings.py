@@ -19,6 +19,7 @@ class AuxiliarySettings(DataSettings, FileMapping):
     """A file that tells who is in the group. What its mapping leaves out is that of the file to publish."""
 
     name: str | None = None
+    held_out: bool = False
 
     @property
     def title(self) -> str:
@@ -53,6 +54,7 @@ class ProtectSettings(Settings):
     attackers: tuple[AttackerName, ...] = ATTACKERS
     levels: int = Field(default=8, ge=1, le=50)
     suspicious_partners: bool = False
+    metric: Literal["cells", "influential"] = "cells"
     columns: tuple[str, ...] = ()
     generations: int = Field(default=1000, ge=1)
     fresh_seeds: int = Field(default=3, ge=1)

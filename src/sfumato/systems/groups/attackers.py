@@ -182,10 +182,10 @@ def learn_boosted(auxiliary: Microfile, group: str, settings: AttackSettings, se
     columns = auxiliary.table()
 
     def fitted(chosen: Flags) -> Any:
-        trees = HistGradientBoostingClassifier(max_iter=150, learning_rate=0.06, random_state=seed)
+        trees = HistGradientBoostingClassifier(max_iter=100, learning_rate=0.08, random_state=seed)
         return trees.fit(columns[chosen], members[chosen])
 
-    folds = min(settings.folds, 3) if len(members) > 200_000 else settings.folds
+    folds = min(settings.folds, 3)
     fold = folds_of(members, folds, seed)
     held = np.zeros(len(members))
     for one in range(folds):
