@@ -125,6 +125,10 @@ class Study(Settings):
         changed = SearchSettings.given(**(self.search.model_dump() | settings))
         return self.model_copy(update={"search": changed})._placed(self._folder)
 
+    def with_groups(self, groups: GroupsSettings) -> Study:
+        """The same study with another [groups] section."""
+        return self.model_copy(update={"groups": groups})._placed(self._folder)
+
     def named(self, role: Role) -> list[str]:
         """The columns of a role."""
         return [name for name, column in self.columns.items() if column.role is role]

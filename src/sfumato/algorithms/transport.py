@@ -52,7 +52,7 @@ class Pairs:
         return self.cost <= self.bound + 1e-6 * max(1.0, abs(self.bound))
 
 
-def least_cost(problem: Transport, seconds: float = 5.0) -> Pairs | None:
+def least_cost(problem: Transport, nodes: int = 20) -> Pairs | None:
     """The cheapest pairs within the bounds, or None if no pairs are."""
     rows, columns = _nearest(problem)
     while True:
@@ -65,7 +65,7 @@ def least_cost(problem: Transport, seconds: float = 5.0) -> Pairs | None:
         return None
     share = solved.shares
     if np.abs(share - share.round()).max(initial=0.0) > 1e-6:
-        share = _whole(problem, rows, columns, share, seconds)
+        share = _whole(problem, rows, columns, share, nodes)
     chosen = share > 0.5
     total = float(problem.cost[rows[chosen], columns[chosen]].sum())
     return Pairs(rows[chosen], columns[chosen], total, solved.total)
@@ -162,7 +162,7 @@ def _best_few(worth: Floats, limit: float, count: int = PRICED) -> tuple[Counts6
     return (rows[good], columns[good]) if good.any() else None
 
 
-def _whole(problem: Transport, rows: Counts64, columns: Counts64, share: Floats, seconds: float) -> Floats:
+def _whole(problem: Transport, rows: Counts64, columns: Counts64, share: Floats, nodes: int) -> Floats:
     """Whole pairs near the program's optimum: what it decided stays, the few givers it split are decided anew.
 
     A bound may be passed by what one record weighs, where whole records cannot meet it.
@@ -181,7 +181,7 @@ def _whole(problem: Transport, rows: Counts64, columns: Counts64, share: Floats,
         integrality=np.concatenate([np.ones(len(open_)), np.zeros(problem.room.size)]),
         bounds=Bounds(0, np.concatenate([np.ones(len(open_)), np.full(problem.room.size, np.inf)])),
         constraints=LinearConstraint(matrix[:, chosen], -np.inf, limits - used),
-        options={"time_limit": seconds, "mip_rel_gap": 1e-3},
+        options={"node_limit": nodes, "mip_rel_gap": 1e-3},  # not a time limit: the result must not depend on the machine
     )
     whole = np.where(sure, 1.0, 0.0)
     if found.x is not None:

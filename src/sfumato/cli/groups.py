@@ -181,3 +181,81 @@ def _print_adequacy(told: dict[str, Any]) -> None:
 
 
 FIGURES = ("PA", "J_printed", "J_youden", "MB")
+
+
+@app.command()
+def protect(
+    run: Run,
+    output: Annotated[Path, typer.Option("--output", "-o", help="A new folder for the plans and the report.")],
+    method: Annotated[str | None, typer.Option(help="exact or memetic, instead of the run file's.")] = None,
+    levels: Annotated[int | None, typer.Option(min=1, help="How many levels to try.")] = None,
+    test_seed: Annotated[
+        int | None, typer.Option(help="For tests only: swaps must not be guessed, so they are drawn from the system.")
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Find the cheapest swaps that hide the sensitive areas, attack again, and say whether it holds. Exit 3 if not."""
+    from sfumato.cli.watch import Watch
+    from sfumato.study import read
+    from sfumato.systems.groups.files import with_protect
+    from sfumato.systems.groups.protect import protect as find
+    from sfumato.systems.groups.saved import refuse_folder, save
+
+    refuse_folder(output)
+    changed = {"method": method, "levels": levels}
+    study = with_protect(read(run), **{name: value for name, value in changed.items() if value is not None})
+    with Watch("steps") as watch:
+        found = find(study, test_seed=test_seed, progress=watch)
+    told = save(found, output)
+    if as_json:
+        emit(told)
+    else:
+        _print_protection(told)
+        note(f"report: {output}/report.html. Next: sfumato groups publish {output} -o release")
+        note(f"{output} tells which records were swapped: keep it to yourself")
+    if watch.interrupted:
+        note("stopped; what was found so far is kept")
+        return 130
+    return 0 if found.holds else 3
+
+
+def _print_protection(told: dict[str, Any]) -> None:
+    rows = [
+        [
+            str(p["id"]) + (" *" if p["id"] == told["chosen"] else ""),
+            f"{p['level']:.0%}",
+            number(p["swaps"]),
+            number(p["cost"]),
+            "–" if p["bound"] is None else f"{p['bound']:.1f}",
+            f"{p['loss']:.5f}",
+            f"{p['found']} of {told['found_before']}",
+            *(str(p["found_after"][way]) for way in ("hinges", "mad", "rank")),
+        ]
+        for p in told["points"]
+    ]
+    heads = ["point", "way down", "swaps", "cost", "no plan below", "loss", "still found", "hinges", "MAD", "rank"]
+    table("Cost against what is still found (* chosen)", heads, rows, right=set(range(10)))
+    chosen = told["points"][told["chosen"]]
+    rows = [
+        [
+            row["attacker"],
+            row["auxiliary"],
+            str(row["seed"]),
+            "bounded" if row["known"] else "fresh",
+            *(" / ".join(str(row[f"found_{when}"][w]) for w in ("hinges", "mad", "rank")) for when in ("before", "after")),
+            " ".join(map(str, row["ranks_before"])) + " → " + " ".join(map(str, row["ranks_after"])),
+            "hidden" if row["protected"] else "FOUND",
+        ]
+        for row in chosen["residual"]
+    ]
+    heads = ["attacker", "learned from", "seed", "kind", "found: hinges / MAD / rank", "after", "ranks", "verdict"]
+    table("Attacked again", heads, rows)
+    for group in told["groups"]:
+        rows = [[a["area"], number(a["q"][group]), number(a["q_after"][group])] for a in told["areas"]]
+        if len(rows) <= 60:
+            table(f"True members, {group}", ["area", "before", "after"], rows, right={1, 2})
+    if told["holds"]:
+        print("no attack that was tried finds the sensitive areas any more, by either outlier test or by rank")
+    else:
+        bad = sum(not row["protected"] for row in chosen["residual"])
+        print(f"not hidden from every attack: {bad} of {len(chosen['residual'])} still find a sensitive area")

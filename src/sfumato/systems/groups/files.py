@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.data.engine import open_engine
-from sfumato.data.group_settings import AuxiliarySettings, GroupsSettings
+from sfumato.data.group_settings import AuxiliarySettings, GroupsSettings, ProtectSettings
 from sfumato.data.microfile import Microfile, read_microfile
 from sfumato.data.source import open_source
 from sfumato.errors import DataError, StudyError, nearest
@@ -106,3 +106,10 @@ def places(target: Microfile, names: Sequence[str]) -> list[int]:
             f'the file has no area "{unknown[0]}"', expected="areas of the file", remedy=nearest(unknown[0], target.areas)
         )
     return [target.areas.index(name) for name in names]
+
+
+def with_protect(study: Study, **changed: object) -> Study:
+    """The same study with other settings of its [groups.protect] section."""
+    settings = settings_of(study)
+    protect = ProtectSettings.given(**(settings.protect.model_dump() | changed))
+    return study.with_groups(settings.model_copy(update={"protect": protect}))
