@@ -63,7 +63,7 @@ class Memetic:
         takers, length = np.zeros_like(givers), np.zeros(len(givers), np.int64)
         place = (problem.giver_place.astype(np.int64), problem.taker_place.astype(np.int64))
         for i in range(self.population):
-            length[i] = _first(problem.cost, *place, problem.needed, problem.caps, givers[i], takers[i], rng)
+            length[i] = _first(*place, problem.needed, problem.caps, givers[i], takers[i], rng)
             self._improve(problem, place, order, givers[i], takers[i], length[i], rng)
         worth = self._judge(problem, givers, takers, length, range(self.population), np.zeros(len(givers)))
         for generation in range(self.generations):
@@ -104,7 +104,8 @@ class Memetic:
     def _parents(self, worth: Floats, rng: np.random.Generator) -> Counts64:
         used = scaled(worth) if self.reproduction else worth
         drawn = rng.integers(0, self.population, size=(2 * self.children, self.tournament))
-        return drawn[np.arange(len(drawn)), np.argmax(used[drawn], axis=1)]
+        best: Counts64 = drawn[np.arange(len(drawn)), np.argmax(used[drawn], axis=1)]
+        return best
 
     def _judge(
         self, problem: Swapping, givers: Codes, takers: Codes, length: Counts64, which: range, worth: Floats
@@ -148,7 +149,6 @@ def scaled(worth: Floats) -> Floats:
 
 @compiled
 def _first(
-    cost: Floats,
     giver_place: Counts64,
     taker_place: Counts64,
     needed: Counts64,

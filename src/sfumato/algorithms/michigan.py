@@ -34,7 +34,7 @@ class Michigan:
         for run in range(self.runs):
             rules = rng.integers(0, terms + 1, size=(self.population, width)).astype(np.int32)
             worth = fitness(rules)
-            seen.update((rule.tobytes(), rule) for rule in rules)
+            seen.update((rule.tobytes(), rule.copy()) for rule in rules)  # the population is overwritten
             for generation in range(self.generations):
                 parents = rules[self._tournaments(worth, rng)]
                 first = rng.random((self.replaced, width)) < 0.5
@@ -44,11 +44,12 @@ class Michigan:
                 children = np.where(reset, fresh, children).astype(np.int32)
                 worst = np.argsort(worth, kind="stable")[: self.replaced]
                 rules[worst], worth[worst] = children, fitness(children)
-                seen.update((rule.tobytes(), rule) for rule in children)
+                seen.update((rule.tobytes(), rule.copy()) for rule in children)
                 if stop and stop(run * self.generations + generation + 1, self.runs * self.generations):
                     return np.array(list(seen.values()), np.int32)
         return np.array(list(seen.values()), np.int32).reshape(-1, width)
 
     def _tournaments(self, worth: Floats, rng: np.random.Generator) -> Counts64:
         drawn = rng.integers(0, self.population, size=(2 * self.replaced, self.tournament))
-        return drawn[np.arange(len(drawn)), np.argmax(worth[drawn], axis=1)]
+        best: Counts64 = drawn[np.arange(len(drawn)), np.argmax(worth[drawn], axis=1)]
+        return best

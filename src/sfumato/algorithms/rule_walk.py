@@ -138,7 +138,7 @@ def _walk(
 
 def walk_rules(
     graded: Graded,
-    members: Flags | Floats,
+    members: Flags,
     gamma: float,
     kappa: float,
     least: float,
@@ -148,10 +148,10 @@ def walk_rules(
 ) -> Walked:
     """All rules with DF > 0, RCF ≥ γ, support > κ and at least `least` records of the group.
 
-    `members` are flags per record, or masses of the group per tuple. `prune` leaves out rules that a found one
+    `prune` leaves out rules that a found one
     covers wherever the walk sees it: all minimal rules are still among them.
     """
-    inside = graded.counts(members) if members.dtype == np.bool_ else np.asarray(members, np.float64)
+    inside = graded.counts(members)
     outside = graded.counts() - inside
     return walk_masses(graded, inside, outside, gamma, kappa, least, alpha=alpha, prune=prune)
 
@@ -202,15 +202,13 @@ def best_confidence(
     best = np.zeros((len(kappas), graded.tuples))
     g = graded
     levels = np.asarray(kappas, np.float64) * total
-    _walk(
-        g.codes, g.grades, g.start, g.terms, inside, outside, alpha, 0.0, least, levels[0], 0, False, levels, best
-    )
+    _walk(g.codes, g.grades, g.start, g.terms, inside, outside, alpha, 0.0, least, levels[0], 0, False, levels, best)
     found: Floats = np.maximum.accumulate(best[::-1], axis=0)[::-1]  # what passes a high κ passes a low one
     return found
 
 
 @compiled
-def _covered(keys: Counts64, rules: Codes, radix: Counts64, table: Counts64, mask: int) -> Flags:
+def _covered(rules: Codes, radix: Counts64, table: Counts64, mask: int) -> Flags:
     """Which rules a wider one of the same set covers: every way to drop some conditions is looked up."""
     found = np.zeros(len(rules), np.bool_)
     parts = np.empty(rules.shape[1], np.int64)
@@ -252,4 +250,4 @@ def minimal_rows(rules: Codes, terms: Counts64) -> Counts64:
     radix = np.concatenate([[1], np.cumprod(terms[:-1] + 1)]).astype(np.int64)
     keys = (rules.astype(np.int64) * radix).sum(axis=1)
     mask = (1 << int(np.ceil(np.log2(2 * len(keys) + 2)))) - 1
-    return np.flatnonzero(~_covered(keys, np.ascontiguousarray(rules), radix, _hashed(keys, mask), mask))
+    return np.flatnonzero(~_covered(np.ascontiguousarray(rules), radix, _hashed(keys, mask), mask))

@@ -20,6 +20,8 @@ from sfumato.errors import SfumatoError
 NEAREST = 4
 PRICED = 3
 TOLERANCE = 1e-7
+HALF = 0.5
+GAP = 2e-3
 
 
 @dataclass(frozen=True)
@@ -46,13 +48,10 @@ class Pairs:
     takers: Counts64
     cost: float
     bound: float
-
-    @property
-    def exact(self) -> bool:
-        return self.cost <= self.bound + 1e-6 * max(1.0, abs(self.bound))
+    exact: bool
 
 
-def least_cost(problem: Transport, nodes: int = 20) -> Pairs | None:
+def least_cost(problem: Transport, nodes: int = 4) -> Pairs | None:
     """The cheapest pairs within the bounds, or None if no pairs are."""
     rows, columns = _nearest(problem)
     while True:
@@ -64,11 +63,12 @@ def least_cost(problem: Transport, nodes: int = 20) -> Pairs | None:
     if solved.beyond > 1e-6:
         return None
     share = solved.shares
-    if np.abs(share - share.round()).max(initial=0.0) > 1e-6:
+    exact = bool(np.abs(share - share.round()).max(initial=0.0) <= 1e-6)
+    if not exact:
         share = _whole(problem, rows, columns, share, nodes)
     chosen = share > 0.5
     total = float(problem.cost[rows[chosen], columns[chosen]].sum())
-    return Pairs(rows[chosen], columns[chosen], total, solved.total)
+    return Pairs(rows[chosen], columns[chosen], total, solved.total, exact)
 
 
 @dataclass(frozen=True)
@@ -128,16 +128,14 @@ def _solve(problem: Transport, rows: Counts64, columns: Counts64) -> _Solved:
 
     matrix, limits, cost = _elastic(problem, rows, columns)
     found = linprog(cost, A_ub=matrix, b_ub=limits, bounds=(0, None), method="highs-ds")
-    if found.status != 0:
+    if found.status != 0 or found.x is None:
         raise SfumatoError(f"the linear program failed: {found.message}")
     shares = found.x[: len(rows)]
     beyond = float(found.x[len(rows) :].sum())
     return _Solved(shares, found.ineqlin.marginals, float(cost[: len(rows)] @ shares), beyond)
 
 
-def _paying(
-    problem: Transport, rows: Counts64, columns: Counts64, prices: Floats
-) -> tuple[Counts64, Counts64] | None:
+def _paying(problem: Transport, rows: Counts64, columns: Counts64, prices: Floats) -> tuple[Counts64, Counts64] | None:
     """Pairs outside the program whose reduced cost is negative: the best few of each giver, or None."""
     givers, takers = problem.cost.shape
     reduced = problem.cost - prices[:givers, None] - prices[None, givers : givers + takers]
@@ -165,25 +163,46 @@ def _best_few(worth: Floats, limit: float, count: int = PRICED) -> tuple[Counts6
 def _whole(problem: Transport, rows: Counts64, columns: Counts64, share: Floats, nodes: int) -> Floats:
     """Whole pairs near the program's optimum: what it decided stays, the few givers it split are decided anew.
 
-    A bound may be passed by what one record weighs, where whole records cannot meet it.
+    Whole records cannot meet a bound to the last grade, so each may be passed by half a record.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
 
     sure = share > 1 - 1e-6
-    settled = np.isin(rows, rows[sure]) | np.isin(columns, columns[sure])
-    split = np.isin(rows, rows[(share > 1e-6) & ~sure])
-    open_ = np.flatnonzero(~settled)
+    open_ = np.flatnonzero(~(np.isin(rows, rows[sure]) | np.isin(columns, columns[sure])))
     matrix, limits, cost = _elastic(problem, rows, columns)
-    used = matrix[:, : len(rows)] @ np.where(sure, 1.0, 0.0)
-    chosen = np.concatenate([open_, len(rows) + np.arange(problem.room.size)])
+    bounds = problem.room.size
+    limits[-bounds:] += HALF
+    whole = np.where(sure, 1.0, 0.0)
+    left = limits - matrix[:, : len(rows)] @ whole
+    chosen = np.concatenate([open_, len(rows) + np.arange(bounds)])
     found = milp(
         cost[chosen],
-        integrality=np.concatenate([np.ones(len(open_)), np.zeros(problem.room.size)]),
-        bounds=Bounds(0, np.concatenate([np.ones(len(open_)), np.full(problem.room.size, np.inf)])),
-        constraints=LinearConstraint(matrix[:, chosen], -np.inf, limits - used),
-        options={"node_limit": nodes, "mip_rel_gap": 1e-3},  # not a time limit: the result must not depend on the machine
+        integrality=np.concatenate([np.ones(len(open_)), np.zeros(bounds)]),
+        bounds=Bounds(0, np.concatenate([np.ones(len(open_)), np.full(bounds, np.inf)])),
+        constraints=LinearConstraint(matrix[:, chosen], -np.inf, left),
+        # Not a time limit: the result must not depend on how busy the machine is.
+        options={"node_limit": nodes, "mip_rel_gap": GAP},
     )
-    whole = np.where(sure, 1.0, 0.0)
+    tried = [_rounded(rows, columns, share)]
     if found.x is not None:
         whole[open_] = found.x[: len(open_)].round()
-    return whole
+        tried.append(whole)
+
+    def worth(pairs: Floats) -> float:
+        over = np.maximum(matrix[-bounds:, : len(rows)] @ pairs - limits[-bounds:], 0).sum()
+        return float(cost[: len(rows)] @ pairs + cost[-1] * over)
+
+    return min(tried, key=worth)
+
+
+def _rounded(rows: Counts64, columns: Counts64, share: Floats) -> Floats:
+    """The plain way to whole pairs: the largest shares first, each giver and taker once, as many as there were."""
+    found, givers, takers = np.zeros(len(rows)), set[int](), set[int]()
+    for edge in np.argsort(-share, kind="stable")[: int((share > 1e-6).sum())].tolist():
+        if len(givers) >= np.ceil(share.sum() - 1e-6):
+            break
+        if int(rows[edge]) not in givers and int(columns[edge]) not in takers:
+            found[edge] = 1.0
+            givers.add(int(rows[edge]))
+            takers.add(int(columns[edge]))
+    return found

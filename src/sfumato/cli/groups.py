@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from sfumato.cli.show import AsJson, Force, emit, note, table
 from sfumato.report.figures import number
-
-if TYPE_CHECKING:
-    from sfumato.systems.groups.attack import Attack
 
 app = typer.Typer(help="Find where a group of people stands out, and protect it.", no_args_is_help=True)
 MOST_RULES = 12
@@ -95,9 +92,7 @@ def attack(
     from sfumato.systems.groups.attack import attack as run_attack
 
     if attacker is not None and attacker not in ATTACKERS:
-        raise StudyError(
-            f'unknown attacker "{attacker}"', expected="an attacker", remedy=nearest(attacker, ATTACKERS)
-        )
+        raise StudyError(f'unknown attacker "{attacker}"', expected="an attacker", remedy=nearest(attacker, ATTACKERS))
     if html is not None:
         refuse_existing(html, overwrite=force)
     with Watch("seeds") as watch:
@@ -110,13 +105,13 @@ def attack(
     if as_json:
         emit(told)
     else:
-        _print_attack(found[0], told)
+        _print_attack(told)
         if html is not None:
             note(f"page: {html}")
     return 130 if watch.interrupted else 0
 
 
-def _print_attack(first: Attack, told: dict[str, Any]) -> None:
+def _print_attack(told: dict[str, Any]) -> None:
     model = told["model"]
     limits = f", γ = {model['gamma']:g}, κ = {model['kappa']:g}" if "gamma" in model else ""
     how = f" ({model['chosen']})" if "chosen" in model else ""
@@ -242,7 +237,10 @@ def _print_protection(told: dict[str, Any]) -> None:
             row["auxiliary"],
             str(row["seed"]),
             "bounded" if row["known"] else "fresh",
-            *(" / ".join(str(row[f"found_{when}"][w]) for w in ("hinges", "mad", "rank")) for when in ("before", "after")),
+            *(
+                " / ".join(str(row[f"found_{when}"][w]) for w in ("hinges", "mad", "rank"))
+                for when in ("before", "after")
+            ),
             " ".join(map(str, row["ranks_before"])) + " → " + " ".join(map(str, row["ranks_after"])),
             "hidden" if row["protected"] else "FOUND",
         ]

@@ -8,7 +8,7 @@ that gradient-boosted trees reach an average precision of about 0.5 at the paper
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,21 @@ from sfumato.errors import InputError
 CHUNK = 250_000
 DISTINCT = 0.9
 FLOOR = 0.02
-COLUMNS = tuple("age educ sex race uhrs hisp marst tran depart ttime wkswork inctot english".split())
+COLUMNS = (
+    "age",
+    "educ",
+    "sex",
+    "race",
+    "uhrs",
+    "hisp",
+    "marst",
+    "tran",
+    "depart",
+    "ttime",
+    "wkswork",
+    "inctot",
+    "english",
+)
 EDUCATIONS = np.array([1, 2, 3, 4, 5, 6, 7, 8, 10, 11])
 TRANSPORT = np.array([10, 31, 50, 70])
 # share; age; education; male; hours; married; car, bus, on foot, home; leaves at (minutes); way (minutes);
@@ -57,7 +71,12 @@ class Census:
 
 
 def plant(
-    records: int, members: int, areas: int, seed: int = 1, installations: int | None = None, scale_seed: int | None = None
+    records: int,
+    members: int,
+    areas: int,
+    seed: int = 1,
+    installations: int | None = None,
+    scale_seed: int | None = None,
 ) -> Census:
     """Lay out a census: areas of unequal size in about fifty states, a few members anywhere, the rest in installations.
 
@@ -121,7 +140,9 @@ def people(census: Census, seed: int = 1, distinct: float = DISTINCT) -> Iterato
         places = np.searchsorted(ends, np.arange(begin, min(begin + CHUNK, int(ends[-1]))), side="right")
         area, member = places // 2, places % 2 == 0
         rng = np.random.default_rng([seed, 3, number])
-        columns: dict[str, Any] = {name: values.astype(np.int32) for name, values in _draw(member, distinct, rng).items()}
+        columns: dict[str, Any] = {
+            name: values.astype(np.int32) for name, values in _draw(member, distinct, rng).items()
+        }
         columns["state"] = np.char.zfill(census.states[area].astype("U2"), 2)
         columns["puma"] = np.char.zfill(census.areas[area].astype("U5"), 5)
         columns["military"] = member.astype(np.int8)
@@ -173,7 +194,7 @@ def _draw(member: np.ndarray[Any, Any], distinct: float, rng: np.random.Generato
 def _floored(name: str, values: Floats, rng: np.random.Generator) -> Floats:
     """A few records take any value of the attribute at all: none is exclusive to anyone."""
     some = np.flatnonzero(rng.random(len(values)) < FLOOR)
-    drawn = {
+    draws: dict[str, Callable[[int], Any]] = {
         "age": lambda n: rng.integers(18, 46, n),
         "educ": lambda n: rng.choice(EDUCATIONS, n),
         "sex": lambda n: rng.integers(1, 3, n),
@@ -187,6 +208,6 @@ def _floored(name: str, values: Floats, rng: np.random.Generator) -> Floats:
         "wkswork": lambda n: rng.integers(1, 7, n),
         "inctot": lambda n: rng.integers(0, 20001, n) * 10,
         "english": lambda n: rng.integers(3, 6, n),
-    }[name](len(some))
-    values[some] = drawn
+    }
+    values[some] = draws[name](len(some))
     return values

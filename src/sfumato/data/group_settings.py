@@ -52,12 +52,13 @@ class ProtectSettings(Settings):
     method: Literal["exact", "memetic"] = "exact"
     targets: dict[str, float] = Field(default_factory=dict)
     attackers: tuple[AttackerName, ...] = ATTACKERS
-    levels: int = Field(default=8, ge=1, le=50)
+    levels: int = Field(default=6, ge=1, le=50)
     suspicious_partners: bool = False
     metric: Literal["cells", "influential"] = "cells"
     columns: tuple[str, ...] = ()
     generations: int = Field(default=1000, ge=1)
-    fresh_seeds: int = Field(default=3, ge=1)
+    known_seeds: int = Field(default=3, ge=1)
+    fresh_seeds: int = Field(default=2, ge=1)
 
 
 class GroupsSettings(FileMapping):

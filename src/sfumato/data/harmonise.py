@@ -37,8 +37,8 @@ class Attribute(Settings):
     """A common attribute, from one or more columns of a file.
 
     The first of `cases` that a row meets decides; then `recode` of `column`; without a recode the number itself,
-    times each of `multiply` (numbers, or columns that hold a factor), over `divide`, rounded where `rounded`. What none of them
-    gives is missing. `range` is what the linguistic variable accepts: rows outside it are dropped.
+    times each of `multiply` (numbers, or columns that hold a factor), over `divide`, rounded where `rounded`. What none
+    of them gives is missing. `range` is what the linguistic variable accepts: rows outside it are dropped.
     """
 
     column: str

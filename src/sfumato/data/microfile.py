@@ -118,7 +118,9 @@ def read_microfile(
     attributes = list(mapping.attributes)
     dropped = _dropped(engine, mapping, read, left_out)
     if dropped.kept == 0:
-        worst = max(dropped.alone or {"": 0}, key=lambda reason: (dropped.alone.get(reason, 0), dropped.reasons[reason]))
+        worst = max(
+            dropped.alone or {"": 0}, key=lambda reason: (dropped.alone.get(reason, 0), dropped.reasons[reason])
+        )
         raise DataError(
             f"the ranges drop all {read:,} rows of {name}",
             expected="ranges that keep records",

@@ -35,7 +35,8 @@ def departure_times() -> dict[str, float]:
 
 def _terms(**given: tuple[str, *tuple[float, ...]]) -> dict[str, TermSettings]:
     return {
-        name.replace("_", " "): TermSettings(kind=kind, numbers=tuple(map(float, n))) for name, (kind, *n) in given.items()
+        name.replace("_", " "): TermSettings(kind=kind, numbers=tuple(map(float, n)))
+        for name, (kind, *n) in given.items()
     }
 
 
@@ -52,11 +53,15 @@ TERMS: dict[str, dict[str, TermSettings]] = {
     "sex": _terms(male=("crisp", 1, 1), female=("crisp", 2, 2)),
     "race": _terms(White=("crisp", 1, 1), Black=("crisp", 2, 2), other_race=("crisp", 3, 9)),
     "uhrs": _terms(
-        short_hours=("pi", 0.0, 0.0, 29.9, 40.3), full_time=("gaussian", 2.5, 40.0), long_hours=("pi", 40.2, 50.1, 100, 100)
+        short_hours=("pi", 0.0, 0.0, 29.9, 40.3),
+        full_time=("gaussian", 2.5, 40.0),
+        long_hours=("pi", 40.2, 50.1, 100, 100),
     ),
     "hisp": _terms(not_Hispanic=("crisp", 0, 0), Hispanic=("crisp", 1, 9)),
     "marst": _terms(married=("crisp", 1, 2), not_married=("crisp", 3, 6)),
-    "tran": _terms(drives_to_work=("crisp", 0, 20), public_transport=("crisp", 30, 36), walks_to_work=("crisp", 40, 50)),
+    "tran": _terms(
+        drives_to_work=("crisp", 0, 20), public_transport=("crisp", 30, 36), walks_to_work=("crisp", 40, 50)
+    ),
     "depart": _terms(
         leaves_at_night=("pi", 1, 1, 530, 630),
         leaves_in_the_morning=("pi", 530, 630, 800, 900),
@@ -168,5 +173,3 @@ def recipe(name: str) -> FileMapping:
     if name not in ready:
         raise StudyError(f'unknown recipe "{name}"', expected="a recipe", remedy=nearest(name, ready))
     return ready[name]()
-
-

@@ -56,8 +56,10 @@ class Findings:
         return tuple(sorted({area for areas in self.found.values() for area in areas}))
 
 
-def findings(signal: Floats, sensitive: Sensitive, significance: float) -> Findings:
-    """Only high values expose a place. By rank an area is found among the first k, k the number of sensitive areas.
+def findings(signal: Floats, sensitive: Sensitive, significance: float, least_ratio: float = 0.0) -> Findings:
+    """Only high values expose a place, and only those at least `least_ratio` times the median.
+
+    By rank an area is found among the first k, k the number of sensitive areas.
 
     >>> true = sensitive_areas(np.array([1.0, 2, 3, 2, 1, 2, 3, 40]), 0.01)
     >>> dict(findings(np.array([5.0, 5, 6, 5, 5, 5, 6, 30]), true, 0.01).found)
@@ -69,7 +71,9 @@ def findings(signal: Floats, sensitive: Sensitive, significance: float) -> Findi
     }
     order = np.array(ranks(signal))
     top = np.flatnonzero((order <= len(sensitive.areas)) & (signal > 0)).tolist()
-    shown = {way: set(o.high) - set(sensitive.excluded) for way, o in outliers.items()} | {
+    floor = least_ratio * float(np.median(signal))
+    high = {way: {i for i in o.high if signal[i] >= floor} for way, o in outliers.items()}
+    shown = {way: areas - set(sensitive.excluded) for way, areas in high.items()} | {
         "rank": set(top) - set(sensitive.excluded)
     }
     return Findings(

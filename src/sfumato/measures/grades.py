@@ -31,7 +31,7 @@ class Graded:
 
     @property
     def tuples(self) -> int:
-        return self.codes.shape[1]
+        return int(self.codes.shape[1])
 
     def counts(self, chosen: Flags | None = None) -> Floats:
         """Records per tuple, all or some."""

@@ -1,4 +1,4 @@
-"""A plan of swaps: pairs of records that exchange their places. Small, symbolic, and secret: it undoes the protection."""
+"""A plan of swaps: pairs of records that exchange their places. It is secret: it undoes the protection."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from sfumato.errors import InputError
 
 @dataclass(frozen=True)
 class SwapPlan:
-    """Pairs of rows of the source (from 0), what exchanging them costs, and the bound that no plan beats.
+    """Pairs of rows of the source (from 0), what exchanging them costs, and a bound that no plan beats.
+
+    `exact` says that no plan within the same limits costs less.
 
     >>> plan = SwapPlan(np.array([0]), np.array([2]), 1.0, 1.0)
     >>> plan.moved(np.array([5, 6, 7], np.int32), np.arange(3)).tolist()
@@ -23,6 +25,7 @@ class SwapPlan:
     takers: Counts64
     cost: float
     bound: float | None = None
+    exact: bool = False
 
     def __post_init__(self) -> None:
         rows = np.concatenate([self.givers, self.takers])
@@ -32,11 +35,6 @@ class SwapPlan:
     @property
     def swaps(self) -> int:
         return len(self.givers)
-
-    @property
-    def exact(self) -> bool:
-        """Whether no plan within the same bounds costs less."""
-        return self.bound is not None and self.cost <= self.bound + 1e-6 * max(1.0, abs(self.bound))
 
     def moved(self, area_of: Codes, rows: Counts64) -> Codes:
         """The areas of records after the swaps; `rows` is each record's place in the source, rising."""

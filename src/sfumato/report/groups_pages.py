@@ -125,9 +125,7 @@ def _point(point: Mapping[str, Any], chosen: int) -> dict[str, Any]:
 
 
 def _residual(row: Mapping[str, Any]) -> dict[str, Any]:
-    shown = {
-        when: " / ".join(str(row[f"found_{when}"][way]) for way in WAYS) for when in ("before", "after")
-    }
+    shown = {when: " / ".join(str(row[f"found_{when}"][way]) for way in WAYS) for when in ("before", "after")}
     ranks = {when: " ".join(map(str, row[f"ranks_{when}"])) for when in ("before", "after")}
     return {
         "who": f"{row['attacker']}, {row['auxiliary']}, seed {row['seed']}",
@@ -171,9 +169,7 @@ def before_after(name: str, names: Sequence[str], signal: Mapping[str, Any], sen
     ]
     out = [i for i, area in enumerate(names) if area in signal["outliers_after"]]
     if out:
-        traces.append(
-            _marks("outlier after", [names[i] for i in out], [signal["after"][i] for i in out])
-        )
+        traces.append(_marks("outlier after", [names[i] for i in out], [signal["after"][i] for i in out]))
     return figure(traces, _areas_axis(names), {"title": "people", "rangemode": "tozero"}, name, height=300)
 
 

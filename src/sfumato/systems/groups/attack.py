@@ -47,7 +47,7 @@ class Attack:
     def fuzzy(self, target: Microfile | None = None) -> Floats:
         """Equation 9: the sum of the grades of flagged records per area."""
         where = (target or self.target).area_of[self.flagged]
-        return np.bincount(where, self.grades[self.flagged], minlength=len(self.target.areas))
+        return np.bincount(where, self.grades[self.flagged], minlength=len(self.target.areas)).astype(np.float64)
 
     def crisp(self, target: Microfile | None = None) -> Floats:
         """Equation 17: the number of flagged records per area."""
@@ -86,8 +86,7 @@ class Attack:
         outliers: dict[str, Any] = {
             "auxiliary": {scale: _told(o, names) for scale, o in found.outliers.items()},
             "concentration": {
-                scale: _told(find_outliers(share, self.significance, scale), names)  # type: ignore[arg-type]
-                for scale in ("hinges", "mad")
+                scale: _told(find_outliers(share, self.significance, scale), names) for scale in ("hinges", "mad")
             },
         }
         result: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Three attackers behind one interface: each learns the group on an auxiliary file and grades the records of another."""
+"""Three attackers behind one interface: each learns the group on one file and grades the records of another."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from sfumato.measures.rule_quality import Quality, RuleMeasure, rule_memberships
 from sfumato.plans.rules import Variable, sentence
 
 PAPER_GAMMA, PAPER_KAPPA = 0.75, 0.001
+SAMPLE = 400_000  # records that suffice to choose γ and κ
 GAMMAS = np.array([0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 9.0])
 KAPPAS = np.array([0.001, 0.005, 0.01, 0.02, 0.03, 0.05, 0.08])
 
@@ -28,9 +29,14 @@ Progress = Callable[[int, int], bool | None]
 class Model(Protocol):
     """A learned group: grades from 0 to 1, and from which grade on a record counts as a member."""
 
-    attacker: str
-    threshold: float
-    about: dict[str, Any]
+    @property
+    def attacker(self) -> str: ...
+
+    @property
+    def threshold(self) -> float: ...
+
+    @property
+    def about(self) -> dict[str, Any]: ...
 
     def memberships(self, microfile: Microfile) -> Floats:
         """The grade of every record."""
@@ -214,10 +220,13 @@ def choose_limits(
     gammas = GAMMAS if settings.gamma is None else np.array([settings.gamma])
     kappas = KAPPAS if settings.kappa is None else np.array([settings.kappa])
     fold = folds_of(members, settings.folds, seed)
+    if len(members) > SAMPLE:
+        fold[np.random.default_rng([seed, 1]).random(len(members)) > SAMPLE / len(members)] = -1
+    used = fold >= 0
     hit, flagged = np.zeros((len(kappas), len(gammas))), np.zeros((len(kappas), len(gammas)))
     for one in range(settings.folds):
         held = fold == one
-        inside, outside = graded.counts(members & ~held), graded.counts(~members & ~held)
+        inside, outside = graded.counts(members & used & ~held), graded.counts(~members & used & ~held)
         best = best_confidence(graded, inside, outside, kappas, settings.least_records * (1 - 1 / settings.folds))
         held_in, held_all = graded.counts(members & held), graded.counts(held)
         for g, gamma in enumerate(gammas):
@@ -226,7 +235,7 @@ def choose_limits(
             flagged[:, g] += covered @ held_all
         if progress:
             progress(one + 1, settings.folds)
-    score = 2 * hit / (flagged + members.sum())
+    score = 2 * hit / (flagged + (members & used).sum())
     k, g = max(np.argwhere(score >= score.max() - 1e-9).tolist())
     return float(gammas[g]), float(kappas[k]), {"chosen": "cross-validation", "f_measure": float(score[k, g])}
 

@@ -1,7 +1,7 @@
 """How far every signal must fall in the sensitive areas, and how far it may rise elsewhere.
 
-Sensitive areas come down part of the way to a little under the mean of all areas. What leaves them must go somewhere: the
-other areas may fill up to a common level, as water would, and a little more; without such caps new outliers appear.
+Sensitive areas come down part of the way to under the mean of all areas. What leaves them must go somewhere: the other
+areas may fill up to a common level, as water would, and a little more; without such caps new outliers appear.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from sfumato.data.arrays import Counts64, Flags, Floats
 
-UNDER_MEAN = 0.9
+UNDER_MEAN = 0.75
 SLACKS = (0.15, 0.3, 0.6, 1.2, np.inf)
 
 
@@ -26,7 +26,7 @@ class Signal:
     weights: Floats
 
     def per_area(self, area_of: np.ndarray[tuple[int], np.dtype[np.int32]], areas: int) -> Floats:
-        return np.bincount(area_of, self.weights, minlength=areas)
+        return np.bincount(area_of, self.weights, minlength=areas).astype(np.float64)
 
 
 def water_level(held: Floats, amount: float) -> float:
@@ -43,9 +43,7 @@ def water_level(held: Floats, amount: float) -> float:
     return float(amount)
 
 
-def lowered(
-    held: Floats, sensitive: Sequence[int], level: float, targets: Mapping[int, float] | None
-) -> Floats:
+def lowered(held: Floats, sensitive: Sequence[int], level: float, targets: Mapping[int, float] | None) -> Floats:
     """What each sensitive area may show at most: `level` of the way down to its target, or to under the mean."""
     aim = UNDER_MEAN * held.mean()
     most = held.copy()
@@ -56,9 +54,7 @@ def lowered(
     return most
 
 
-def room_for(
-    held: Floats, sensitive: Sequence[int], receivers: Flags, most: Floats, slack: float
-) -> Floats:
+def room_for(held: Floats, sensitive: Sequence[int], receivers: Flags, most: Floats, slack: float) -> Floats:
     """By how much a signal may grow in each area; negative where it must fall."""
     room = most - held
     if np.isinf(slack) or not receivers.any():

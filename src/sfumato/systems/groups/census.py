@@ -39,7 +39,11 @@ def make_census(
         raise InputError(f"{folder} is there already", expected="a new folder", remedy="another name with -o")
     census = plant(records, members, areas, seed)
     survey = plant(
-        max(round(records * SURVEY_SHARE), 10 * areas), max(round(members * SURVEY_MEMBERS), 1), areas, seed, scale_seed=1
+        max(round(records * SURVEY_SHARE), 10 * areas),
+        max(round(members * SURVEY_MEMBERS), 1),
+        areas,
+        seed,
+        scale_seed=1,
     )
     folder.mkdir()
     write_census(census, folder / "census.parquet", seed)

@@ -103,7 +103,9 @@ def places(target: Microfile, names: Sequence[str]) -> list[int]:
     unknown = [name for name in names if name not in target.areas]
     if unknown:
         raise StudyError(
-            f'the file has no area "{unknown[0]}"', expected="areas of the file", remedy=nearest(unknown[0], target.areas)
+            f'the file has no area "{unknown[0]}"',
+            expected="areas of the file",
+            remedy=nearest(unknown[0], target.areas),
         )
     return [target.areas.index(name) for name in names]
 

@@ -1,4 +1,4 @@
-"""Protect a file: the cheapest swaps at several levels, each attacked again, and the front of cost against disclosure."""
+"""Protect a file: the cheapest swaps at several levels, each attacked again: cost against disclosure."""
 
 from __future__ import annotations
 
@@ -78,7 +78,12 @@ class Planner:
     """Everything that does not change between levels: who is suspected, who may be a partner, what swaps cost."""
 
     def __init__(
-        self, study: Study, target: Microfile, truths: Sequence[Truth], known: Sequence[Attack], noise: np.random.Generator
+        self,
+        study: Study,
+        target: Microfile,
+        truths: Sequence[Truth],
+        known: Sequence[Attack],
+        noise: np.random.Generator,
     ) -> None:
         settings = settings_of(study).protect
         self.study, self.target, self.truths, self.settings = study, target, tuple(truths), settings
@@ -100,7 +105,7 @@ class Planner:
             )
         self.influence = influence_of(study, target)
         self.cost = self.influence.between(self.givers, self.takers)
-        # Which of equally good partners is taken must not be guessed: a little noise decides, too little to change a sum.
+        # Which of equally good partners is taken must not be guessed: noise decides, too little to change a sum.
         self.noise = noise.random(self.cost.shape) * (1e-3 / max(len(self.givers), 1))
         self.targets = {
             place: settings.targets[name]
@@ -136,7 +141,8 @@ class Planner:
         if pairs is None:
             return None
         cost = float(self.cost[pairs.givers, pairs.takers].sum())
-        return self._swaps(pairs.givers, pairs.takers, cost, cost if pairs.exact else min(pairs.bound, cost))
+        bound = cost if pairs.exact else min(pairs.bound, cost)
+        return self._swaps(pairs.givers, pairs.takers, cost, bound, exact=pairs.exact)
 
     def _memetic(self, level: float, slack: float) -> SwapPlan | None:
         """One signal only, as in the paper: the number of records that anyone suspects."""
@@ -165,9 +171,11 @@ class Planner:
         givers, takers = search.search(problem, np.random.default_rng(settings_of(self.study).attack.seed))
         return self._swaps(givers, takers, float(self.cost[givers, takers].sum()), None)
 
-    def _swaps(self, givers: Counts64, takers: Counts64, cost: float, bound: float | None) -> SwapPlan:
+    def _swaps(
+        self, givers: Counts64, takers: Counts64, cost: float, bound: float | None, *, exact: bool = False
+    ) -> SwapPlan:
         rows = self.target.rows
-        return SwapPlan(rows[self.givers[givers]], rows[self.takers[takers]], cost, bound)
+        return SwapPlan(rows[self.givers[givers]], rows[self.takers[takers]], cost, bound, exact)
 
 
 def influence_of(study: Study, target: Microfile) -> Influence:
@@ -189,7 +197,9 @@ def signals_of(
     found = [Signal("truth", t.group, target.members[t.group].astype(np.float64)) for t in truths]
     for one in known:
         weights = one.flagged.astype(np.float64) if counted_only else np.where(one.flagged, one.grades, 0.0)
-        found.append(Signal(f"{one.model.attacker} from {one.auxiliary}", one.group, weights))
+        signal = Signal(f"{one.model.attacker} from {one.auxiliary}, seed {one.seed}", one.group, weights)
+        if not any(other.group == one.group and np.array_equal(other.weights, weights) for other in found):
+            found.append(signal)
     return found
 
 
@@ -205,9 +215,11 @@ def truths_of(study: Study, target: Microfile) -> tuple[Truth, ...]:
         )
     some = tuple(truth for truth in found if truth is not None and truth.sensitive.areas)
     if not some:
-        flat = "every area has the same number of members" if all(
-            t is not None and np.ptp(t.quantity) == 0 for t in found
-        ) else "no area stands out"
+        flat = (
+            "every area has the same number of members"
+            if all(t is not None and np.ptp(t.quantity) == 0 for t in found)
+            else "no area stands out"
+        )
         raise InputError(
             f"there is nothing to protect: {flat}",
             expected="an outlier in the true signal",
@@ -251,7 +263,7 @@ def attacks_on(
 ) -> tuple[list[Attack], list[Attack]]:
     """The attacks that are known and bounded, and those with fresh seeds and held-out files that only test."""
     settings = settings_of(study)
-    first, count = settings.attack.seed, settings.protect.fresh_seeds
+    first, some, count = settings.attack.seed, settings.protect.known_seeds, settings.protect.fresh_seeds
     if not settings.auxiliary:
         raise InputError("no auxiliary file is declared", expected="a file that tells who is in the group")
     known: list[Attack] = []
@@ -260,10 +272,10 @@ def attacks_on(
         other = read_auxiliary(study, one)
         for truth in truths:
             for attacker in settings.protect.attackers:
-                seeds = [first, *(first + FRESH + i for i in range(count))]
+                seeds = [first + i for i in range(some)] + [first + FRESH + i for i in range(count)]
                 done = attack_with(study, target, other, attacker, truth.group, seeds)
-                known += [] if one.held_out else done[:1]
-                fresh += done if one.held_out else done[1:]
+                known += [] if one.held_out else done[:some]
+                fresh += done if one.held_out else done[some:]
                 if progress:
                     progress(0, settings.protect.levels)
     if not known:

@@ -79,7 +79,7 @@ def _signal(protection: Protection, signal: Signal, area_of: np.ndarray[Any, Any
     areas = len(target.areas)
     before, after = signal.per_area(target.area_of, areas), signal.per_area(area_of, areas)
     significance = settings_of(protection.study).attack.significance
-    out = sorted({i for scale in ("hinges", "mad") for i in find_outliers(after, significance, scale).high})  # type: ignore[arg-type]
+    out = sorted({i for scale in ("hinges", "mad") for i in find_outliers(after, significance, scale).high})
     return {
         "name": signal.name,
         "before": before.round(6).tolist(),
@@ -158,6 +158,7 @@ def load(folder: str | Path) -> Saved:
     table = pyarrow.parquet.read_table(folder / SWAPS)
     point, giver, taker = (np.asarray(table[name]) for name in ("point", "giver", "taker"))
     plans = tuple(
-        SwapPlan(giver[point == p["id"]], taker[point == p["id"]], p["cost"], p["bound"]) for p in told["points"]
+        SwapPlan(giver[point == p["id"]], taker[point == p["id"]], p["cost"], p["bound"], p["exact"])
+        for p in told["points"]
     )
     return Saved(read(folder / RUN), told, plans)
