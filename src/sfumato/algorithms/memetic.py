@@ -1,324 +1,226 @@
-"""The memetic search for swaps: lists of pairs that are crossed, mutated, and each re-paired with what is near.
+"""One loop for NSGA-II and its memetic form: breed, evaluate, improve archive members locally, select.
 
-Two ways to judge a list. The paper's (equation 28) multiplies closeness, a fuzzy restriction on what stays, and a
-penalty on length; left alone it stops one short of the target in each area, because the length outweighs the
-restriction. Ours adds a price for every record above the target that no swap can exceed (docs/readings.md, 4.9).
+The loop knows candidates as rows of bits and a problem as a few functions. All that it needs to go on is in its state,
+so a run that was broken off goes on to the result of an unbroken one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from sfumato.data.arrays import Codes, Counts64, Floats
-from sfumato.measures.kernels import compiled
+from sfumato.algorithms.archive import Archive
+from sfumato.algorithms.nsga2 import survivors, tournament
+from sfumato.algorithms.seen import Hashes, Seen
+from sfumato.data.arrays import Counts64, Floats
+
+Bits = npt.NDArray[np.uint8]
 
 
-@dataclass(frozen=True)
-class Swapping:
-    """The problem: the cost of each pair, where givers and takers are, how many must leave each place.
+class Neighbours(Protocol):
+    """The small changes of one candidate, those that were not seen before."""
 
-    `held[j]` is the signal of place j; `needed[j]` how many givers must leave it; `caps[j]` how many it may take.
-    """
+    def __len__(self) -> int: ...
 
-    cost: Floats
-    giver_place: Codes
-    taker_place: Codes
-    held: Counts64
-    needed: Counts64
-    caps: Counts64
-    dearest: float
+    def made(self, chosen: Counts64) -> Bits: ...
+
+
+class Problem(Protocol):
+    """What the loop asks of a problem. Values are minimised; a candidate may have several variants, each a point."""
 
     @property
-    def swaps(self) -> int:
-        return int(self.needed.sum())
+    def objectives(self) -> int: ...
+
+    @property
+    def grid(self) -> Floats: ...
+
+    def sampled(self, rng: np.random.Generator, count: int) -> Bits: ...
+
+    def offspring(self, parents: Bits, rng: np.random.Generator) -> Bits: ...
+
+    def jolted(self, parents: Bits, rng: np.random.Generator) -> Bits: ...
+
+    def hashes(self, bits: Bits) -> Hashes: ...
+
+    def values(self, bits: Bits) -> Floats:
+        """(candidate, variant, objective); infinite where a variant cannot be had."""
+        ...
+
+    def fitness(self, values: Floats) -> Floats:
+        """(candidate, objective): the variant that a candidate is selected by."""
+        ...
+
+    def neighbours(self, parents: Bits, seen: Seen) -> list[tuple[Neighbours, Floats]]: ...
 
 
-@dataclass(frozen=True)
-class Memetic:
-    """The parameters, with the paper's values; `reproduction` takes its fitness and its local search as well."""
+@dataclass
+class Settings:
+    """Population, generations, and how many candidates are improved locally in each (0: plain NSGA-II)."""
 
     population: int = 100
-    children: int = 40
-    tournament: int = 5
-    mutation: float = 0.001
-    nearest: float = 0.75
-    generations: int = 1000
-    flat: float = 0.03
-    reproduction: bool = False
-    shoulder: float = 10.0
-
-    def search(
-        self,
-        problem: Swapping,
-        rng: np.random.Generator,
-        stop: Callable[[int, int], bool | None] | None = None,
-    ) -> tuple[Counts64, Counts64]:
-        """The best list found: givers and takers, pair by pair."""
-        most = min(2 * problem.swaps + 4, len(problem.giver_place), len(problem.taker_place))
-        order = np.argsort(problem.cost, axis=1, kind="stable").astype(np.int32)
-        givers = np.zeros((self.population + self.children, most), np.int32)
-        takers, length = np.zeros_like(givers), np.zeros(len(givers), np.int64)
-        place = (problem.giver_place.astype(np.int64), problem.taker_place.astype(np.int64))
-        for i in range(self.population):
-            length[i] = _first(*place, problem.needed, problem.caps, givers[i], takers[i], rng)
-            self._improve(problem, place, order, givers[i], takers[i], length[i], rng)
-        worth = self._judge(problem, givers, takers, length, range(self.population), np.zeros(len(givers)))
-        for generation in range(self.generations):
-            spread = float(worth[: self.population].std())
-            rate = self.mutation * (10 if spread < self.flat else 1)
-            parents = self._parents(worth[: self.population], rng)
-            for child in range(self.children):
-                a, b = parents[2 * child], parents[2 * child + 1]
-                i = self.population + child
-                length[i] = _crossed(
-                    givers[a, : length[a]], takers[a, : length[a]], givers[b, : length[b]], takers[b, : length[b]],
-                    givers[i], takers[i], len(problem.giver_place), len(problem.taker_place), rng,
-                )  # fmt: skip
-                length[i] = _capped(*place, problem.held, problem.caps, givers[i], takers[i], length[i])
-                _mutated(*place, givers[i], takers[i], length[i], rate, rng)
-                self._improve(problem, place, order, givers[i], takers[i], length[i], rng)
-            self._judge(problem, givers, takers, length, range(self.population, len(givers)), worth)
-            best = np.argsort(-worth, kind="stable")
-            givers, takers, length, worth = givers[best], takers[best], length[best], worth[best]
-            if stop and stop(generation + 1, self.generations):
-                break
-        return givers[0, : length[0]].astype(np.int64), takers[0, : length[0]].astype(np.int64)
-
-    def _improve(
-        self,
-        problem: Swapping,
-        place: tuple[Counts64, Counts64],
-        order: Codes,
-        givers: Codes,
-        takers: Codes,
-        length: int,
-        rng: np.random.Generator,
-    ) -> None:
-        _repaired(
-            problem.cost, *place, order, problem.caps, givers, takers, length, self.nearest, self.reproduction, rng
-        )
-
-    def _parents(self, worth: Floats, rng: np.random.Generator) -> Counts64:
-        used = scaled(worth) if self.reproduction else worth
-        drawn = rng.integers(0, self.population, size=(2 * self.children, self.tournament))
-        best: Counts64 = drawn[np.arange(len(drawn)), np.argmax(used[drawn], axis=1)]
-        return best
-
-    def _judge(
-        self, problem: Swapping, givers: Codes, takers: Codes, length: Counts64, which: range, worth: Floats
-    ) -> Floats:
-        for i in which:
-            gone = np.bincount(problem.giver_place[givers[i, : length[i]]], minlength=len(problem.held))
-            cost = float(problem.cost[givers[i, : length[i]], takers[i, : length[i]]].sum())
-            if self.reproduction:
-                worth[i] = self._paper_worth(problem, cost, gone, int(length[i]))
-            else:
-                short = np.maximum(problem.needed - gone, 0).sum()
-                whole = (problem.dearest + 1) * max(problem.swaps, 1)
-                worth[i] = 1 - (cost + (problem.dearest + 1) * short) / whole
-        return worth
-
-    def _paper_worth(self, problem: Swapping, cost: float, gone: Counts64, length: int) -> float:
-        """Equation 28 with its constants scaled to the swaps that are needed: 299 = 13·23 and 25 = 23 + 2."""
-        from sfumato.plans.memberships import z
-
-        most = problem.dearest * problem.swaps
-        closeness = max((most - cost) / most, 0.0)
-        masked = 1.0
-        for j in np.flatnonzero(problem.needed):
-            target = float(problem.held[j] - problem.needed[j])
-            masked *= float(z(np.array([float(problem.held[j] - gone[j])]), target, target + self.shoulder)[0])
-        return float(closeness * masked / (1 + np.exp(min(0.5 * (length - problem.swaps - 2), 700.0))))
+    generations: int = 250
+    sweeps: int = 16
+    steps: int = 5
+    stretches: int = 400
 
 
-def scaled(worth: Floats) -> Floats:
-    """Goldberg's linear scaling. Under tournaments it changes nothing: it keeps the order.
+@dataclass
+class Walker:
+    """A candidate on its way from a jolted archive member back towards the front."""
 
-    >>> scaled(np.array([1.0, 2.0, 3.0])).tolist()
-    [0.0, 2.0, 4.0]
-    """
-    mean, top, low = float(worth.mean()), float(worth.max()), float(worth.min())
-    if top == mean:
-        return worth
-    slope = min(mean / (top - mean), mean / (mean - low) if mean > low else np.inf)
-    return slope * (worth - mean) + mean
+    bits: Bits
+    target: Floats
+    steps: int
 
 
-@compiled
-def _first(
-    giver_place: Counts64,
-    taker_place: Counts64,
-    needed: Counts64,
-    caps: Counts64,
-    givers: Codes,
-    takers: Codes,
-    rng: np.random.Generator,
-) -> int:
-    """A random list: as many givers from each place as must leave, takers from anywhere with room."""
-    left, room = needed.copy(), caps.copy()
-    order = np.arange(len(giver_place))
-    others = np.arange(len(taker_place))
-    for i in range(len(order) - 1, 0, -1):
-        j = int(rng.random() * (i + 1))
-        order[i], order[j] = order[j], order[i]
-    for i in range(len(others) - 1, 0, -1):
-        j = int(rng.random() * (i + 1))
-        others[i], others[j] = others[j], others[i]
-    size, next_taker = 0, 0
-    for g in order:
-        if left[giver_place[g]] <= 0 or size == len(givers):
-            continue
-        while next_taker < len(others) and room[taker_place[others[next_taker]]] <= 0:
-            next_taker += 1
-        if next_taker == len(others):
+@dataclass
+class State:
+    """All that the loop needs to go on."""
+
+    generation: int
+    rng: np.random.Generator
+    population: Bits
+    fitness: Floats
+    archive: Archive
+    bits: dict[int, Bits] = field(default_factory=dict)
+    variants: dict[int, int] = field(default_factory=dict)
+    explored: set[int] = field(default_factory=set)
+    seen: Seen = field(default_factory=Seen)
+    evaluations: int = 0
+    number: int = 0
+    walkers: list[Walker] = field(default_factory=list)
+
+    def forget(self) -> None:
+        """Let go of candidates that left the archive."""
+        live = set(self.archive.members.tolist())
+        self.bits = {member: bits for member, bits in self.bits.items() if member in live}
+        self.variants = {member: variant for member, variant in self.variants.items() if member in live}
+        self.explored &= live
+
+
+def start(problem: Problem, settings: Settings, seeds: Bits, rng: np.random.Generator) -> State:
+    """A population of the seeds and random candidates, evaluated."""
+    fresh = problem.sampled(rng, settings.population)
+    candidates = np.vstack([seeds, fresh]).astype(np.uint8)
+    width = candidates.shape[1]
+    empty = np.empty((0, width), dtype=np.uint8)
+    state = State(0, rng, empty, np.empty((0, problem.objectives)), Archive(problem.grid))
+    bits, fitness = evaluate(problem, state, candidates)
+    best, _, _ = survivors(fitness, settings.population)
+    state.population, state.fitness = bits[best], fitness[best]
+    return state
+
+
+def evaluate(problem: Problem, state: State, candidates: Bits) -> tuple[Bits, Floats]:
+    """Evaluate the candidates that were not seen before, and offer them to the archive."""
+    fresh = candidates[state.seen.new(problem.hashes(candidates))]
+    if not len(fresh):
+        return fresh, np.empty((0, problem.objectives))
+    return fresh, keep(problem, state, fresh)
+
+
+def keep(problem: Problem, state: State, fresh: Bits) -> Floats:
+    """Evaluate candidates in full and offer every variant to the archive. Returns their fitness."""
+    values = problem.values(fresh)
+    state.evaluations += len(fresh)
+    flat = values.reshape(-1, values.shape[2])
+    taken = state.archive.better(flat)
+    number = np.zeros(len(flat), dtype=np.int64)
+    number[taken] = state.number + np.arange(len(taken))
+    state.number += len(taken)
+    state.archive.add(flat, number)
+    for place in taken.tolist():
+        candidate, state.variants[int(number[place])] = divmod(place, values.shape[1])
+        state.bits[int(number[place])] = fresh[candidate].copy()
+    return problem.fitness(values)
+
+
+def step(problem: Problem, settings: Settings, state: State) -> None:
+    """One generation."""
+    rng = state.rng
+    order, rank, crowd = survivors(state.fitness, len(state.fitness))
+    chosen = order[tournament(rank, crowd, settings.population, rng)]
+    children, fitness = evaluate(problem, state, problem.offspring(state.population[chosen], rng))
+    pool, values = [state.population, children], [state.fitness, fitness]
+    if settings.sweeps and len(state.archive):
+        found, fitness = improve(problem, settings, state)
+        pool.append(found)
+        values.append(fitness)
+    everyone, fitness = np.vstack(pool), np.vstack(values)
+    best, _, _ = survivors(fitness, settings.population)
+    state.population, state.fitness = everyone[best], fitness[best]
+    state.forget()
+    state.generation += 1
+
+
+def improve(problem: Problem, settings: Settings, state: State) -> tuple[Bits, Floats]:
+    """Look at all small changes of some candidates: archive members not looked at yet, then those of the walkers."""
+    members = _unexplored(settings, state)
+    state.explored.update(members)
+    parents = [state.bits[member] for member in members]
+    state.walkers = state.walkers[: settings.sweeps - len(parents)]
+    fresh = settings.sweeps - len(parents) - len(state.walkers)
+    found = [np.empty((0, state.population.shape[1]), np.uint8)]
+    if fresh:
+        starts = state.rng.integers(0, len(state.archive), fresh)
+        jolted = problem.jolted(np.stack([state.bits[m] for m in state.archive.members[starts].tolist()]), state.rng)
+        for bits, place in zip(jolted, starts.tolist(), strict=True):
+            state.walkers.append(Walker(bits, state.archive.values[place].copy(), settings.steps))
+        found.append(jolted[state.seen.new(problem.hashes(jolted))])
+    known = len(found[-1])
+    parents.extend(walker.bits for walker in state.walkers)
+    swept = problem.neighbours(np.stack(parents), state.seen)
+    owner = np.repeat(np.arange(len(swept)), [len(moves) for moves, _ in swept])
+    change = np.concatenate([np.arange(len(moves)) for moves, _ in swept])
+    every = np.concatenate([values for _, values in swept])
+    state.evaluations += len(every)
+    better = np.unique(state.archive.better(every.reshape(-1, every.shape[2])) // every.shape[1])
+    for place in np.unique(owner[better]).tolist():
+        found.append(swept[place][0].made(change[better[owner[better] == place]]))
+    for walker, (moves, values) in zip(state.walkers, swept[len(members) :], strict=True):
+        _walk(walker, moves, values, state.archive)
+    state.walkers = [walker for walker in state.walkers if walker.steps > 0]
+    bits = np.vstack(found)
+    state.evaluations -= len(bits) - known  # small changes were counted when they were found
+    return bits, keep(problem, state, bits) if len(bits) else np.empty((0, problem.objectives))
+
+
+def _unexplored(settings: Settings, state: State) -> list[int]:
+    """Archive members whose small changes were not looked at, the newest of random stretches of the front."""
+    order = state.archive.members[np.argsort(state.archive.values[:, 0], kind="stable")]
+    chunks = np.array_split(order, min(len(order), settings.stretches))
+    newest = [max((m for m in chunk.tolist() if m not in state.explored), default=-1) for chunk in chunks]
+    open_ = sorted({member for member in newest if member >= 0})
+    if len(open_) <= settings.sweeps:
+        return open_
+    return [open_[i] for i in sorted(state.rng.choice(len(open_), settings.sweeps, replace=False).tolist())]
+
+
+def _walk(walker: Walker, moves: Neighbours, values: Floats, archive: Archive) -> None:
+    """Go to the small change that comes nearest to the point the walker set out from."""
+    walker.steps -= 1
+    if not len(moves):
+        walker.steps = 0
+        return
+    span = np.maximum(np.ptp(archive.values, axis=0), 1e-300)
+    with np.errstate(invalid="ignore"):
+        short = ((values - walker.target) / span).max(axis=2).min(axis=1)
+    walker.bits = moves.made(np.array([np.argmin(short)]))[0]
+
+
+def run(
+    problem: Problem,
+    settings: Settings,
+    state: State,
+    tell: Callable[[State], bool] | None = None,
+) -> State:
+    """Generations until they are done, or until `tell` says to stop."""
+    while state.generation < settings.generations:
+        step(problem, settings, state)
+        if tell is not None and tell(state):
             break
-        left[giver_place[g]] -= 1
-        room[taker_place[others[next_taker]]] -= 1
-        givers[size], takers[size] = g, others[next_taker]
-        next_taker += 1
-        size += 1
-    return size
-
-
-@compiled
-def _crossed(
-    givers_a: Codes,
-    takers_a: Codes,
-    givers_b: Codes,
-    takers_b: Codes,
-    givers: Codes,
-    takers: Codes,
-    most_givers: int,
-    most_takers: int,
-    rng: np.random.Generator,
-) -> int:
-    """The head of one list and the tail of another; a record that stands twice is dropped."""
-    head = int(rng.random() * (len(givers_a) + 1))
-    tail = int(rng.random() * (len(givers_b) + 1))
-    used_g = np.zeros(most_givers, np.bool_)
-    used_t = np.zeros(most_takers, np.bool_)
-    size = 0
-    for i in range(head + len(givers_b) - tail):
-        g = givers_a[i] if i < head else givers_b[tail + i - head]
-        t = takers_a[i] if i < head else takers_b[tail + i - head]
-        if size < len(givers) and not used_g[g] and not used_t[t]:
-            used_g[g] = True
-            used_t[t] = True
-            givers[size], takers[size] = g, t
-            size += 1
-    return size
-
-
-@compiled
-def _capped(
-    giver_place: Counts64,
-    taker_place: Counts64,
-    held: Counts64,
-    caps: Counts64,
-    givers: Codes,
-    takers: Codes,
-    length: int,
-) -> int:
-    """Pairs beyond what a place holds or may take are dropped."""
-    room, left = caps.copy(), held.copy()
-    size = 0
-    for i in range(length):
-        a, b = giver_place[givers[i]], taker_place[takers[i]]
-        if room[b] > 0 and left[a] > 0:
-            room[b] -= 1
-            left[a] -= 1
-            givers[size], takers[size] = givers[i], takers[i]
-            size += 1
-    return size
-
-
-@compiled
-def _mutated(
-    giver_place: Counts64,
-    taker_place: Counts64,
-    givers: Codes,
-    takers: Codes,
-    length: int,
-    rate: float,
-    rng: np.random.Generator,
-) -> None:
-    """Swap mutation of the givers and of the takers, then random resetting of each within its place."""
-    used_g = np.zeros(len(giver_place), np.bool_)
-    used_t = np.zeros(len(taker_place), np.bool_)
-    for i in range(length):
-        used_g[givers[i]] = True
-        used_t[takers[i]] = True
-    for i in range(length):
-        if rng.random() < rate:
-            j = int(rng.random() * length)
-            givers[i], givers[j] = givers[j], givers[i]
-        if rng.random() < rate:
-            j = int(rng.random() * length)
-            takers[i], takers[j] = takers[j], takers[i]
-        if rng.random() < rate:
-            g = int(rng.random() * len(giver_place))
-            if not used_g[g] and giver_place[g] == giver_place[givers[i]]:
-                used_g[givers[i]] = False
-                used_g[g] = True
-                givers[i] = g
-        if rng.random() < rate:
-            t = int(rng.random() * len(taker_place))
-            if not used_t[t] and taker_place[t] == taker_place[takers[i]]:
-                used_t[takers[i]] = False
-                used_t[t] = True
-                takers[i] = t
-
-
-@compiled
-def _repaired(
-    cost: Floats,
-    giver_place: Counts64,
-    taker_place: Counts64,
-    order: Codes,
-    caps: Counts64,
-    givers: Codes,
-    takers: Codes,
-    length: int,
-    nearest: float,
-    same_place: bool,
-    rng: np.random.Generator,
-) -> None:
-    """Local search: each pair gets the nearest free taker of its giver, or the nearest free giver of its taker.
-
-    The paper keeps the taker's place; ours may take the nearest free record of any place with room.
-    """
-    used_g = np.zeros(len(giver_place), np.bool_)
-    used_t = np.zeros(len(taker_place), np.bool_)
-    room = caps.copy()
-    for i in range(length):
-        used_g[givers[i]] = True
-        used_t[takers[i]] = True
-        room[taker_place[takers[i]]] -= 1
-    for i in range(length):
-        g, t = givers[i], takers[i]
-        if rng.random() <= nearest:
-            own = taker_place[t]
-            for place in range(order.shape[1]):
-                other = order[g, place]
-                if cost[g, other] >= cost[g, t]:
-                    break
-                there = taker_place[other]
-                if not used_t[other] and (there == own or (not same_place and room[there] > 0)):
-                    used_t[t] = False
-                    used_t[other] = True
-                    room[own] += 1
-                    room[there] -= 1
-                    takers[i] = other
-                    break
-        else:
-            best = g
-            for other in range(len(giver_place)):
-                free = not used_g[other] and giver_place[other] == giver_place[g]
-                if free and cost[other, t] < cost[best, t]:
-                    best = other
-            used_g[g] = False
-            used_g[best] = True
-            givers[i] = best
+    return state

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.algorithms.memetic import Memetic, Swapping
+from sfumato.algorithms.swap_search import Memetic, Swapping
 from sfumato.algorithms.transport import Transport, least_cost
 from sfumato.data.arrays import Counts64, Flags, Floats
 from sfumato.data.microfile import Microfile
