@@ -109,7 +109,12 @@ def test_membership_functions_by_hand(case: tuple[Term, dict[float, float]]) -> 
 
 @pytest.mark.parametrize(
     ("kind", "numbers", "says"),
-    [("pie", (1, 2, 3, 4), "unknown"), ("pi", (1, 2), "2 numbers"), ("s", (3, 1), "numbers"), ("gaussian", (0, 1), "term")],
+    [
+        ("pie", (1, 2, 3, 4), "unknown"),
+        ("pi", (1, 2), "2 numbers"),
+        ("s", (3, 1), "numbers"),
+        ("gaussian", (0, 1), "term"),
+    ],
 )
 def test_terms_that_mean_nothing(kind: str, numbers: tuple[float, ...], says: str) -> None:
     with pytest.raises(StudyError, match=says):

@@ -71,8 +71,8 @@ MAPPING = FileMapping(
             column="income", multiply=("factor",), divide=1e6, rounded=True, blank=0, range=(0, 5000), ordinal=True
         ),
         "kind": Attribute(
-            column="job", cases=(Case(when={"job": "55*", "age": "45.."}, value=9),), recode={"0..99": 1, "": 0, "5_5x": 7},
-            blank=0,
+            column="job", cases=(Case(when={"job": "55*", "age": "45.."}, value=9),), blank=0,
+            recode={"0..99": 1, "5_5x": 7},
         ),
     },
 )  # fmt: skip

@@ -20,7 +20,6 @@ from sfumato.data.source import open_source
 from sfumato.measures.grades import Graded, grade
 from sfumato.measures.rule_quality import RuleMeasure, literal_compatibility, rule_memberships
 from sfumato.plans.rules import TABLE_5, Variable, minimal, proposed, sentence, variables_of
-
 from tests.groups.files import VARIABLES, microfile
 
 seeds = st.integers(0, 10_000)
@@ -95,7 +94,8 @@ def test_the_same_seed_gives_the_same_rules() -> None:
     measure = RuleMeasure(graded, file.members["g"])
     search = Michigan(population=20, replaced=8, generations=5, runs=2)
     one, two = (
-        search.evolve(graded.terms, lambda rules: measure.quality(rules).fitness, np.random.default_rng(7)) for _ in "ab"
+        search.evolve(graded.terms, lambda rules: measure.quality(rules).fitness, np.random.default_rng(7))
+        for _ in "ab"
     )
     assert np.array_equal(one, two)
     assert len(np.unique(one, axis=0)) == len(one)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.data.arrays import Codes, Counts64, Flags, Floats
+from sfumato.data.compiled import compiled
 from sfumato.measures.grades import ALPHA, Graded
-from sfumato.measures.kernels import compiled
 from sfumato.measures.rule_quality import Quality
 
 MOST_RULES = 20_000_000

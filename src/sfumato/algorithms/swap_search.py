@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.data.arrays import Codes, Counts64, Floats
-from sfumato.measures.kernels import compiled
+from sfumato.data.compiled import compiled
 
 
 @dataclass(frozen=True)

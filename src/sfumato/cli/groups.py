@@ -257,3 +257,75 @@ def _print_protection(told: dict[str, Any]) -> None:
     else:
         bad = sum(not row["protected"] for row in chosen["residual"])
         print(f"not hidden from every attack: {bad} of {len(chosen['residual'])} still find a sensitive area")
+
+
+@app.command()
+def publish(
+    out: Annotated[Path, typer.Argument(help="The folder that sfumato groups protect wrote.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The new folder of the release.")],
+    point: Annotated[int | None, typer.Option("--point", "-p", help="The id of a point [the chosen one].")] = None,
+    reason: Annotated[str, typer.Option(help="Why this point: kept in the manifest.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Write the protected file as a release: vital columns left out, places exchanged, read back and compared."""
+    from sfumato.systems.groups.publish import publish_protection
+
+    release = publish_protection(out, output, point, reason=reason)
+    found = release.manifest
+    if as_json:
+        emit(release.as_dict())
+        return
+    rows = [
+        ["records released", number(found["released"])],
+        ["pairs swapped", number(found["point"]["swaps"])],
+        ["columns exchanged", ", ".join(found["exchanged"])],
+        ["columns left out", number(found["left_out"])],
+        ["findings before → after", f"{found['figures']['found_before']} → {found['figures']['found_after']}"],
+    ]
+    table("Released", ["figure", "value"], rows)
+    for text in release.warnings:
+        note(f"warning: {text}")
+    note(f"release: {release.folder}. For the outside: {release.data.name}, dictionary.html and external.html.")
+    note(f"check it at any time: sfumato verify {release.folder}")
+
+
+@app.command()
+def census(
+    output: Annotated[Path, typer.Option("--output", "-o", help="A new folder.")],
+    records: Annotated[int, typer.Option(min=100, help="Records of the census.")] = 3_205_478,
+    members: Annotated[int, typer.Option(min=1, help="Members of the group in it.")] = 14_263,
+    areas: Annotated[int, typer.Option(min=2, help="Areas.")] = 1_238,
+    state: Annotated[int | None, typer.Option(help="Let the run file look at one state only.")] = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same census.")] = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Write a synthetic census with planted installations: known truth, at any size."""
+    from sfumato.systems.groups.census import make_census
+
+    made = make_census(output, records, members, areas, seed, state)
+    told = {"run": str(made.run), "areas": len(made.census.areas), "installations": len(made.census.installations)}
+    if as_json:
+        emit(told)
+    else:
+        note(f"{told['areas']:,} areas, {told['installations']} with an installation")
+        note(f"next: sfumato groups attack {made.run}")
+
+
+@app.command()
+def ipums(
+    ddi: Annotated[Path, typer.Argument(help="The codebook of an IPUMS extract (.xml).")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The Parquet file to write.")],
+    data: Annotated[Path | None, typer.Option(help="The extract (.dat.gz) [as the codebook names it].")] = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Convert an IPUMS extract to Parquet, a chunk at a time, for recipe = "ipums"."""
+    from sfumato.data.atomic import refuse_existing
+    from sfumato.systems.groups.ipums import convert_extract
+
+    refuse_existing(output, overwrite=force)
+    rows, columns = convert_extract(ddi, output, data)
+    if as_json:
+        emit({"file": str(output), "rows": rows, "columns": columns})
+    else:
+        note(f"{rows:,} rows, {columns} columns: {output}")

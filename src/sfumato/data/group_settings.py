@@ -111,4 +111,6 @@ def _complete(given: FileMapping) -> FileMapping:
         attributes={**ready.attributes, **given.attributes},
         leave_out=given.leave_out,
         only=given.only,
+        usually_withheld=given.usually_withheld or ready.usually_withheld,
+        usually_swapped=given.usually_swapped or ready.usually_swapped,
     )

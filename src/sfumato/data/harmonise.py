@@ -68,7 +68,10 @@ class Attribute(Settings):
 
 
 class FileMapping(Settings):
-    """What one microfile is to the common attributes: who is in the group, where, and each attribute."""
+    """What one microfile is to the common attributes: who is in the group, where, and each attribute.
+
+    A recipe also knows columns that are usually withheld from a release, or swapped with the area, if a file has them.
+    """
 
     recipe: str | None = None
     vital: dict[str, tuple[dict[str, str | tuple[str, ...]], ...]] = Field(default_factory=dict)
@@ -76,6 +79,8 @@ class FileMapping(Settings):
     attributes: dict[str, Attribute] = Field(default_factory=dict)
     leave_out: tuple[dict[str, str | tuple[str, ...]], ...] = ()
     only: tuple[dict[str, str | tuple[str, ...]], ...] = ()
+    usually_withheld: tuple[str, ...] = ()
+    usually_swapped: tuple[str, ...] = ()
 
 
 def matches(source: Source, column: str, patterns: str | Iterable[str]) -> str:

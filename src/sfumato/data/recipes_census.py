@@ -14,6 +14,21 @@ from sfumato.errors import StudyError, nearest
 # Where each run of equally long intervals of JWDP starts, and how many minutes they are long.
 DEPARTURES = ((1, 0, 30), (7, 300, 10), (19, 500, 5), (79, 1000, 10), (133, 1900, 30), (137, 2100, 10), (149, 2300, 30))
 DEPARTURE_CODES = 150
+# Columns that name the military by themselves or tie records of a household together; and places beside the area.
+ACS_WITHHELD = ("SERIALNO", "OCCP", "INDP", "NAICSP", "ESR", "MIL")
+ACS_PLACES = ("POWPUMA", "POWSP")
+IPUMS_WITHHELD = (
+    "SERIAL",
+    "OCC",
+    "OCC1990",
+    "OCC2010",
+    "IND",
+    "IND1990",
+    "INDNAICS",
+    "EMPSTAT",
+    "EMPSTATD",
+    "LABFORCE",
+)
 MILITARY = "55*"  # the 2010 Standard Occupational Classification's major group
 
 
@@ -155,7 +170,14 @@ def _mapping(columns: dict[str, dict[str, Any]], *, vital: str, area: tuple[str,
         if paper and name == "race":
             terms, limits = {term: terms[term] for term in ("White", "Black")}, (1.0, 2.0)
         attributes[name] = Attribute(**settings, range=limits, terms=terms, ordinal=name in ORDINAL)
-    return FileMapping(vital={"military": ({vital: MILITARY},)}, area=area, attributes=attributes)
+    withheld, places = (ACS_WITHHELD, ACS_PLACES) if columns is ACS else (IPUMS_WITHHELD, ())
+    return FileMapping(
+        vital={"military": ({vital: MILITARY},)},
+        area=area,
+        attributes=attributes,
+        usually_withheld=withheld,
+        usually_swapped=places,
+    )
 
 
 def recipe(name: str) -> FileMapping:

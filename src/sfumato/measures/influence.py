@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from sfumato.data.arrays import Codes, Counts64, Flags, Floats
+from sfumato.data.compiled import compiled
 from sfumato.data.microfile import Microfile
-from sfumato.measures.kernels import compiled
 
 
 @compiled

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.data.arrays import Codes, Counts64, Flags, Floats
+from sfumato.data.compiled import compiled
 from sfumato.measures.grades import ALPHA, Graded
-from sfumato.measures.kernels import compiled
 from sfumato.plans.rules import Variable
 
 
