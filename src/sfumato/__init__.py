@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from sfumato.release.verify import verify
     from sfumato.report.map import draw
     from sfumato.study import Study, read
+    from sfumato.systems.groups.attack import attack
+    from sfumato.systems.groups.protect import protect
     from sfumato.systems.publish import publish
     from sfumato.systems.search import search
 
@@ -70,6 +72,7 @@ _HOMES = {
     "StudyError": "errors",
     "UnreachableError": "errors",
     "apply_plan": "release.apply",
+    "attack": "systems.groups.attack",
     "audit": "measures.audit",
     "classify": "measures.classes",
     "compare_fronts": "front",
@@ -79,6 +82,7 @@ _HOMES = {
     "load_front": "front",
     "measure": "measures.registry",
     "pick": "decide",
+    "protect": "systems.groups.protect",
     "publish": "systems.publish",
     "read": "study",
     "sample": "data.sample",
@@ -108,6 +112,7 @@ __all__ = [
     "StudyError",
     "UnreachableError",
     "apply_plan",
+    "attack",
     "audit",
     "classify",
     "compare_fronts",
@@ -117,6 +122,7 @@ __all__ = [
     "load_front",
     "measure",
     "pick",
+    "protect",
     "publish",
     "read",
     "sample",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import warnings
 from pathlib import Path
 
 from sfumato.errors import DataError, StudyError
@@ -23,7 +24,9 @@ def convert_extract(ddi: Path, path: Path, data: Path | None = None) -> tuple[in
 
     if not ddi.is_file():
         raise DataError(f"there is no file {ddi}", expected="the codebook of an extract")
-    codebook = readers.read_ipums_ddi(ddi)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it asks for a citation, which our docs ask for as well
+        codebook = readers.read_ipums_ddi(ddi)
     extract = data or ddi.parent / codebook.file_description.filename
     if not extract.is_file():
         raise DataError(f"there is no file {extract.name}", expected="the extract beside its codebook", remedy="--data")

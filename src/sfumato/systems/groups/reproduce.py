@@ -193,3 +193,47 @@ def by_state(
         sensitive = sensitive_areas(truth[mine], SIGNIFICANCE, known)
         total += findings(signal[mine], sensitive, SIGNIFICANCE, least_ratio).adequacy["hinges"]
     return total
+
+
+def hawaii_rows(line: dict[str, Any]) -> list[Row]:
+    """What an attacker finds in Hawaii, over the seeds."""
+    who = f"Hawaii 2018 from {line['auxiliary']}, {line['attacker']}"
+    ranks = "; ".join(" ".join(map(str, one)) for one in line["ranks"])
+    found = [
+        Row(
+            f"{who}: undisclosed / false by {way}",
+            "–",
+            f"{_span(line['undisclosed'][way])} / {_span(line['false'][way])}",
+        )
+        for way in ("hinges", "mad", "rank")
+    ]
+    low, high = line["spearman"]
+    return [*found, Row(f"{who}: Spearman", "–", f"{low:.3f}–{high:.3f}"), Row(f"{who}: ranks", "–", ranks)]
+
+
+def _span(ends: tuple[float, float]) -> str:
+    return f"{ends[0]:g}" if ends[0] == ends[1] else f"{ends[0]:g}–{ends[1]:g}"
+
+
+def census_rows(run: CensusRun) -> list[Row]:
+    """The synthetic census beside the paper's tables 6 and 7."""
+    rows = []
+    pairs = (
+        ("census, as table 6", run.census, (0.953, 0.891, 98.047)),
+        ("survey, as table 7", run.survey, (0.930, 0.775, 55.067)),
+    )
+    for name, found, said in pairs:
+        ours = (found.accuracy, found.printed_j, found.bayes)
+        for figure, paper, have in zip(("PA", "J as printed", "MB"), said, ours, strict=True):
+            rows.append(
+                Row(
+                    f"synthetic {name}, {run.attacker}: {figure}",
+                    f"{paper:.3f}",
+                    "–" if have is None else f"{have:.3f}",
+                )
+            )
+    unrevised = run.survey_unrevised
+    told = f"PA {unrevised.accuracy:.3f}, J {unrevised.printed_j or 0:.3f}, MB {unrevised.bayes:.1f}"
+    rows.append(Row(f"synthetic survey, {run.attacker}, no outlier set aside", "–", told))
+    cost = f"{run.cpu_seconds:.0f} CPU s, {run.peak_gigabytes:.1f} GB, {run.rules} rules"
+    return [*rows, Row(f"synthetic census, {run.attacker}: spent", "–", cost)]
