@@ -257,7 +257,8 @@ def test_ipums_extracts(tmp_path: Path, capsys: Capture) -> None:
 DDI = """<?xml version="1.0" encoding="UTF-8"?>
 <codeBook xmlns="ddi:codebook:2_5" version="2.5">
 <stdyDscr><citation><titlStmt><titl>t</titl></titlStmt><prodStmt><producer>IPUMS</producer></prodStmt>
-<distStmt><contact email="x" URI="x">x</contact></distStmt></citation>
+<distStmt><contact email="x" URI="x">x</contact></distStmt>
+<serStmt><serName abbr="usa">x</serName><serInfo>doi</serInfo></serStmt></citation>
 <stdyInfo><sumDscr><collDate>x</collDate><nation>x</nation></sumDscr></stdyInfo>
 <dataAccs><useStmt><conditions>c</conditions><citReq>c</citReq></useStmt><notes>IPUMS collection ID: usa</notes></dataAccs></stdyDscr>
 <fileDscr ID="f"><fileTxt><fileName>x.dat</fileName><fileCont>x</fileCont><fileStrc type="rectangular"><recGrp rectype="P" keyvar="P"/></fileStrc>

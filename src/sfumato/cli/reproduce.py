@@ -160,5 +160,5 @@ def groups(
 GROUPS_LEAD = (
     "The paper's census files cannot be shipped. Its formulas are computed from its printed confusions; its experiment "
     "is repeated on American Community Survey files of Hawaii and on a synthetic census with planted installations. "
-    "On the census an outlier counts if it is twice its state's median, in place of the paper's expert."
+    "On the census an outlier counts if it is three times its state's median, in place of the paper's expert."
 )

@@ -26,7 +26,7 @@ CONFUSIONS = {
 }
 TAUS = {10: 2.176068, 38: 2.477843, 61: 2.515381}
 SIGNIFICANCE = 0.01
-EXPERT_RATIO = 2.0
+EXPERT_RATIO = 3.0
 LEAST_SHARE = 0.005  # states with fewer of the members are left out of the paper's tables
 
 Say = Callable[[str], None]
