@@ -36,14 +36,17 @@ if TYPE_CHECKING:
     from sfumato.front import Front, Objective, Point, compare_fronts, load_front
     from sfumato.measures.audit import Audit, audit
     from sfumato.measures.classes import ClassTable, classify
+    from sfumato.measures.cost import Cost, Costs
     from sfumato.measures.inspection import Inspection, inspect
     from sfumato.measures.registry import known_measures, measure
     from sfumato.plans.levels import LevelPlan
     from sfumato.release.apply import apply_plan
     from sfumato.release.publish import Release
     from sfumato.release.verify import verify
+    from sfumato.report.baselines_page import draw_baselines
     from sfumato.report.map import draw
     from sfumato.study import Study, read
+    from sfumato.systems.baselines import baselines
     from sfumato.systems.publish import publish
     from sfumato.systems.search import search
 
@@ -52,6 +55,8 @@ _HOMES = {
     "Audit": "measures.audit",
     "Choice": "decide",
     "ClassTable": "measures.classes",
+    "Cost": "measures.cost",
+    "Costs": "measures.cost",
     "DataError": "errors",
     "FrequencyTable": "data.frequency",
     "Front": "front",
@@ -71,9 +76,11 @@ _HOMES = {
     "UnreachableError": "errors",
     "apply_plan": "release.apply",
     "audit": "measures.audit",
+    "baselines": "systems.baselines",
     "classify": "measures.classes",
     "compare_fronts": "front",
     "draw": "report.map",
+    "draw_baselines": "report.baselines_page",
     "inspect": "measures.inspection",
     "known_measures": "measures.registry",
     "load_front": "front",
@@ -90,6 +97,8 @@ __all__ = [
     "Audit",
     "Choice",
     "ClassTable",
+    "Cost",
+    "Costs",
     "DataError",
     "FrequencyTable",
     "Front",
@@ -109,9 +118,11 @@ __all__ = [
     "UnreachableError",
     "apply_plan",
     "audit",
+    "baselines",
     "classify",
     "compare_fronts",
     "draw",
+    "draw_baselines",
     "inspect",
     "known_measures",
     "load_front",
