@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -111,7 +112,7 @@ class Plain:
     secret: int
 
 
-def plain_mondrian(segments: tuple[Segment, ...], records: list[Plain], k: int, l: int, divide: str) -> list[object]:
+def plain_mondrian(segments: tuple[Segment, ...], records: list[Plain], k: int, l: int, divide: str) -> list[Any]:
     """Mondrian as one would say it: records in lists, cut until nothing more is fit."""
 
     def label(j: int, part: list[Plain]) -> tuple[int, int]:
@@ -272,3 +273,15 @@ def assert_nothing_more_can_be_cut(space: CutSpace, found: Partition, k: int) ->
             for at in range(1, segment.units):
                 small = min(np.sum(units < at), np.sum(units >= at))
                 assert small < k
+
+
+def test_equals_the_plain_twin_on_adult(adult: FrequencyTable) -> None:
+    study = sf.read(sf.sample("adult"))
+    local = LocalTable.of(study, adult)
+    found = local.classes("mondrian_relaxed", 100, 6)
+    assert found is not None
+    twin = plain_mondrian(space_of(study, adult).segments, expanded(local), 100, 6, "needed")
+    assert sorted(found.rows.tolist()) == sorted(rows for _, rows, _ in twin)
+    assert {tuple(zip(a, b, strict=True)) for a, b in zip(found.low.tolist(), found.high.tolist(), strict=True)} == {
+        box for box, _, _ in twin
+    }

@@ -17,7 +17,7 @@ from sfumato.errors import InputError, StudyError, UnreachableError
 from sfumato.measures.classes import classify
 from sfumato.measures.registry import measure
 from sfumato.measures.rollup import RollUp
-from sfumato.measures.suppression import budget, suppress_below
+from sfumato.measures.suppression import budget, suppress_planned
 from sfumato.plans.recoding import at_levels
 from sfumato.report.baselines_page import baselines_page, sentences
 
@@ -65,6 +65,7 @@ def test_adult_with_diversity(adult: FrequencyTable) -> None:
         assert (row.k or 0) >= 10
         assert (row.l or 0) >= 4
         assert (row.loss or 0) >= (plain.row(row.method, 10).loss or 0) - 1e-12
+    assert (found.row("lattice_optimum", 10).loss or 0) <= (found.row("datafly", 10).loss or 0)
 
 
 def test_strict_is_not_finer_than_its_lattice(adult: FrequencyTable) -> None:
@@ -85,11 +86,15 @@ def test_levels_against_every_node(data: st.DataObject) -> None:
     k = data.draw(st.integers(1, min(4, table.rows)))
     share = data.draw(st.sampled_from([0, 0.1, 0.4]))
     most = budget(share, table.records)
-    found = sf.baselines(small_study(share), [k], methods=["lattice_optimum", "datafly"], table=table)
+    held = len(np.unique(table.sensitive["s"].values))
+    l = data.draw(st.sampled_from([1, 1, min(2, held), min(3, held)]))
+    found = sf.baselines(
+        small_study(share), [k], l=l, methods=["lattice_optimum", "datafly"], table=counted_secret(table)
+    )
     best, simple = found.row("lattice_optimum", k), found.row("datafly", k)
     losses = []
     for node in RollUp(table).all_nodes.tolist():
-        classes = suppress_below(classify(table, at_levels(table, node)), k)
+        classes = suppress_planned(classify(table, at_levels(table, node)), k, l)
         if classes.suppressed_rows <= most and classes.kept.any():
             losses.append(measure("general_loss").value(classes) / (len(table.domains) * table.records))
     assert best.loss == pytest.approx(min(losses))
@@ -98,11 +103,20 @@ def test_levels_against_every_node(data: st.DataObject) -> None:
     assert (simple.k or 0) >= k
     assert (simple.suppressed or 0) <= max(k, most)
     assert (simple.suppressed or 0) < table.records
-    assert simple.note == "levels " + " ".join(map(str, plain_datafly(table, k, max(k, most))))
+    assert min(best.l or 0, simple.l or 0) >= l
+    if l == 1:
+        assert simple.note == "levels " + " ".join(map(str, plain_datafly(table, k, max(k, most))))
     if (simple.suppressed or 0) <= most:
         assert (simple.loss or 0) >= min(losses) - 1e-9
     else:
         assert "Datafly suppresses up to k records by its own rule" in found.notes[0]
+
+
+def counted_secret(table: FrequencyTable) -> FrequencyTable:
+    """The same with the counts of the sensitive values that occur."""
+    held = table.sensitive["s"]
+    counts = np.bincount(held.values, weights=held.counts, minlength=len(held.domain.labels)).astype(np.int64)
+    return replace(table, sensitive={"s": replace(held, domain=replace(held.domain, counts=counts))})
 
 
 def plain_datafly(table: FrequencyTable, k: int, most: int) -> list[int]:
@@ -214,6 +228,8 @@ def test_without_hierarchies_levels_are_left_out(adult: FrequencyTable) -> None:
     found = sf.baselines(adult_study(), [5], table=replace(adult, domains=domains))
     assert found.methods == ("mondrian_strict", "mondrian_relaxed")
     assert found.notes[0].startswith("left out: lattice optimum, Datafly (no hierarchy for age")
+    with pytest.raises(StudyError, match="left out: Datafly"):
+        sf.baselines(adult_study(), [5], methods=["datafly"], table=replace(adult, domains=domains))
 
 
 def test_several_sensitive_columns(adult: FrequencyTable) -> None:

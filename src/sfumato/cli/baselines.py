@@ -20,7 +20,8 @@ def command(
     k: Annotated[list[int] | None, typer.Option("--k", help="A k to ask for; may be given several times.")] = None,
     l: Annotated[int, typer.Option("--l", help="Different sensitive values that every class must have.")] = 1,
     method: Annotated[
-        list[str] | None, typer.Option(help="Only these: lattice_optimum, datafly, mondrian_strict, mondrian_relaxed.")
+        list[str] | None,
+        typer.Option(help="Only these: lattice_optimum, datafly, mondrian_strict, mondrian_relaxed, mondrian_even."),
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A page to write.")] = None,
     force: Force = False,

@@ -9,18 +9,19 @@ import numpy as np
 
 from sfumato.algorithms.datafly import Levels, datafly
 from sfumato.data.frequency import FrequencyTable
-from sfumato.errors import InputError, UnreachableError, nearest, shortened
+from sfumato.errors import InputError, StudyError, UnreachableError, nearest, shortened
 from sfumato.front import Front, Point
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.cost import TITLES, Cost, Costs, cost_of
 from sfumato.measures.suppression import budget, suppress_planned
 from sfumato.plans.levels import LevelPlan
 from sfumato.plans.plan import Plan
-from sfumato.plans.recoding import at_level, at_levels
+from sfumato.plans.recoding import at_level
 from sfumato.study import SearchSettings, Study
 from sfumato.systems.comparable import asked_of, no_levels, refuse_fronts, refuse_table
 from sfumato.systems.lattice import search_lattice
 from sfumato.systems.local import DIVIDES, LocalTable
+from sfumato.systems.optimum import classes_at, optimum
 
 BY_LEVELS = ("lattice_optimum", "datafly")
 METHODS = (*BY_LEVELS, *DIVIDES)
@@ -73,11 +74,15 @@ def baselines(
     for name in wanted:
         for k in asked:
             if name == "lattice_optimum":
-                rows.append(_optimum(study, table, k, l))
+                rows.append(_optimum(study, table, k, l, most))
             elif name == "datafly":
                 rows.append(_datafly(study, table, k, l, most))
             elif local is not None:
                 rows.append(local.cost(name, k, l))
+    if not rows:
+        raise StudyError(
+            notes[0], expected="a hierarchy for each quasi-identifier", remedy="mondrian_strict needs none"
+        )
     over = [row for row in rows if row.method == "datafly" and (row.suppressed or 0) > most]
     if over:
         notes.append(
@@ -117,12 +122,20 @@ def _ours(front: Front, table: FrequencyTable, asked: Sequence[int], l: int) -> 
     return rows
 
 
-def _optimum(study: Study, table: FrequencyTable, k: int, l: int) -> Cost:
-    """The node with least loss whose classes, those below k suppressed within the limit, are of at least k."""
-    limits = {"k": float(k)} | ({"distinct_l": float(l)} if l > 1 else {})
+def _optimum(study: Study, table: FrequencyTable, k: int, l: int, most: int) -> Cost:
+    """The node with least loss once classes that fall short are suppressed within the limit."""
+    weights = _weights(study, table)
+    levels = optimum(table, k, l, most, weights, study.search.seed) if l > 1 else _by_size(study, table, k)
+    if levels is None:
+        return Cost("lattice_optimum", k, note="no node of the lattice reaches it within the suppression limit")
+    return _at(cost_of("lattice_optimum", k, classes_at(table, levels, k, l, weights)), k, _words(levels))
+
+
+def _by_size(study: Study, table: FrequencyTable, k: int) -> Levels | None:
+    """The same by size alone, which the lattice search knows how to do fast."""
     settings = SearchSettings(
         objectives=("general_loss",),
-        constraints=limits,
+        constraints={"k": float(k)},
         max_suppression=study.search.max_suppression,
         weights=study.search.weights,
         seed=study.search.seed,
@@ -131,15 +144,13 @@ def _optimum(study: Study, table: FrequencyTable, k: int, l: int) -> Cost:
     try:
         front = search_lattice(study.with_search(**settings.model_dump()), table)
     except UnreachableError:
-        return Cost("lattice_optimum", k, note="no node of the lattice reaches it within the suppression limit")
+        return None
     plan = min(front.points, key=lambda point: (point.loss, point.suppressed)).plan
-    return _at(cost_of("lattice_optimum", k, _classes(table, plan, _weights(study, table))), k, _words(plan))
+    return tuple(plan.levels[name] for name in table.columns) if isinstance(plan, LevelPlan) else None
 
 
 def _datafly(study: Study, table: FrequencyTable, k: int, l: int, most: int) -> Cost:
-    def suppressed(levels: Levels) -> ClassTable:
-        classes = classify(table, at_levels(table, levels), _weights(study, table))
-        return suppress_planned(classes, k, l)
+    weights = _weights(study, table)
 
     def different(column: int, level: int) -> int:
         groups = at_level(table.domains[column], level).groups
@@ -148,14 +159,13 @@ def _datafly(study: Study, table: FrequencyTable, k: int, l: int, most: int) -> 
     levels = datafly(
         [domain.hierarchy.height for domain in table.domains],
         different,
-        lambda at: suppressed(at).suppressed_rows,
+        lambda at: classes_at(table, at, k, l).suppressed_rows,
         max(k, most),
         table.records,
     )
     if levels is None:
         return Cost("datafly", k, note="the fully hidden table does not reach it")
-    plan = LevelPlan(dict(zip(table.columns, levels, strict=True)), k)
-    return _at(cost_of("datafly", k, suppressed(levels)), k, _words(plan))
+    return _at(cost_of("datafly", k, classes_at(table, levels, k, l, weights)), k, _words(levels))
 
 
 def _classes(table: FrequencyTable, plan: Plan, weights: Sequence[float]) -> ClassTable:
@@ -171,5 +181,5 @@ def _at(cost: Cost, k: int, note: str) -> Cost:
     return replace(cost, asked=k, note=note)
 
 
-def _words(plan: Plan) -> str:
-    return "levels " + " ".join(str(level) for level in plan.choices.values())
+def _words(levels: Levels) -> str:
+    return "levels " + " ".join(str(level) for level in levels)
