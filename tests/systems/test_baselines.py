@@ -164,12 +164,11 @@ def test_a_front_of_cuts_beside_them(adult: FrequencyTable) -> None:
     )
     study = study.with_columns(education)
     front = sf.search(study)
-    found = sf.baselines(study, [1, 5, 10**4], fronts=[front], table=adult)
+    found = sf.baselines(study, [5, 10**4], fronts=[front], table=adult)
     row = found.row("cuts", 5)
     best = sf.pick(front, min_k=5).point
     assert row.loss == pytest.approx(best.loss)
     assert (row.k, row.suppressed, row.note) == (best.values["k"], best.suppressed, f"point {best.id}")
-    assert found.row("cuts", 1).loss == 0
     assert found.found["cuts"].startswith("best found with seed 1")
     page = baselines_page(found, [front])
     assert page.count("Plotly.newPlot(") == 1
