@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
+from sfumato.data.arrays import Codes
 from sfumato.data.domain import MISSING, Domain
 from sfumato.data.frequency import FrequencyTable
 from sfumato.data.hierarchies import Hierarchy
@@ -42,6 +45,14 @@ class CutPlan:
         paths = [(label, group[leaf], root) for leaf, label in enumerate(domain.hierarchy.leaves)]
         level = 2 if len(runs) == 1 and len(runs[0]) > 1 else 0 if len(runs) == len(paths) else 1
         return Hierarchy.from_paths(domain.name, paths), level
+
+    def grouped(self, domain: Domain) -> tuple[Codes, Codes]:
+        """The group of each code of a column and how many values each group has: the recoding without its labels."""
+        runs = self._runs(domain)
+        groups = np.empty(len(domain.labels), dtype=np.int32)
+        for place, run in enumerate(runs):
+            groups[run] = place
+        return groups, np.array([len(run) for run in runs], dtype=np.int32)
 
     def recoding(self, table: FrequencyTable) -> Recoding:
         """What the plan does to a table."""
