@@ -16,6 +16,7 @@ from sfumato.report.figures import number, percent
 
 if TYPE_CHECKING:
     from sfumato.front import Front
+    from sfumato.study import Study
 
 MOST_ROWS = 40
 
@@ -25,6 +26,11 @@ def search(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A new folder for the front.")] = None,
     algorithm: Annotated[
         str | None, typer.Option(help="exact, exhaustive or pbg_ea, instead of the run file's.")
+    ] = None,
+    system: Annotated[str | None, typer.Option(help="lattice or cuts, instead of the run file's.")] = None,
+    problem: Annotated[int | None, typer.Option(min=1, max=4, help="One of the four problems of cuts.")] = None,
+    max_suppression: Annotated[
+        float | None, typer.Option(help="Share of records that may be suppressed, instead of the run file's.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="The seed, instead of the run file's.")] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="Threads; the front does not depend on them.")] = None,
@@ -39,7 +45,8 @@ def search(
     if output is not None and output.exists():
         raise InputError(f"{output} is there already", expected="a new folder", remedy="another name with -o")
     changed = {"algorithm": algorithm, "seed": seed, "threads": threads}
-    study = read(run).with_search(**{name: value for name, value in changed.items() if value is not None})
+    study = _turned_to(read(run), system, problem, max_suppression)
+    study = study.with_search(**{name: value for name, value in changed.items() if value is not None})
     with _Watch(seconds) as watch:
         front = find(study, progress=watch)
     if output is not None:
@@ -124,6 +131,18 @@ def draw_map(
         emit({"map": str(target)})
     else:
         note(f"map: {target}")
+
+
+def _turned_to(study: Study, system: str | None, problem: int | None, max_suppression: float | None) -> Study:
+    """The study turned to another system, problem or limit; settings that belong to the old one are let go."""
+    settings: dict[str, Any] = {} if max_suppression is None else {"max_suppression": max_suppression}
+    if problem is not None:
+        system = system or "cuts"
+        settings |= {"problem": problem, "objectives": ("k", "general_loss"), "suppression": None}
+    if system is not None and system != study.search.system:
+        old = {"algorithm": None, "epsilon": None, "population": None, "problem": None, "suppression": None}
+        settings = {"system": system} | old | settings
+    return study.with_search(**settings) if settings else study
 
 
 class _Watch:
