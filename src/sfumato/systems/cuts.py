@@ -32,7 +32,7 @@ from sfumato.systems.lattice import Progress, search_lattice
 
 GRID = {"general_loss": 5e-4, "generalization_loss": 2.5e-3, "suppression_loss": 2.5e-3}
 LATTICE_LIMIT = 1_000_000  # nodes of a lattice that is searched exactly for seeds
-LATTICE_NODES = 4_000  # nodes evaluated at most for seeds
+LATTICE_NODES = 20_000  # nodes evaluated at most for seeds
 JOLTED = 0.7  # share of children that get random small changes
 FLIPS = 0.01
 
