@@ -121,6 +121,9 @@ def draw_map(
         Path | None, typer.Option("--output", "-o", help="The page to write [map.html in the folder].")
     ] = None,
     point: Annotated[int | None, typer.Option(help="The chosen point, to be marked.")] = None,
+    compare: Annotated[
+        tuple[int, int] | None, typer.Option(help="Two points whose class sizes stand side by side.")
+    ] = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -132,9 +135,9 @@ def draw_map(
     target = output or folder / "map.html"
     front = load_front(folder)
     refuse_existing(target, overwrite=force)
-    if point is not None:
-        front.point(point)
-    draw(front, target, point)
+    for wanted in (*([] if point is None else [point]), *(compare or ())):
+        front.point(wanted)
+    draw(front, target, point, compare=compare)
     if as_json:
         emit({"map": str(target)})
     else:

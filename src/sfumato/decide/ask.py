@@ -39,6 +39,7 @@ class Answer:
     relaxations: tuple[Relaxation, ...]
     choices: tuple[Offer, ...]
     curve: Curve
+    floor: int
     fit: Fit
     questions: tuple[Question, ...]
     notes: tuple[str, ...]
@@ -61,8 +62,7 @@ class Answer:
     @property
     def about(self) -> str:
         """What the curve is of."""
-        level = f" with ℓ of at least {self.offer.l}" if self.wish.both and (self.offer.l or 0) > 1 else ""
-        return f"{self.wish.privacy.title}{level}"
+        return self.wish.privacy.title + (f" with ℓ of at least {self.floor}" if self.floor > 1 else "")
 
     def stretches(self) -> dict[str, list[str]]:
         """Flat and steep stretches in words."""
@@ -133,8 +133,9 @@ def ask(
     else:
         best = offers.at(found, wish.privacy)
     level = limits.without("max_loss").met(offers)
-    if wish.both and best.l:
-        level &= offers.l >= best.l
+    floor = (best.l or 0) if wish.both and max_loss is not None else 0
+    if floor:  # k and ℓ have a surface of trade-offs; the curve is the one through the answer
+        level &= offers.l >= floor
     curve = Curve.of(offers.some(level), wish.privacy)
     commands = better_searches(front, limits.max_suppression, folder)
     publish = _publish(folder, best)
@@ -148,6 +149,7 @@ def ask(
         relaxations=relaxations(offers, limits, wish, best, curve.rate),
         choices=tuple(choices(offers, limits.met(offers), wish.privacy)) if wish.both else (),
         curve=curve,
+        floor=floor,
         fit=fitted(curve.loss, curve.values),
         questions=_four(front, offers, limits, commands),
         notes=_notes(front, limits, best, usual),
