@@ -13,6 +13,7 @@ from sfumato.data.frequency import FrequencyTable
 from sfumato.decide.curve import Curve
 from sfumato.decide.fit import Fit, fitted
 from sfumato.decide.limits import Limits, Wish, checked, choices
+from sfumato.decide.notes import alone, alphabetical, notes_of, publish_command, table_of, unreachable, words_of
 from sfumato.decide.offers import TITLES, Offer, Offers, Privacy, offers_of, points_of, sought
 from sfumato.decide.pick import Choice
 from sfumato.decide.questions import Asker, Question
@@ -20,7 +21,7 @@ from sfumato.decide.relax import Relaxation, binding, reach, relaxations
 from sfumato.decide.revise import with_suppression
 from sfumato.decide.searches import better_searches, search_command, searched_limit
 from sfumato.decide.sentences import number, share, whole
-from sfumato.errors import InputError, MeasureError, SfumatoError, UnreachableError
+from sfumato.errors import InputError, MeasureError
 from sfumato.front import Front, load_front
 
 USUAL_LOSS, USUAL_SUPPRESSION = 0.25, 0.10  # what the four questions are asked with where nothing is given
@@ -129,7 +130,7 @@ def ask(
         steps = Curve.of(offers.some(limits.met(offers)), wish.privacy)
         best = steps.knee() or offers.at(found, wish.privacy)
     elif found is None:
-        raise _unreachable(front, limits, wish)
+        raise unreachable(front, limits, wish)
     else:
         best = offers.at(found, wish.privacy)
     level = limits.without("max_loss").met(offers)
@@ -137,14 +138,14 @@ def ask(
     if floor:  # k and ℓ have a surface of trade-offs; the curve is the one through the answer
         level &= offers.l >= floor
     curve = Curve.of(offers.some(level), wish.privacy)
+    table = table_of(front) if table is None else table
     commands = better_searches(front, limits.max_suppression, folder)
-    publish = _publish(folder, best)
     return Answer(
         front=front,
         limits=limits,
         wish=wish,
         offer=best,
-        words=_words(front, best, table),
+        words=words_of(front, best, table),
         binds=binding(offers, limits, wish, best),
         relaxations=relaxations(offers, limits, wish, best, curve.rate),
         choices=tuple(choices(offers, limits.met(offers), wish.privacy)) if wish.both else (),
@@ -152,9 +153,9 @@ def ask(
         floor=floor,
         fit=fitted(curve.loss, curve.values),
         questions=_four(front, offers, limits, commands),
-        notes=_notes(front, limits, best, usual),
+        notes=(*alone(offers, limits, best), *notes_of(front, limits, best, usual), *alphabetical(front, table)),
         command="" if limits.max_suppression == usual else search_command(limits.max_suppression, folder),
-        publish=publish,
+        publish=publish_command(folder, best),
     )
 
 
@@ -191,65 +192,3 @@ def _four(front: Front, offers: Offers, limits: Limits, commands: dict[int, str]
     loss = USUAL_LOSS if limits.max_loss is None else limits.max_loss
     secret = any(column.role.value == "sensitive" for column in front.study.columns.values())
     return Asker(offers, loss, most, commands, secret).four()
-
-
-def _unreachable(front: Front, limits: Limits, wish: Wish) -> UnreachableError:
-    """Nothing is within the limits: say the nearest value of each that would do, the others kept."""
-    offers = offers_of(front, front.rows) if wish.privacy.name in TITLES else points_of(front)
-    near = []
-    for name in limits.given():
-        free = limits.without(name).met(offers)
-        if not free.any():
-            continue
-        if name == "max_loss":
-            value: float = np.ceil(offers.loss[free].min() * 1000) / 1000
-        elif name == "max_suppression":
-            value = np.ceil(offers.suppression[free].min() * 10000) / 10000
-        else:
-            value = float(getattr(offers, name.removeprefix("min_"))[free].max())
-            if value < 1:
-                continue
-        near.append(f"--{name.replace('_', '-')} {value:g}")
-    return UnreachableError(
-        f"no recoding of the front has {limits.says()}",
-        expected="limits that some release keeps to",
-        remedy=", or ".join(near) if near else "let two limits go at once, or search again with more generations",
-    )
-
-
-def _words(front: Front, offer: Offer, table: FrequencyTable | None) -> tuple[str, ...]:
-    """The recoding in words, with the labels where the table can be read."""
-    plan = front.point(offer.point).plan
-    try:
-        return tuple(plan.words(front.study.table() if table is None else table))
-    except SfumatoError:
-        counted = {name: choice if isinstance(choice, int) else len(choice) for name, choice in plan.choices.items()}
-        kind = "at level {}" if front.system == "lattice" else "in {} groups"
-        return tuple(f"{name} {kind.format(value)}" for name, value in counted.items())
-
-
-def _notes(front: Front, limits: Limits, best: Offer, usual: float) -> tuple[str, ...]:
-    notes = []
-    if not best.searched:
-        kept = f"classes below {best.suppress_below:,} records" if best.suppress_below > 1 else ""
-        level = f"classes with fewer than {best.diversity_below} sensitive values" if best.diversity_below > 1 else ""
-        goes = " and ".join(part for part in (kept, level) if part) or "nothing"
-        notes.append(f"This is the recoding of point {best.point} under another suppression: {goes} suppressed.")
-    if limits.max_suppression != usual:
-        notes.append(
-            f"The recodings were searched with {'any suppression' if usual >= 1 else share(usual) + ' suppressed'}; "
-            "a search with the limit asked for may find better ones."
-        )
-    if not front.exact:
-        notes.append("The front is the best found, not proven: more generations may find better.")
-    return tuple(notes)
-
-
-def _publish(folder: Path | None, best: Offer) -> str:
-    if folder is None:
-        return "sf.publish(answer.choice, 'release')"
-    extra = ""
-    if not best.searched:
-        extra = f" --suppress-below {best.suppress_below}"
-        extra += f" --diversity-below {best.diversity_below}" if best.diversity_below else ""
-    return f"sfumato publish {folder} --point {best.point}{extra} -o release"

@@ -59,6 +59,8 @@ class Limits:
     def says(self) -> str:
         """The limits in words."""
         parts = [f"at most {share(self.max_suppression)} suppressed" if self.max_suppression < 1 else "any suppression"]
+        if self.max_suppression == 0:
+            parts = ["nothing suppressed"]
         if self.max_loss is not None:
             parts.insert(0, f"loss of at most {share(self.max_loss)}")
         for name, title in (("min_k", "k"), ("min_l", "ℓ")):

@@ -103,7 +103,7 @@ class Asker:
         command = self.commands.get(4, "")
         if not both:
             reached = f"the most are {', '.join(safe(offer) for offer in found)}" if found else "nothing is within them"
-            says = f"Not within these limits ({limits.says()}): {reached}."
+            says = f"Not within these limits ({limits.says()}): {reached}. {self._nearest_pair()}".rstrip()
             return Question(3, asks, True, says, tuple(found[-1:]), (), command)
         alone = max(found, key=lambda offer: offer.k)
         wish = Wish(K, both=True)
@@ -133,6 +133,9 @@ class Asker:
             says = f"No recoding of this front has it: the least loss with that suppression is {self._least(limits)}."
             return Question(4, asks, False, says, (), (), command)
         best = self.offers.at(place, K)
+        if best.k < 2 or (best.l or 0) < 2:
+            says = f"No: {safe(best)} is the most that this front has within them. {self._nearest_pair()}".rstrip()
+            return Question(4, asks, True, says, (best,), (), command)
         found = choices(self.offers, within, K)
         others = [safe(offer) for offer in found if (offer.k, offer.l) != (best.k, best.l)]
         if len(others) > SHOWN:
@@ -151,6 +154,16 @@ class Asker:
             return Question(place, asks, False, says, (), (), self.commands.get(4, ""))
         says = 'No column is sensitive, so there is no ℓ: give one role = "sensitive" in the run file and search again.'
         return Question(place, asks, False, says)
+
+    def _nearest_pair(self) -> str:
+        """The least loss with any (k, ℓ) worth the name."""
+        place = Wish(K, least_loss=True).best(
+            self.offers, self._limits(min_k=2, min_l=2).without("max_loss").met(self.offers)
+        )
+        if place is None:
+            return ""
+        offer = self.offers.at(place, K)
+        return f"The least loss with k and ℓ of 2 is {share(offer.loss)}: {safe(offer)} (point {offer.point})."
 
     def _least(self, limits: Limits) -> str:
         within = limits.without("max_loss").met(self.offers)

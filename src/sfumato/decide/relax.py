@@ -15,7 +15,7 @@ from sfumato.decide.sentences import number, share, what
 LEAST = np.log(1.1)  # a relaxation that pays brings a tenth more privacy
 SAVED = 0.005  # or spares half a point of loss
 MOST = 3  # relaxations told of each limit
-SLIVER = 1e-4  # loss that no price goes below, so that a step right behind the limit is not priceless
+SLIVER = 0.005  # no price is lower than half a point, so that a step right behind the limit is not priceless
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def relaxations(offers: Offers, limits: Limits, wish: Wish, best: Offer, rate: f
     if limits.max_loss is not None or wish.least_loss:
         limit = limits.max_loss if limits.max_loss is not None else best.loss
         near = limits.without("max_loss").met(offers) & (offers.loss <= reach(limit, 0.2)) & (offers.loss > limit)
-        for offer in _paying(offers, near, wish, best, rate, offers.loss - best.loss):
+        for offer in _paying(offers, near, wish, best, rate, offers.loss - limit):
             found.append(_more(offer, best, wish, "max_loss", limit, offer.loss))
     if limits.max_suppression < 1:
         limit = limits.max_suppression
@@ -73,7 +73,7 @@ def relaxations(offers: Offers, limits: Limits, wish: Wish, best: Offer, rate: f
         if wish.least_loss:
             found += _cheaper(offers, near, wish, best, "max_suppression", limit)
         else:
-            for offer in _paying(offers, near, wish, best, rate, offers.suppression - best.suppression):
+            for offer in _paying(offers, near, wish, best, rate, offers.suppression - limit):
                 found.append(_more(offer, best, wish, "max_suppression", limit, offer.suppression))
     found += _less(offers, limits, wish, best, rate)
     return tuple(found)

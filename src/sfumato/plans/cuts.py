@@ -75,7 +75,7 @@ class CutPlan:
         for domain in table.domains:
             tree, level = self.tree(domain)
             if level == 1:
-                labels = [label for label in tree.levels[1] if label != MISSING]
+                labels = [_brief(label) for label in tree.levels[1] if label != MISSING]
                 said.append(f"{domain.name} in {len(labels)} groups ({shortened(labels, 3)})")
             else:
                 said.append(f"{domain.name} hidden" if level else f"{domain.name} as it is")
@@ -121,6 +121,16 @@ def labels_of(domain: Domain, runs: Sequence[Sequence[int]]) -> list[str]:
         if clashes:  # two nodes of a hierarchy may share a name: the values themselves do not
             found[place] = "{" + " | ".join(leaves[leaf] for leaf in run) + "}"
     return found
+
+
+def _brief(label: str) -> str:
+    """A label for a sentence: of a long set, how many values it has.
+
+    >>> _brief("{a | b}"), _brief("{a | b | c | d | e}")
+    ('{a | b}', '{a … e: 5 values}')
+    """
+    parts = label.strip("{}").split(" | ")
+    return label if len(parts) < 4 else f"{{{parts[0]} … {parts[-1]}: {len(parts)} values}}"
 
 
 def _label(domain: Domain, run: Sequence[int]) -> str:

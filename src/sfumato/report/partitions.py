@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from markupsafe import Markup
 
+from sfumato.data.arrays import Counts64
 from sfumato.data.domain import MISSING, Domain
 from sfumato.data.frequency import FrequencyTable
 from sfumato.front import Point
@@ -16,11 +17,20 @@ from sfumato.report.page import ACCENT
 from sfumato.report.panels import Panel, panel_figure
 
 TINTS = (ACCENT, "#7fb8bc")
-MOST = 160  # bars of one attribute; of a longer one the commonest values of each group are drawn
+MOST = 160  # bars of one attribute; of a longer one neighbours within a group are summed
 UNEVEN = 60  # where the commonest value has so many times the records of the middle one, the scale is logarithmic
 SPACE = 0.055  # share of an attribute's width that a group label takes
 LETTERS = 20
 BOXES = 60  # more groups than this are told apart by their tint alone
+
+
+@dataclass(frozen=True)
+class Bar:
+    """Values of one group that stand beside each other."""
+
+    group: int
+    text: str
+    records: int
 
 
 def partitions_figure(point: Point, table: FrequencyTable) -> Markup:
@@ -36,67 +46,81 @@ def partitions_figure(point: Point, table: FrequencyTable) -> Markup:
     return panel_figure(rows, "partitions", row_height=195, across=0.08, down=108, bottom=84)
 
 
-def _panel(domain: Domain, part: ColumnRecoding, counts: Any) -> Panel:
-    order = np.array([code for code in domain.order if code < len(part.groups)])
-    first = {int(group): place for place, group in reversed(list(enumerate(part.groups[order])))}
-    order = np.array(sorted(order.tolist(), key=lambda code: first[int(part.groups[code])]))  # a group stands together
-    left_out = 0
-    if len(order) > MOST:
-        kept = set(np.argsort(-counts[order], kind="stable")[:MOST].tolist())
-        left_out = len(order) - MOST
-        order = np.array([code for place, code in enumerate(order.tolist()) if place in kept])
-    groups = part.groups[order]
-    edges = np.flatnonzero(np.diff(groups)) + 1
-    starts, ends = [0, *edges.tolist()], [*edges.tolist(), len(order)]
-    bars = {
-        "type": "bar",
-        "x": list(range(len(order))),
-        "y": counts[order].tolist(),
-        "marker": {"color": [TINTS[place % 2] for place, a, b in _boxes(starts, ends) for _ in range(a, b)]},
-        "text": [f"{_shown(domain.labels[code])} → {_shown(part.labels[part.groups[code]])}" for code in order],
-        "textposition": "none",
-        "hovertemplate": "%{text}: %{y:,} records<extra></extra>",
-    }
-    drawn = edges.tolist() if len(edges) <= BOXES else []
+def bars_of(domain: Domain, part: ColumnRecoding, counts: Counts64) -> list[Bar]:
+    """The values of a column in its order, group by group; in a long column neighbours of a group share a bar."""
+    members: dict[int, list[int]] = {}
+    for code in domain.order:
+        members.setdefault(int(part.groups[code]), []).append(code)
+    total = sum(map(len, members.values()))
+    found = []
+    for group, codes in members.items():
+        bars = len(codes) if total <= MOST else max(round(MOST * len(codes) / total), 1)
+        for some in np.array_split(np.array(codes), min(bars, len(codes))):
+            low, high = domain.labels[some[0]], domain.labels[some[-1]]
+            text = _shown(low) if len(some) == 1 else f"{_shown(low)} to {_shown(high)}"
+            found.append(Bar(group, f"{text} → {_shown(part.labels[group])}", int(counts[some].sum())))
+    return found
+
+
+def _panel(domain: Domain, part: ColumnRecoding, counts: Counts64) -> Panel:
+    bars = bars_of(domain, part, counts)
+    groups = [bar.group for bar in bars]
+    edges = [place for place in range(1, len(bars)) if groups[place] != groups[place - 1]]
+    boxes = list(zip([0, *edges], [*edges, len(bars)], strict=True))
+    shown = _labelled(boxes)
+    texts = [_short(_shown(part.labels[groups[a]])) for a, _ in shown]
+    held = np.array([bar.records for bar in bars if bar.records > 0])
+    uneven = len(held) > 4 and bool(held.max() > UNEVEN * np.median(held))
     line = {"type": "line", "line": {"color": "#52606d", "width": 0.6}}
-    shapes = [line | {"x0": edge - 0.5, "x1": edge - 0.5} for edge in drawn]
-    shown = _labelled(starts, ends)
-    ticks = [(starts[i] + ends[i] - 1) / 2 for i in shown]
-    texts = [_short(_shown(part.labels[groups[starts[i]]])) for i in shown]
-    alike = len(starts) == len(order) and len(order) > 1
-    what = "as it is" if alike else f"{len(domain.labels)} values in {len(starts)} groups"
-    if len(starts) == 1:
-        what = "hidden"
-    if left_out:
-        what += f"; {left_out} rarer values not drawn"
-    held = counts[order][counts[order] > 0]
-    uneven = len(held) > 4 and held.max() > UNEVEN * np.median(held)
-    if uneven:
-        what += " (logarithmic scale)"
-    wide = max(map(len, texts)) * len(texts) > 46
     return Panel(
-        [bars],
-        x={"tickvals": ticks, "ticktext": texts, "tickangle": 30 if wide else 0, "showgrid": False, "ticks": ""}
-        | {"range": [-0.5, len(order) - 0.5], "tickfont": {"size": 10}},
+        [
+            {
+                "type": "bar",
+                "x": list(range(len(bars))),
+                "y": [bar.records for bar in bars],
+                "marker": {"color": [TINTS[place % 2] for place, (a, b) in enumerate(boxes) for _ in range(a, b)]},
+                "text": [bar.text for bar in bars],
+                "textposition": "none",
+                "hovertemplate": "%{text}: %{y:,} records<extra></extra>",
+            }
+        ],
+        x={
+            "tickvals": [(a + b - 1) / 2 for a, b in shown],
+            "ticktext": texts,
+            "tickangle": -25 if max(map(len, texts)) * len(texts) > 46 else 0,
+            "ticklabeloverflow": "allow",
+            "showgrid": False,
+            "zeroline": False,
+            "ticks": "",
+            "range": [-0.5, len(bars) - 0.5],
+            "tickfont": {"size": 10},
+        },
         y={"nticks": 4, "tickfont": {"size": 10}} | ({"type": "log", "dtick": 1} if uneven else {}),
-        title=f"<b>{domain.name.replace('<', '&lt;')}</b>: {what}",
-        shapes=shapes,
+        title=f"<b>{_shown(domain.name)}</b>: {_what(domain, len(boxes), len(bars), uneven)}",
+        shapes=[line | {"x0": edge - 0.5, "x1": edge - 0.5} for edge in edges if len(edges) <= BOXES],
     )
 
 
-def _labelled(starts: list[int], ends: list[int]) -> list[int]:
+def _what(domain: Domain, groups: int, bars: int, uneven: bool) -> str:
+    values = len(domain.order)
+    said = f"{values} values in {groups} groups"
+    if groups == values and values > 1:
+        said = "as it is"
+    elif groups == 1:
+        said = "hidden"
+    notes = ["neighbours summed"] if bars < values else []
+    notes += ["logarithmic scale"] if uneven else []
+    return said + (f" ({', '.join(notes)})" if notes else "")
+
+
+def _labelled(boxes: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """The groups whose labels have room: the widest first, none close to another."""
-    room = ends[-1] * SPACE
-    found: list[int] = []
-    for place in sorted(range(len(starts)), key=lambda i: starts[i] - ends[i]):
-        middle = (starts[place] + ends[place]) / 2
-        if all(abs(middle - (starts[other] + ends[other]) / 2) >= room for other in found):
-            found.append(place)
+    room = boxes[-1][1] * SPACE
+    found: list[tuple[int, int]] = []
+    for a, b in sorted(boxes, key=lambda box: box[0] - box[1]):
+        if all(abs((a + b) - (c + d)) / 2 >= room for c, d in found):
+            found.append((a, b))
     return sorted(found)
-
-
-def _boxes(starts: list[int], ends: list[int]) -> list[tuple[int, int, int]]:
-    return [(place, a, b) for place, (a, b) in enumerate(zip(starts, ends, strict=True))]
 
 
 def _shown(label: str) -> str:
@@ -106,5 +130,5 @@ def _shown(label: str) -> str:
 def _short(label: str) -> str:
     if label.startswith("{") and " | " in label:
         parts = label.strip("{}").split(" | ")
-        label = parts[0] if len(parts) == 1 else f"{parts[0]} … {parts[-1]}"
+        label = f"{parts[0]} … {parts[-1]}"
     return label if len(label) <= LETTERS else label[: LETTERS - 1] + "…"
