@@ -87,12 +87,14 @@ def checked(
 class Wish:
     """What is best within limits: most of one number, a balance of k and ℓ, or least loss.
 
-    `both` seeks (k, ℓ) together: each on its own logarithmic scale, as a share of the most that can be had.
+    `both` seeks (k, ℓ) together: each on its own logarithmic scale, as a share of the most that can be had. `second`
+    decides among offers with equally much of the first.
     """
 
     privacy: Privacy
     both: bool = False
     least_loss: bool = False
+    second: Privacy | None = None
 
     def gain(self, offers: Offers) -> Floats:
         """Privacy on a scale where equal steps are worth the same."""
@@ -124,8 +126,9 @@ class Wish:
         gain = _balance(some) if self.both else self.gain(some)
         # What is equal goes to the point that was searched, then to the first.
         loss = np.round(some.loss, 12)
-        first, second = (loss, -gain) if self.least_loss else (-gain, loss)
-        return int(places[np.lexsort((some.point, ~some.searched, some.suppressed, second, first))[0]])
+        other = np.zeros(len(some)) if self.second is None else -some.values(self.second)
+        keys = (-gain, other, loss) if self.least_loss else (loss, other, -gain)
+        return int(places[np.lexsort((some.point, ~some.searched, some.suppressed, *keys))[0]])
 
 
 def _balance(offers: Offers) -> Floats:

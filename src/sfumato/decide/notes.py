@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from sfumato.data.frequency import FrequencyTable
+from sfumato.data.hierarchies.recipes import HierarchyFile
 from sfumato.data.roles import Role
 from sfumato.decide.limits import Limits, Wish
 from sfumato.decide.offers import TITLES, Offer, Offers, Privacy, offers_of, points_of
@@ -60,6 +61,7 @@ def alphabetical(front: Front, table: FrequencyTable | None) -> list[str]:
         and len(domain.labels) > 2
         and domain.hierarchy.height < 2
         and columns[domain.name].order is None
+        and not isinstance(columns[domain.name].hierarchy, str | HierarchyFile)
         and columns[domain.name].role is Role.QUASI_IDENTIFIER
     ]
     if not found:

@@ -40,14 +40,11 @@ class Histogram:
     def options(self, most: int) -> Options:
         """Every (k, ℓ) that suppressing smaller or less diverse classes gives, at most `most` records going.
 
-        >>> from sfumato.measures.example import example
-        >>> from sfumato.plans.levels import LevelPlan
-        >>> table = example().table
-        >>> plan = LevelPlan(dict.fromkeys(table.columns, 0))
-        >>> histogram = histograms_of(table, [plan]).of(0)
-        >>> found = histogram.options(table.records)
-        >>> bool(np.all(np.diff(found.suppressed[found.l == found.l.min()]) > 0))
-        True
+        >>> one, two = np.array([3, 5]), np.array([1, 2])
+        >>> histogram = Histogram(size=one, diversity=two, records=one, cost=0 * one, scale=1.0, full=1.0, rows=8)
+        >>> found = histogram.options(8)
+        >>> [pair for pair in zip(found.k.tolist(), found.l.tolist(), found.suppressed.tolist())]
+        [(3, 1, 0), (5, 2, 3)]
         """
         sizes, row = np.unique(self.size, return_inverse=True)
         levels, column = np.unique(self.diversity, return_inverse=True)

@@ -24,7 +24,7 @@ def windows(loss: Floats, values: Floats) -> list[tuple[float, float]]:
 
     >>> values = np.array([1.0, 2, 3, 4, 5, 6, 7, 8, 100, 200, 400, 800])
     >>> windows(np.linspace(0, 1, 12), values)
-    [(1.0, 800.0), (1.0, 100.0)]
+    [(1.0, 800.0), (1.0, 100.0), (1.0, 8.0)]
     """
     order = np.argsort(values, kind="stable")
     loss, values = loss[order], values[order]
