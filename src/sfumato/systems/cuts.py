@@ -165,7 +165,9 @@ class CutSearch:
 
     def seeds(self, progress: Progress) -> Bits:
         """Both extremes and, for the memetic search, the front of the lattice over the same hierarchies."""
-        if self.settings.method == "nsga2" or not all(domain.declared for domain in self.table.domains):
+        if self.settings.method == "nsga2":  # the paper's population is random
+            return self.space.ends()[:0]
+        if not all(domain.declared for domain in self.table.domains):
             return self.space.ends()
         nodes = np.prod([float(domain.hierarchy.height + 1) for domain in self.table.domains])
         privacy = [o.name for o in self.asked.objectives if not o.name.endswith("loss") and self.fast]
