@@ -87,10 +87,11 @@ def _paying(offers: Offers, near: Flags, wish: Wish, best: Offer, rate: float, p
     some = offers.some(places)
     gains, prices, losses = wish.gain(some), price[places], some.loss
     at = wish.gain_of(best)
+    least = 0.0 if wish.privacy.name == "l" and not wish.both else LEAST  # one more ℓ is never a trifle
     paid = 0.0
     found: list[Offer] = []
     while len(found) < MOST:
-        ahead = np.flatnonzero((gains >= at + LEAST) & ((prices > paid) | (not found)))
+        ahead = np.flatnonzero((gains >= at + least) & ((prices > paid) | (not found)))
         if not len(ahead):
             break
         speed = (gains[ahead] - at) / np.maximum(prices[ahead] - paid, SLIVER)
