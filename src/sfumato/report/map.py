@@ -57,7 +57,7 @@ def map_page(
     ]
     answer = ask(front, table=table)
     pair = compare or _pair(front, answer, chosen)
-    shown = pair[0] if chosen is None else chosen
+    shown = _quarter(front) if chosen is None else chosen
     privacy = _privacy(front)
     return page(
         "map.html",
@@ -178,10 +178,16 @@ def _some(front: Front, chosen: int | None) -> list[int]:
 
 def _pair(front: Front, answer: Answer, chosen: int | None) -> tuple[int, int]:
     """Two points worth comparing: the chosen one or one at a quarter of the loss, and the knee."""
-    low = min(front.points, key=lambda point: abs(point.loss - 0.25)).id if chosen is None else chosen
+    low = _quarter(front) if chosen is None else chosen
     knee = answer.curve.knee()
     high = len(front.points) - 1 if knee is None else knee.point
-    return low, high if high != low else len(front.points) - 1
+    high = high if high != low else len(front.points) - 1
+    return (low, high) if front.points[low].loss <= front.points[high].loss or chosen is not None else (high, low)
+
+
+def _quarter(front: Front) -> int:
+    """The point nearest to a loss of a quarter."""
+    return min(front.points, key=lambda point: abs(point.loss - 0.25)).id
 
 
 def _privacy(front: Front) -> Objective | None:
