@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sfumato.data.hierarchies import Hierarchy
     from sfumato.data.roles import Role
     from sfumato.data.sample import sample
-    from sfumato.decide import Choice, pick
+    from sfumato.decide import Answer, Choice, ask, pick
     from sfumato.errors import (
         DataError,
         HierarchyError,
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
 # Names load when they are first used, so that `sfumato --help` does not wait for compilers and databases.
 _HOMES = {
+    "Answer": "decide",
     "Audit": "measures.audit",
     "Choice": "decide",
     "ClassTable": "measures.classes",
@@ -75,6 +76,7 @@ _HOMES = {
     "StudyError": "errors",
     "UnreachableError": "errors",
     "apply_plan": "release.apply",
+    "ask": "decide",
     "audit": "measures.audit",
     "baselines": "systems.baselines",
     "classify": "measures.classes",
@@ -94,6 +96,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Answer",
     "Audit",
     "Choice",
     "ClassTable",
@@ -117,6 +120,7 @@ __all__ = [
     "StudyError",
     "UnreachableError",
     "apply_plan",
+    "ask",
     "audit",
     "baselines",
     "classify",

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sfumato.cli import audit, baselines, hierarchy, inspect, publish, reproduce, sample, search
+from sfumato.cli import ask, audit, baselines, hierarchy, inspect, publish, reproduce, sample, search
 from sfumato.errors import InputError, SfumatoError
 from sfumato.version import __version__
 
@@ -31,6 +31,7 @@ app.command("inspect")(inspect.command)
 app.command("sample")(sample.command)
 app.command("search")(search.search)
 app.command("pick")(search.pick)
+app.command("ask")(ask.command)
 app.command("compare")(search.compare)
 app.command("map")(search.draw_map)
 app.command("baselines")(baselines.command)
