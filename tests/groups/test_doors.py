@@ -261,10 +261,10 @@ DDI = """<?xml version="1.0" encoding="UTF-8"?>
 <serStmt><serName abbr="usa">x</serName><serInfo>doi</serInfo></serStmt></citation>
 <stdyInfo><sumDscr><collDate>x</collDate><nation>x</nation></sumDscr></stdyInfo>
 <dataAccs><useStmt><conditions>c</conditions><citReq>c</citReq></useStmt><notes>IPUMS collection ID: usa</notes></dataAccs></stdyDscr>
-<fileDscr ID="f"><fileTxt><fileName>x.dat</fileName><fileCont>x</fileCont><fileStrc type="rectangular"><recGrp rectype="P" keyvar="P"/></fileStrc>
+<fileDscr ID="f"><fileTxt><fileName>x.dat</fileName><fileCont>x</fileCont><fileStrc type="rectangular"><recGrp rectype="P" recidvar="RECTYPE" keyvar="P"/></fileStrc>
 <fileType charset="UTF-8">d</fileType><format>fixed length fields</format><filePlac>x</filePlac></fileTxt></fileDscr>
 <dataDscr>
-<var ID="AGE" name="AGE" files="F" dcml="0" intrvl="contin"><location StartPos="1" EndPos="3" width="3"/><labl>Age</labl><txt>a</txt><varFormat type="numeric" schema="other"/><notes/></var>
-<var ID="SEX" name="SEX" files="F" dcml="0" intrvl="discrete"><location StartPos="4" EndPos="4" width="1"/><labl>Sex</labl><txt>s</txt><varFormat type="numeric" schema="other"/></var>
+<var ID="AGE" name="AGE" files="F" dcml="0" intrvl="contin"><location StartPos="1" EndPos="3" width="3"/><labl>Age</labl><txt>a</txt><concept>c</concept><varFormat type="numeric" schema="other"/><notes/></var>
+<var ID="SEX" name="SEX" files="F" dcml="0" intrvl="discrete"><location StartPos="4" EndPos="4" width="1"/><labl>Sex</labl><txt>s</txt><concept>c</concept><varFormat type="numeric" schema="other"/></var>
 </dataDscr></codeBook>
 """

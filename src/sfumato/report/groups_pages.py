@@ -15,6 +15,7 @@ from sfumato.version import __version__
 FAINT = "#9fb3c8"
 INK = "#1f2933"
 MOST_RULES = 40
+MOST_SIGNALS = 10
 WAYS = {"hinges": "Thompson τ, hinges", "mad": "Thompson τ, MAD", "rank": "top ranks"}
 
 
@@ -109,7 +110,8 @@ def protection_page(told: Mapping[str, Any], block: Markup | None = None) -> str
     chosen = told["points"][told["chosen"]]
     names = [a["area"] for a in told["areas"]]
     pictures = [
-        before_after(f"signal-{i}", names, signal, told["sensitive"]) for i, signal in enumerate(told["signals"])
+        before_after(f"signal-{i}", names, signal, told["sensitive"])
+        for i, signal in enumerate(told["signals"][:MOST_SIGNALS])
     ]
     return page(
         "groups_protection.html",
@@ -119,7 +121,7 @@ def protection_page(told: Mapping[str, Any], block: Markup | None = None) -> str
         chosen=chosen,
         front=front_figure(told),
         points=[_point(point, told["chosen"]) for point in told["points"]],
-        signals=[{"name": s["name"], "picture": p} for s, p in zip(told["signals"], pictures, strict=True)],
+        signals=[{"name": s["name"], "picture": p} for s, p in zip(told["signals"], pictures, strict=False)],
         residual=[_residual(row) for row in chosen["residual"]],
         loss=percent(chosen["loss"]),
         areas=told["areas"],
@@ -176,7 +178,7 @@ def front_figure(told: Mapping[str, Any]) -> Markup:
     }
     chosen = told["points"][told["chosen"]]
     mark = _marks("chosen", [chosen["cost"]], [chosen["found"]])
-    y = {"title": "sensitive areas found, over all attacks", "rangemode": "tozero"}
+    y = {"title": "areas found, all attacks", "rangemode": "tozero"}
     return figure([line, mark], {"title": "cost: cells that change place", "rangemode": "tozero"}, y, "front")
 
 
