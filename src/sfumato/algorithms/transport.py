@@ -14,14 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.data.arrays import Codes, Counts64, Floats
+from sfumato.data.arrays import Codes, Counts64, Flags, Floats
 from sfumato.errors import SfumatoError
 
 NEAREST = 4
+NEAR = 24
 PRICED = 3
 TOLERANCE = 1e-7
 HALF = 0.5
 GAP = 2e-3
+KEPT = 6
 
 
 @dataclass(frozen=True)
@@ -53,12 +55,17 @@ class Pairs:
 
 def least_cost(problem: Transport, nodes: int = 4) -> Pairs | None:
     """The cheapest pairs within the bounds, or None if no pairs are."""
-    rows, columns = _nearest(problem)
+    rows, columns = _nearest(problem, NEAREST)
+    looked_at = np.unique(np.concatenate([columns, _nearest(problem, NEAR)[1]]))
     while True:
         solved = _solve(problem, rows, columns)
-        more = _paying(problem, rows, columns, solved.prices)
+        # Prices are asked of near takers first, and of all of them only when none of those pays.
+        more = _paying(problem, rows, columns, solved.prices, looked_at)
         if more is None:
-            break
+            more = _paying(problem, rows, columns, solved.prices, np.arange(problem.cost.shape[1]))
+            if more is None:
+                break
+            looked_at = np.union1d(looked_at, more[1])
         rows, columns = np.concatenate([rows, more[0]]), np.concatenate([columns, more[1]])
     if solved.beyond > 1e-6:
         return None
@@ -79,12 +86,12 @@ class _Solved:
     beyond: float
 
 
-def _nearest(problem: Transport) -> tuple[Counts64, Counts64]:
-    """The nearest takers of each giver in each place."""
+def _nearest(problem: Transport, most: int) -> tuple[Counts64, Counts64]:
+    """Some of the nearest takers of each giver in each place."""
     found_rows, found_columns = [], []
     for place in np.unique(problem.taker_place):
         there = np.flatnonzero(problem.taker_place == place)
-        count = min(NEAREST, len(there))
+        count = min(most, len(there))
         near = np.argpartition(problem.cost[:, there], count - 1, axis=1)[:, :count]
         found_rows.append(np.repeat(np.arange(len(problem.cost)), count))
         found_columns.append(there[near].reshape(-1))
@@ -135,20 +142,30 @@ def _solve(problem: Transport, rows: Counts64, columns: Counts64) -> _Solved:
     return _Solved(shares, found.ineqlin.marginals, float(cost[: len(rows)] @ shares), beyond)
 
 
-def _paying(problem: Transport, rows: Counts64, columns: Counts64, prices: Floats) -> tuple[Counts64, Counts64] | None:
+def _paying(
+    problem: Transport, rows: Counts64, columns: Counts64, prices: Floats, takers: Counts64
+) -> tuple[Counts64, Counts64] | None:
     """Pairs outside the program whose reduced cost is negative: the best few of each giver, or None."""
-    givers, takers = problem.cost.shape
-    reduced = problem.cost - prices[:givers, None] - prices[None, givers : givers + takers]
-    per_place = prices[givers + takers :].reshape(problem.room.shape)
+    givers, total = problem.cost.shape
+    per_place = prices[givers + total :].reshape(problem.room.shape)
+    found: list[tuple[Counts64, Counts64]] = []
+    listed = np.full(total, -1)
+    listed[takers] = np.arange(len(takers))
     for a in np.unique(problem.giver_place):
         mine = np.flatnonzero(problem.giver_place == a)
-        for b in np.unique(problem.taker_place):
-            there = np.flatnonzero(problem.taker_place == b)
-            step = per_place[:, a] - per_place[:, b]
-            gain = (step @ problem.giver_weights[:, mine])[:, None] - (step @ problem.taker_weights[:, there])[None, :]
-            reduced[np.ix_(mine, there)] += gain
-    reduced[rows, columns] = 0.0
-    return _best_few(reduced, -TOLERANCE)
+        step = per_place[:, a][:, None] - per_place[:, problem.taker_place[takers]]
+        reduced = problem.cost[np.ix_(mine, takers)]
+        reduced -= prices[mine][:, None]
+        reduced -= prices[givers + takers] + (step * problem.taker_weights[:, takers]).sum(axis=0)
+        reduced += problem.giver_weights[:, mine].T @ step
+        inside = np.isin(rows, mine) & (listed[columns] >= 0)
+        reduced[np.searchsorted(mine, rows[inside]), listed[columns[inside]]] = 0.0
+        few = _best_few(reduced, -TOLERANCE)
+        if few is not None:
+            found.append((mine[few[0]], takers[few[1]]))
+    if not found:
+        return None
+    return np.concatenate([pair[0] for pair in found]), np.concatenate([pair[1] for pair in found])
 
 
 def _best_few(worth: Floats, limit: float, count: int = PRICED) -> tuple[Counts64, Counts64] | None:
@@ -168,7 +185,8 @@ def _whole(problem: Transport, rows: Counts64, columns: Counts64, share: Floats,
     from scipy.optimize import Bounds, LinearConstraint, milp
 
     sure = share > 1 - 1e-6
-    open_ = np.flatnonzero(~(np.isin(rows, rows[sure]) | np.isin(columns, columns[sure])))
+    settled = np.isin(rows, rows[sure]) | np.isin(columns, columns[sure])
+    open_ = np.flatnonzero(~settled & ((share > 1e-6) | _cheapest(problem, rows, columns, ~settled)))
     matrix, limits, cost = _elastic(problem, rows, columns)
     bounds = problem.room.size
     limits[-bounds:] += HALF
@@ -193,6 +211,16 @@ def _whole(problem: Transport, rows: Counts64, columns: Counts64, share: Floats,
         return float(cost[: len(rows)] @ pairs + cost[-1] * over)
 
     return min(tried, key=worth)
+
+
+def _cheapest(problem: Transport, rows: Counts64, columns: Counts64, free: Flags) -> Flags:
+    """The few cheapest of each giver's free pairs: the others would only slow the search for whole pairs down."""
+    cost = np.where(free, problem.cost[rows, columns], np.inf)
+    order = np.lexsort((cost, rows))
+    first = np.searchsorted(rows[order], rows[order])
+    found = np.zeros(len(rows), np.bool_)
+    found[order] = np.arange(len(rows)) - first < KEPT
+    return found & free
 
 
 def _rounded(rows: Counts64, columns: Counts64, share: Floats) -> Floats:
