@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sfumato.cli import audit, hierarchy, inspect, publish, reproduce, sample, search
+from sfumato.cli import audit, hierarchy, inspect, publish, reproduce, sample, search, serve
 from sfumato.errors import InputError, SfumatoError
 from sfumato.version import __version__
 
@@ -36,6 +36,7 @@ app.command("map")(search.draw_map)
 app.command("publish")(publish.publish_command)
 app.command("verify")(publish.verify_command)
 app.command("apply")(publish.apply_command)
+app.command("serve")(serve.command)
 app.command("measures")(audit.list_measures)
 app.add_typer(hierarchy.app, name="hierarchy")
 app.add_typer(reproduce.app, name="reproduce")

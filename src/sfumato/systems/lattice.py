@@ -32,6 +32,7 @@ POPULATION = 25
 OTHERS = 1500  # dominated points kept for pictures
 
 Progress = Callable[[int, int], bool | None]  # told what is done and what there is; True asks to stop
+Live = Callable[[Callable[[], Front]], None]  # handed a way to have the best so far, which costs only if it is used
 
 
 @dataclass(frozen=True)
@@ -125,14 +126,28 @@ class Search:
         return [*found, Bound("suppression", falls, None, float(self.problem.budget) if falls else None)]
 
 
-def search_lattice(study: Study, table: FrequencyTable | None = None, progress: Progress | None = None) -> Front:
+def search_lattice(
+    study: Study,
+    table: FrequencyTable | None = None,
+    progress: Progress | None = None,
+    live: Live | None = None,
+) -> Front:
     """Find the front of a study's lattice. Stopped early it is the best found, and `exact` says what is proven."""
     began = time.perf_counter()
     ready = Search.prepare(study, table)
     settings = study.search
     memory = Memory(ready.evaluate, ready.problem.shape)
     rng = np.random.default_rng(settings.seed)
-    tell = progress or (lambda done, total: None)
+
+    def so_far() -> Front:
+        seconds = time.perf_counter() - began
+        return _front(ready, memory, front_of(memory.all), settings.method, False, {}, seconds, pictures=False)
+
+    def tell(done: int, total: int) -> bool | None:
+        if live is not None:
+            live(so_far)
+        return progress(done, total) if progress is not None else None
+
     certificate: dict[str, object] = {}
     complete = True
     if settings.method == "exhaustive":
@@ -215,6 +230,7 @@ def _front(
     complete: bool,
     certificate: dict[str, object],
     seconds: float,
+    pictures: bool = True,
 ) -> Front:
     table, problem = ready.table, ready.problem
     found = memory.all
@@ -241,7 +257,7 @@ def _front(
         fingerprint=table.fingerprint,
         rows=table.records,
         certificate=certificate,
-        others=_others(ready, found, places),
+        others=_others(ready, found, places) if pictures else (),
     )
 
 
