@@ -54,7 +54,7 @@ class Jobs:
         return self.told(folder)
 
     def again(self, study: str, job: str) -> dict[str, Any]:
-        """Run a job that was stopped or broken off again: a search over cuts from where it was, others from the start."""
+        """Run a job that did not end well again: a search over cuts from where it was, others from the start."""
         folder = self.places.job(study, job)
         about = read_json(folder / "job.json")
         if about.get("status") not in ENDED or about["status"] == "done":
