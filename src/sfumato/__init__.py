@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sfumato.data.hierarchies import Hierarchy
     from sfumato.data.roles import Role
     from sfumato.data.sample import sample
-    from sfumato.decide import Choice, pick
+    from sfumato.decide import Answer, Choice, ask, pick
     from sfumato.errors import (
         DataError,
         HierarchyError,
@@ -36,22 +36,28 @@ if TYPE_CHECKING:
     from sfumato.front import Front, Objective, Point, compare_fronts, load_front
     from sfumato.measures.audit import Audit, audit
     from sfumato.measures.classes import ClassTable, classify
+    from sfumato.measures.cost import Cost, Costs
     from sfumato.measures.inspection import Inspection, inspect
     from sfumato.measures.registry import known_measures, measure
     from sfumato.plans.levels import LevelPlan
     from sfumato.release.apply import apply_plan
     from sfumato.release.publish import Release
     from sfumato.release.verify import verify
+    from sfumato.report.baselines_page import draw_baselines
     from sfumato.report.map import draw
     from sfumato.study import Study, read
+    from sfumato.systems.baselines import baselines
     from sfumato.systems.publish import publish
     from sfumato.systems.search import search
 
 # Names load when they are first used, so that `sfumato --help` does not wait for compilers and databases.
 _HOMES = {
+    "Answer": "decide",
     "Audit": "measures.audit",
     "Choice": "decide",
     "ClassTable": "measures.classes",
+    "Cost": "measures.cost",
+    "Costs": "measures.cost",
     "DataError": "errors",
     "FrequencyTable": "data.frequency",
     "Front": "front",
@@ -70,10 +76,13 @@ _HOMES = {
     "StudyError": "errors",
     "UnreachableError": "errors",
     "apply_plan": "release.apply",
+    "ask": "decide",
     "audit": "measures.audit",
+    "baselines": "systems.baselines",
     "classify": "measures.classes",
     "compare_fronts": "front",
     "draw": "report.map",
+    "draw_baselines": "report.baselines_page",
     "inspect": "measures.inspection",
     "known_measures": "measures.registry",
     "load_front": "front",
@@ -87,9 +96,12 @@ _HOMES = {
 }
 
 __all__ = [
+    "Answer",
     "Audit",
     "Choice",
     "ClassTable",
+    "Cost",
+    "Costs",
     "DataError",
     "FrequencyTable",
     "Front",
@@ -108,10 +120,13 @@ __all__ = [
     "StudyError",
     "UnreachableError",
     "apply_plan",
+    "ask",
     "audit",
+    "baselines",
     "classify",
     "compare_fronts",
     "draw",
+    "draw_baselines",
     "inspect",
     "known_measures",
     "load_front",

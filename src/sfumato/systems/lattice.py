@@ -245,7 +245,7 @@ def _front(
         below = 0 if loose else problem.floor or int(figures.k[row])
         plan = LevelPlan(levels, below)
         points.append(Point(0, values, float(figures.losses[row] / full), int(figures.suppressed[row]), plan))
-    return Front(
+    front = Front(
         study=ready.study,
         objectives=ready.objectives,
         points=numbered(points, ready.objectives[0]),
@@ -259,6 +259,7 @@ def _front(
         certificate=certificate,
         others=_others(ready, found, places) if pictures else (),
     )
+    return front.with_classes(table) if pictures else front
 
 
 def _number(value: float) -> float:
