@@ -81,10 +81,20 @@ class Search(Body):
     seconds: float | None = Field(default=None, gt=0, le=1e6)
 
 
+class Limits(Body):
+    """A publisher's question: what can be had within these."""
+
+    max_loss: Share | None = None
+    max_suppression: Share | None = None
+    min_k: float | None = Field(default=None, ge=1, le=1e12, allow_inf_nan=False)
+    min_l: float | None = Field(default=None, ge=1, le=1e12, allow_inf_nan=False)
+
+
 class Publication(Body):
-    """Publish a point of a front, and why."""
+    """Publish a point of a front, or with limits the answer to a question; and why."""
 
     job: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")
     point: int = Field(ge=0, le=10**9)
     reason: str = Field(default="", max_length=4000)
     starred: bool = False
+    limits: Limits | None = None

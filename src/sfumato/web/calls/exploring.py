@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from sfumato.data.frequency import FrequencyTable
-from sfumato.decide import knee_of, pick
+from sfumato.decide import ask as asked
+from sfumato.decide import knee_of
 from sfumato.errors import InputError, SfumatoError
 from sfumato.front import Point, compare_fronts, load_front
 from sfumato.measures.classes import ClassTable, classify
@@ -83,13 +84,15 @@ def fronts(places: Places, study: str, one: str, two: str) -> dict[str, Any]:
 
 def ask(places: Places, study: str, job: str, limits: dict[str, float]) -> dict[str, Any]:
     """The publisher's question: what can be had within limits."""
-    found, _ = front_of(places, study, job)
-    given = {name: value for name, value in limits.items() if value is not None}
-    choice = pick(found, **given)  # type: ignore[arg-type]
-    return {"point": choice.point.as_dict(), "reason": choice.reason}
+    found, table = front_of(places, study, job)
+    given: dict[str, Any] = {name: value for name, value in limits.items() if value is not None}
+    answer = asked(found, table=table, **given)
+    return answer.as_dict() | {"stretches": answer.stretches()}
 
 
-def as_python(places: Places, study: str, job: str | None, number: int | None) -> str:
+def as_python(
+    places: Places, study: str, job: str | None, number: int | None, limits: dict[str, float] | None = None
+) -> str:
     """A program that replays a search, and the release of a point, to the same result."""
     folder = places.study(study) if job is None else places.job(study, job)
     text = (folder / "run.toml").read_text("utf-8")
@@ -98,7 +101,10 @@ def as_python(places: Places, study: str, job: str | None, number: int | None) -
     if job is None:
         lines += ["audit = sf.audit(study)", "print(f\"k = {audit.figures['k'].value:g} of {audit.rows:,} records\")"]
     lines += ["front = sf.search(study)", 'print(f"{len(front.points)} points: {front.how}")']
-    if number is not None:
+    if limits:
+        told = ", ".join(f"{name}={value!r}" for name, value in limits.items())
+        lines += [f"choice = sf.ask(front, {told}).choice", 'sf.publish(choice, "release")']
+    elif number is not None:
         lines += [f"choice = sf.pick(front, point={number})", 'sf.publish(choice, "release")']
     return "\n".join(lines) + "\n"
 

@@ -6,7 +6,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from sfumato.decide import pick
+from sfumato.decide import ask, pick
 from sfumato.release.pack import read_manifest
 from sfumato.release.verify import verify as verified
 from sfumato.systems.publish import publish as published
@@ -16,12 +16,24 @@ from sfumato.web.places import Places, new_id, read_json, write_json
 REPORTS = ("internal.html", "external.html", "dictionary.html")
 
 
-def publish(places: Places, study: str, job: str, number: int, reason: str, starred: bool) -> dict[str, Any]:
-    """Write a release, then verify it against the source; the ledger is the user's own."""
-    found, _ = front_of(places, study, job)
+def publish(
+    places: Places,
+    study: str,
+    job: str,
+    number: int,
+    reason: str,
+    starred: bool,
+    limits: dict[str, float] | None = None,
+) -> dict[str, Any]:
+    """Write a release, then verify it against the source; the ledger is the user's own.
+
+    With limits it is the answer to a question, which may suppress more or less than the searched point.
+    """
+    found, table = front_of(places, study, job)
     folder = places.study(study) / "releases"
     folder.mkdir(exist_ok=True)
-    choice = pick(found, point=number)
+    choice = ask(found, table=table, **limits).choice if limits else pick(found, point=number)
+    number = choice.point.id
     made = published(choice, folder / new_id(f"point-{number}"), starred=starred, reason=reason or None)
     write_json(folder / f"{made.folder.name}.json", {"job": job, "point": number, "reason": reason})
     told = made.as_dict()

@@ -21,7 +21,9 @@ async def publish(request: Request, study: StudyId, body: Publication) -> dict[s
     """Publish a point: a job that writes, reads back, measures and verifies."""
     queue: Jobs = request.app.state.jobs
     queue.places.job(study, body.job)
-    given = {"job": body.job, "number": body.point, "reason": body.reason, "starred": body.starred}
+    given: dict[str, Any] = {"job": body.job, "number": body.point, "reason": body.reason, "starred": body.starred}
+    if body.limits is not None:
+        given["limits"] = body.limits.model_dump(exclude_none=True)
     return queue.add(queue.prepare(study, "publish", given))
 
 
