@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -34,6 +35,8 @@ def command(
             expected="an installation with the web extra",
             remedy="pip install 'sfumato[web]'",
         )
+    if "--debug" in sys.argv:  # workers inherit it, and print the traces of faults
+        os.environ["SFUMATO_DEBUG"] = "1"
     from sfumato.web.app import Options
     from sfumato.web.serve import serve
 

@@ -49,6 +49,7 @@ class Places:
             raise self._outside(path)
         try:
             found = (self.root / plain).resolve()
+            found.exists()  # a name that is too long says so here
         except (OSError, RuntimeError):
             raise self._outside(path) from None
         if found != self.root and self.root not in found.parents:

@@ -82,6 +82,12 @@ def told(error: BaseException) -> dict[str, str]:
             "expected": "a table or a search that fits",
             "try": "sfumato serve --memory 16 gives each worker 16 GB",
         }
+    if isinstance(error, OSError):
+        return {
+            "what": f"a file cannot be used: {error.strerror}",
+            "expected": "paths that can be read and written",
+            "try": "check the folder and the room on its disk",
+        }
     if os.environ.get("SFUMATO_DEBUG"):
         traceback.print_exception(error)
     return {
@@ -97,6 +103,8 @@ def status_of(error: BaseException) -> int:
         return 404
     if isinstance(error, MemoryError):
         return 507
+    if isinstance(error, OSError):
+        return 422
     return {2: 422, 3: 409}.get(getattr(error, "exit_code", 1), 500)
 
 
