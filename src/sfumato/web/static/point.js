@@ -13,7 +13,7 @@ export async function drawPoint(card, front, id, publish) {
   const mine = ++asked;
   const found = await attempt(() => get(`${here()}/jobs/${state.job}/points/${id}`, "measuring the point …"), card);
   if (!found || mine !== asked) return;
-  const tile = ([name, each]) => figure(text(name)(each.after), each.title, `${each.sentence} Before: ${text(name)(each.before)}. ${each.reason ?? ""}`, {});
+  const tile = ([name, each]) => figure(text(name)(each.after), each.reason ? `${each.title}: ${each.reason}` : `${each.title}, before ${text(name)(each.before)}`, `${each.sentence} Before: ${text(name)(each.before)}. ${each.reason ?? ""}`);
   fill(card, h("div", { class: "row spread" }, h("h2", { id: "point-title" }, `Point ${id}`), button("Publish this …", publish, { class: "main", id: "to-publish" })),
     h("p", {}, `Loses ${percent(found.loss)} of the detail, suppresses ${plural(found.suppressed, "record")}.`),
     h("ul", { class: "words" }, found.words.map((word) => h("li", {}, word))),

@@ -48,6 +48,7 @@ export function cloud({ height = 420, label, xTitle, yTitle, xText, yText, picke
       for (const point of points) {
         if ((inside === null || inside.has(point.id) ? 1 : 0) !== pass) continue;
         const [px, py] = [x.place(point.x), y.place(point.y)];
+        if (points.length > 1500) { pen.fillRect(px - size, py - size, size * 2, size * 2); continue; } // a path of thousands of arcs is slow
         pen.moveTo(px + size, py);
         pen.arc(px, py, size, 0, 7);
       }

@@ -1,6 +1,8 @@
 // Parallel coordinates: a line a point, an axis a figure; drag along an axis to keep only what passes there.
 import { Canvas, Scale, short } from "./canvas.js";
 
+const MOST = 700;
+
 export function parallel({ height = 260, label, axes, brushed, picked }) {
   let rows = [];
   let inside = null;
@@ -22,8 +24,10 @@ export function parallel({ height = 260, label, axes, brushed, picked }) {
       pen.strokeStyle = stroke;
       pen.globalAlpha = alpha;
       pen.beginPath();
-      for (const row of rows) {
-        if ((inside === null || inside.has(row.id)) !== keep) continue;
+      let drawn = rows.filter((row) => (inside === null || inside.has(row.id)) === keep);
+      const every = Math.ceil(drawn.length / MOST); // more strands than this are one colour anyway
+      if (every > 1) drawn = drawn.filter((_, place) => place % every === 0);
+      for (const row of drawn) {
         axes.forEach((axis, place) => {
           const at = scales[place].place(row[axis.name]);
           if (place) pen.lineTo(left(place, width), at); else pen.moveTo(left(0, width), at);
@@ -51,7 +55,7 @@ export function parallel({ height = 260, label, axes, brushed, picked }) {
       if (range) { pen.fillStyle = colour.second; pen.globalAlpha = 0.3; pen.fillRect(at - 6, Math.min(...range), 12, Math.abs(range[1] - range[0])); pen.globalAlpha = 1; }
       pen.fillStyle = colour.ink;
       pen.textAlign = place === 0 ? "left" : place === axes.length - 1 ? "right" : "center";
-      const edge = place === 0 ? 0 : place === axes.length - 1 ? width : at;
+      const edge = place === 0 ? 2 : place === axes.length - 1 ? width - 2 : at;
       pen.textBaseline = "top";
       pen.fillText(axis.title, edge, 0);
       pen.fillStyle = colour.quiet;

@@ -1,6 +1,7 @@
 // Explore: the map, linked to a table and parallel coordinates; the publisher's questions; one point, or two side by side.
 import { attempt, get, query } from "../api.js";
 import { cloud } from "../charts/cloud.js";
+import { matrix } from "../charts/matrix.js";
 import { parallel } from "../charts/parallel.js";
 import { button, defined, field, fill, h, number, percent, plural, select } from "../dom.js";
 import { drawComparison, drawPoint } from "../point.js";
@@ -46,6 +47,8 @@ export async function explorer(front, jobs) {
     axes: coordinates.map((name) => ({ name, title: title(name), log: name === "k", text: text(name), better: name === "loss" || name === "suppressed" || front.objectives.find((each) => each.name === name)?.direction === "min" ? "less" : "more" })),
   });
 
+  const pairs = names.length > 2 ? matrix({ label: "every pair of figures", names: coordinates, title, picked: (id) => choose(id) }) : null;
+
   function marks() { return { chosen: state.point, knee: front.knee, rival }; }
   function drawMap() {
     const points = front.points.map((point) => ({
@@ -74,6 +77,7 @@ export async function explorer(front, jobs) {
     inside = next;
     map.draw({ inside });
     lines.draw({ inside });
+    pairs?.draw({ inside });
     drawList();
   }
   async function choose(id, limits = null) {
@@ -81,6 +85,7 @@ export async function explorer(front, jobs) {
     state.choice = { job: state.job, point: id, limits };
     map.draw({ marks: marks() });
     lines.draw({ chosen: id });
+    pairs?.draw({ chosen: id });
     drawList();
     await drawPoint(panel, front, id, () => go({ step: "publish" }));
     if (rival !== null) await versus(rival);
@@ -93,7 +98,9 @@ export async function explorer(front, jobs) {
   }
   const axisTitles = h("span", {});
   drawMap();
-  lines.draw({ rows: front.points.map((point) => Object.fromEntries([["id", point.id], ...coordinates.map((name) => [name, value(point, name)])])), chosen: state.point });
+  const rows = front.points.map((point) => Object.fromEntries([["id", point.id], ...coordinates.map((name) => [name, value(point, name)])]));
+  lines.draw({ rows, chosen: state.point });
+  pairs?.draw({ rows, chosen: state.point });
   drawList();
   if (state.point !== null && front.points[state.point]) choose(state.point);
 
@@ -101,9 +108,10 @@ export async function explorer(front, jobs) {
     h("div", { class: "row spread" }, h("h1", {}, "Risk–utility map"), h("div", { class: "row" }, jobs.length > 1 && field("Search", select(jobs.map((job) => [job.id, `${job.id} (${job.found?.points ?? "?"} points)`]), state.job, (job) => go({ job, point: null })))) ),
     h("p", { class: "quiet" }, `${plural(front.points.length, "release")} that no other beats, of ${number(front.rows)} records: ${front.how}.`, front.exact && " No generalization of the lattice is better."),
     h("div", { class: "columns" },
-      h("div", {}, h("div", { class: "card" }, h("div", { class: "row spread" }, axisTitles, counted, inside === null ? null : null, button("Show all", () => keep(null), { class: "plain small" })),
+      h("div", {}, h("div", { class: "card" }, h("div", { class: "row spread" }, axisTitles, counted, button("Show all", () => keep(null), { class: "plain small" })),
         map.element, h("p", { class: "quiet" }, h("small", {}, "Click chooses, Shift+click compares, dragging selects; arrow keys walk along the front."))),
-      h("div", { class: "card" }, h("h2", {}, "Points"), list), h("div", { class: "card" }, h("h2", {}, "All figures at once"), lines.element, h("p", { class: "quiet" }, h("small", {}, "Better is up on every axis. Drag along an axis to keep only what passes there; a click on it lets go.")))),
+      h("div", { class: "card" }, h("h2", {}, "Points"), list), h("div", { class: "card" }, h("h2", {}, "All figures at once"), lines.element, h("p", { class: "quiet" }, h("small", {}, "Better is up on every axis. Drag along an axis to keep only what passes there; a click on it lets go."))),
+      pairs && h("div", { class: "card" }, h("h2", {}, "Every pair of figures"), pairs.element)),
       h("div", {}, questions(front, choose), panel)),
     side,
   ];
@@ -111,7 +119,7 @@ export async function explorer(front, jobs) {
 
 function questions(front, choose) {
   const inputs = {
-    max_loss: h("input", { type: "number", min: 0, max: 100, step: 1, value: 30, id: "ask-loss" }), max_suppression: h("input", { type: "number", min: 0, max: 100, step: 0.5, value: Math.round((front.study_suppression ?? 0.01) * 1e4) / 100, id: "ask-suppression" }),
+    max_loss: h("input", { type: "number", min: 0, max: 100, step: 1, value: 30, id: "ask-loss" }), max_suppression: h("input", { type: "number", min: 0, max: 100, step: 0.5, value: Math.round((state.declared.study.search?.max_suppression ?? 0) * 1e4) / 100, id: "ask-suppression" }),
     min_k: h("input", { type: "number", min: 1, step: 1, id: "ask-k" }), min_l: h("input", { type: "number", min: 1, step: 1, id: "ask-l" }),
   };
   const answer = h("div", { id: "answer" });

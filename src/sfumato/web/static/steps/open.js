@@ -63,7 +63,7 @@ async function uploads() {
 async function listStudies(card, place) {
   const found = await attempt(() => get("/studies"));
   if (!found) return;
-  fill(card, h("h2", {}, "Studies"), found.length ? h("ul", { class: "files" }, found.map((study) => h("li", { class: "row" },
+  fill(card, h("h2", {}, "Studies"), found.length ? h("ul", { class: "files" }, found.map((study) => h("li", { class: "row tight" },
     h("div", { style: "flex:1;min-width:0" }, button([study.name, h("small", {}, new Date(study.opened * 1000).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" }))],
       () => { state.declared = null; go({ step: "open", study: study.id, job: null, point: null }); }, { "aria-current": study.id === state.study ? "true" : null })),
     button("✕", async () => {

@@ -9,6 +9,7 @@ const ALGORITHMS = {
   lattice: [["exact", "exact: the whole front, with proof"], ["exhaustive", "exhaustive: every node"], ["pbg_ea", "evolutionary: the best found"]],
   cuts: [["memetic", "memetic: evolution with local search"], ["nsga2", "NSGA-II, as published"]],
 };
+const USUAL = ["k", "distinct_l", "t_closeness", "marketer_risk", "uniques", "general_loss", "arx_loss", "discernibility"];
 const WORDS = { queued: "waits", running: "at work", done: "done", stopped: "stopped, best so far kept", failed: "failed", killed: "killed", broken: "broken off" };
 
 export async function searchStep(place) {
@@ -21,7 +22,7 @@ export async function searchStep(place) {
   let watched = null;
   const chart = cloud({ height: 340, label: "the front so far", xTitle: "information loss", yTitle: "", xText: (value) => percent(value, 0), logY: true });
   const caption = h("p", { class: "quiet" }, "The front appears here while a search runs.");
-  fill(live, h("h2", {}, "Live front"), caption, chart.element);
+  fill(live, h("h2", {}, "The front"), caption, chart.element);
 
   const settings = () => ({ ...state.declared.study.search });
   async function change(changes) {
@@ -45,7 +46,7 @@ export async function searchStep(place) {
     const now = settings();
     const objectives = (now.objectives ?? ["k", "general_loss"]).map((each) => each.name ?? each);
     const sensitive = Object.values(state.declared.study.columns).some((column) => column.role === "sensitive");
-    const pills = (kind) => h("div", { class: "pills" }, state.about.measures.filter((each) => each.kind === kind && (each.reads !== "sensitive" || sensitive) && !["population", "weights", "label"].includes(each.reads)).map((each) =>
+    const pills = (usual) => h("div", { class: "pills" }, state.about.measures.filter((each) => (USUAL.includes(each.name) || objectives.includes(each.name)) === usual && (each.reads !== "sensitive" || sensitive) && !["population", "weights", "label"].includes(each.reads)).map((each) =>
       h("label", { title: `${each.title}: ${each.sentence}` }, h("input", { type: "checkbox", checked: objectives.includes(each.name), disabled: Boolean(now.problem), onchange: (event) => {
         const next = event.target.checked ? [...objectives, each.name] : objectives.filter((name) => name !== each.name);
         change({ objectives: next.sort((a, b) => (measure(a).kind === "privacy" ? 0 : 1) - (measure(b).kind === "privacy" ? 0 : 1)) });
@@ -60,7 +61,7 @@ export async function searchStep(place) {
         amount("Suppress at most, %", Math.round((now.max_suppression ?? 0) * 1e4) / 100, { min: 0, max: 99, step: 0.5, id: "suppression" }, "The share of the records that may be left out", (value) => change({ max_suppression: (value ?? 0) / 100 })),
         now.system === "cuts" && amount("Generations", now.generations ?? 250, { min: 1, max: 100000, id: "generations" }, "When the search ends", (value) => change({ generations: value ?? 250 })),
         amount("Seed", now.seed ?? 1, { min: 0 }, "The same seed gives the same front", (value) => change({ seed: value ?? 1 }))),
-      !now.problem && h("div", {}, h("h3", { style: "margin-top:.8rem" }, "Objectives"), pills("privacy"), h("div", { style: "height:.4rem" }), pills("loss")),
+      !now.problem && h("div", {}, h("h3", { style: "margin-top:.8rem" }, "Objectives"), pills(true), h("details", { style: "margin-top:.5rem" }, h("summary", {}, "More measures"), pills(false))),
       h("details", { style: "margin:.8rem 0", open: limits.length > 0 }, h("summary", {}, `Limits that every point must meet (${limits.length})`),
         limits.map(([name, value]) => h("div", { class: "row" }, h("span", { title: measure(name).sentence }, `${measure(name).title} ${measure(name).direction === "max" ? "at least" : "at most"} ${number(value)}`),
           button("✕", () => { const rest = { ...now.constraints }; delete rest[name]; change({ constraints: rest }); }, { class: "plain small", "aria-label": `Remove the limit on ${name}` }))),
@@ -94,7 +95,7 @@ export async function searchStep(place) {
         job.status === "running" && h("progress", { max: progress?.total ?? 1, value: progress?.done ?? null, "aria-label": "Progress" }),
         job.error && h("div", { class: "error", style: "grid-column:1/-1;margin:.3rem 0 0" }, h("span", {}, job.error.what), job.error.try && h("span", {}, `Try: ${job.error.try}`)));
     }), comparison(jobs));
-    const running = jobs.find((job) => job.status === "running") ?? jobs.find((job) => job.id === watched);
+    const running = jobs.find((job) => job.status === "running") ?? jobs.find((job) => job.id === watched) ?? jobs.find((job) => job.front);
     drawLive(running);
   }
   function comparison(jobs) {
@@ -122,7 +123,7 @@ export async function searchStep(place) {
     }
     if (!front?.points?.length) return;
     const first = front.objectives[0].name;
-    fill(caption, `${job.id}: ${plural(front.number, "point")} so far, ${number(front.evaluations)} evaluated; `, defined(measure(first).title, measure(first).sentence), " against loss");
+    fill(caption, `${job.id}: ${plural(front.number, "point")}${job.status === "running" ? " so far" : ""}, ${number(front.evaluations)} evaluated; `, defined(measure(first).title, measure(first).sentence), " against loss");
     chart.draw({ points: front.points.map((point, id) => ({ id, x: point.loss, y: point.values[first], says: [`${measure(first).title} ${number(point.values[first])}`, `loss ${percent(point.loss)}`] })) });
   }
   draw();
