@@ -1,6 +1,29 @@
 // The risk–utility map: a front, what it dominates, a choice; hover, click, brush and arrow keys. Ten thousand points are fine.
 import { Canvas, Scale, axes } from "./canvas.js";
 
+// Thousands of points as pixels of an image: many times faster than as shapes.
+function speckle(pen, points, inside, x, y, width, tall, colour) {
+  const sharp = window.devicePixelRatio || 1;
+  const [w, h] = [Math.round(width * sharp), Math.round(tall * sharp)];
+  const sheet = new OffscreenCanvas(w, h);
+  const ink = sheet.getContext("2d");
+  const image = ink.createImageData(w, h);
+  const pixels = new Uint32Array(image.data.buffer);
+  const packed = (hex) => { const full = hex.length === 4 ? [...hex.slice(1)].map((c) => c + c).join("") : hex.slice(1); const n = parseInt(full, 16); return (0xff000000 | ((n & 255) << 16) | (n & 0xff00) | (n >> 16)) >>> 0; };
+  const radius = Math.round(1.5 * sharp);
+  for (const keep of inside === null ? [true] : [false, true]) {
+    const tint = packed(keep ? colour.accent : colour.faint);
+    for (const point of points) {
+      if (inside !== null && inside.has(point.id) !== keep) continue;
+      const px = Math.round(x.place(point.x) * sharp);
+      const py = Math.round(y.place(point.y) * sharp);
+      for (let row = Math.max(py - radius, 0); row <= Math.min(py + radius, h - 1); row += 1) pixels.fill(tint, row * w + Math.max(px - radius, 0), row * w + Math.min(px + radius, w - 1) + 1);
+    }
+  }
+  ink.putImageData(image, 0, 0);
+  pen.drawImage(sheet, 0, 0, width, tall);
+}
+
 export function cloud({ height = 420, label, xTitle, yTitle, xText, yText, picked, brushed, logY = false }) {
   let points = [];
   let others = [];
@@ -10,14 +33,18 @@ export function cloud({ height = 420, label, xTitle, yTitle, xText, yText, picke
   let drag = null;
   let x;
   let y;
+  let spans = null;
+  function extent(name) {
+    let [low, high] = [Infinity, -Infinity];
+    for (const list of [points, others]) for (const point of list) { if (point[name] < low) low = point[name]; if (point[name] > high) high = point[name]; }
+    return low > high ? [0, 1] : [low, high];
+  }
   const box = () => ({ left: 58, right: chart.width - 14, top: 24, bottom: height - 44 });
 
   const chart = new Canvas(height, label, (pen, width, tall, colour) => {
     const frame = box();
-    const all = others.length ? points.concat(others) : points;
-    const span = (name) => all.reduce(([low, high], point) => [Math.min(low, point[name]), Math.max(high, point[name])], [Infinity, -Infinity]);
-    const [xl, xh] = all.length ? span("x") : [0, 1];
-    const [yl, yh] = all.length ? span("y") : [0, 1];
+    spans ??= [extent("x"), extent("y")];
+    const [[xl, xh], [yl, yh]] = spans;
     const pad = (xh - xl) * 0.03 || 0.01;
     x = new Scale(xl - pad, xh + pad, frame.left, frame.right);
     const log = logY && yl > 0;
@@ -41,14 +68,14 @@ export function cloud({ height = 420, label, xTitle, yTitle, xText, yText, picke
       pen.stroke();
       pen.globalAlpha = 1;
     }
-    const size = points.length > 2000 ? 1.8 : points.length > 300 ? 2.8 : 4.2;
-    for (const pass of [0, 1]) {
+    const size = points.length > 300 ? 2.8 : 4.2;
+    if (points.length > 1500) speckle(pen, points, inside, x, y, width, tall, colour);
+    else for (const pass of [0, 1]) {
       pen.fillStyle = pass ? colour.accent : colour.faint;
       pen.beginPath();
       for (const point of points) {
         if ((inside === null || inside.has(point.id) ? 1 : 0) !== pass) continue;
         const [px, py] = [x.place(point.x), y.place(point.y)];
-        if (points.length > 1500) { pen.fillRect(px - size, py - size, size * 2, size * 2); continue; } // a path of thousands of arcs is slow
         pen.moveTo(px + size, py);
         pen.arc(px, py, size, 0, 7);
       }
@@ -137,8 +164,8 @@ export function cloud({ height = 420, label, xTitle, yTitle, xText, yText, picke
   return {
     element: chart.element,
     draw(changes) {
-      if (changes.points) points = changes.points;
-      if (changes.others) others = changes.others;
+      if (changes.points) { points = changes.points; spans = null; }
+      if (changes.others) { others = changes.others; spans = null; }
       if ("inside" in changes) inside = changes.inside;
       if (changes.marks) marks = changes.marks;
       if ("joined" in changes) chart.joined = changes.joined;
