@@ -62,7 +62,7 @@ def _closer(distances: Floats, alive: Counts64, left: int, i: int, j: int) -> bo
         elif b < second_j:
             second_j = b
     if second_i != second_j:
-        return second_i < second_j
+        return bool(second_i < second_j)
     mine, other = np.empty(left), np.empty(left)
     for place in range(left):
         mine[place] = distances[i, alive[place]]
@@ -71,7 +71,7 @@ def _closer(distances: Floats, alive: Counts64, left: int, i: int, j: int) -> bo
     other.sort()
     for place in range(left):
         if mine[place] != other[place]:
-            return mine[place] < other[place]
+            return bool(mine[place] < other[place])
     return i < j
 
 

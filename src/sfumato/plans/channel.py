@@ -24,7 +24,8 @@ class Channel:
 
     `columns` are the disguised columns of the table: one, or several for a channel over their product. `reference`
     is a distribution of the truth that weights the estimate from more reports than categories; any gives an unbiased
-    one, the true one the best. `notes` carries the guarantees the channel was chosen with.
+    one, the true one the best. `notes` carries the guarantees the channel was chosen with. `cells` has the values of
+    the columns that make each category; a missing value is the empty text.
 
     >>> coin = Channel(("smokes",), ("no", "yes"), ("no", "yes"), np.array([[0.75, 0.25], [0.25, 0.75]]))
     >>> coin.square, coin.describe()[0]
@@ -37,12 +38,17 @@ class Channel:
     matrix: Floats
     reference: Floats | None = None
     notes: Mapping[str, Any] = field(default_factory=dict)
+    cells: tuple[tuple[str, ...], ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "matrix", checked_matrix(self.matrix, len(self.outputs), len(self.categories)))
         for kind, names in (("categories", self.categories), ("outputs", self.outputs), ("columns", self.columns)):
-            if len(set(names)) < len(names):
+            if len(set(names)) < len(names) or not names:
                 raise InputError(f"the {kind} of the channel are not all different", expected="each of them once")
+        if not self.cells:
+            object.__setattr__(self, "cells", tuple((name,) for name in self.categories))
+        if len(self.cells) != len(self.categories) or any(len(cell) != len(self.columns) for cell in self.cells):
+            raise InputError("the cells of the channel do not fit", expected="one value a column for each category")
         if self.reference is not None:
             object.__setattr__(self, "reference", checked_prior(self.reference, len(self.categories)))
 
@@ -79,6 +85,7 @@ class Channel:
             "version": 1,
             "columns": list(self.columns),
             "categories": list(self.categories),
+            "cells": [list(cell) for cell in self.cells],
             "outputs": list(self.outputs),
             "matrix": [[float(cell) for cell in row] for row in self.matrix],
         }
@@ -108,6 +115,7 @@ def load_channel(path: str | Path) -> Channel:
                 _rows(found["matrix"]),
                 None if found.get("reference") is None else _rows(found["reference"]),
                 dict(found.get("notes", {})),
+                tuple(tuple(map(str, cell)) for cell in found.get("cells", ())),
             )
     except (ValueError, TypeError, KeyError, UnicodeDecodeError) as error:
         wrong = f"lacks {error}" if isinstance(error, KeyError) else "cannot be read"
@@ -166,3 +174,26 @@ def checked_prior(prior: Sequence[float] | Floats, categories: int | None = None
             remedy="leave those categories out: what nobody has need not be disguised",
         )
     return np.asarray(shares / shares.sum())
+
+
+def product(channels: Sequence[Channel]) -> Channel:
+    """Independent channels as one over the product of their categories.
+
+    >>> coin = Channel(("a",), ("0", "1"), ("0", "1"), np.array([[0.8, 0.2], [0.2, 0.8]]))
+    >>> other = Channel(("b",), ("x", "y"), ("x", "y"), np.eye(2))
+    >>> both = product([coin, other])
+    >>> both.columns, both.categories, round(float(both.matrix[0, 0]), 3)
+    (('a', 'b'), ('0 & x', '0 & y', '1 & x', '1 & y'), 0.8)
+    """
+    first = channels[0]
+    for second in channels[1:]:
+        both = [c.reference if c.reference is not None else np.full(c.size, 1.0 / c.size) for c in (first, second)]
+        first = Channel(
+            first.columns + second.columns,
+            tuple(f"{a} & {b}" for a in first.categories for b in second.categories),
+            tuple(f"{a} & {b}" for a in first.outputs for b in second.outputs),
+            np.asarray(np.kron(first.matrix, second.matrix), dtype=np.float64),
+            np.kron(both[0], both[1]),
+            cells=tuple(a + b for a in first.cells for b in second.cells),
+        )
+    return first

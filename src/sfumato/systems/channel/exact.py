@@ -37,7 +37,8 @@ class Optimum:
 class ExactSearch:
     """Optimal channels for one prior and δ. Every point adds corners and bounds that the next ones use."""
 
-    def __init__(self, prior: Floats, delta: float) -> None:
+    def __init__(self, prior: Floats, delta: float, candidates: Floats | None = None) -> None:
+        """`candidates` are other posteriors than all corners; what is then found is proven among them only."""
         self.prior, self.delta = prior, delta
         self.range = attainable(prior, delta)
         if len(prior) > MOST_CATEGORIES:
@@ -46,7 +47,7 @@ class ExactSearch:
                 expected=f"at most {MOST_CATEGORIES}: their {2 ** len(prior):,} sets are all looked at",
                 remedy="--engine square, or --engine optrr, or join rare categories into groups",
             )
-        self.columns = corners(len(prior), delta)
+        self.columns = corners(len(prior), delta) if candidates is None else candidates
         self.heights = self.columns.max(axis=0)
         self.bounds: list[Bound] = []
         self.used = self._first_columns()

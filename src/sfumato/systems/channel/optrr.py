@@ -1,4 +1,4 @@
-"""OptRR (Huang and Du 2008): SPEA2 over n×n matrices, with Ω, the set of the best matrix seen in each cell of privacy."""
+"""OptRR (Huang and Du 2008): SPEA2 over n×n matrices, with Ω, the best matrix seen in each cell of privacy."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from scipy.optimize import linear_sum_assignment
 
 from sfumato.algorithms.barrier import Barrier
 from sfumato.data.arrays import Floats
+from sfumato.measures.channel import epsilon as epsilon_of
 from sfumato.measures.channel import privacy as privacy_of
 from sfumato.measures.channel import spread, worst_posterior
 
@@ -49,14 +50,23 @@ class _Best:
 class SquareSearch:
     """n×n matrices for one prior and δ at several levels of privacy."""
 
-    def __init__(self, prior: Floats, delta: float, levels: Sequence[float], settings: SquareSettings | None = None):
-        self.prior, self.delta = prior, delta
+    def __init__(
+        self,
+        prior: Floats,
+        delta: float,
+        levels: Sequence[float] | Floats,
+        settings: SquareSettings | None = None,
+        epsilon: float | None = None,
+    ) -> None:
+        self.prior, self.delta, self.epsilon = prior, delta, epsilon
         self.levels = np.sort(np.asarray(levels, dtype=np.float64))
         self.settings = settings or SquareSettings()
         self.rng = np.random.default_rng(self.settings.seed)
         self.best: list[_Best | None] = [None] * len(self.levels)
 
-    def run(self, seeds: Sequence[Sequence[Floats]] | None = None, progress: Progress | None = None) -> list[Floats | None]:
+    def run(
+        self, seeds: Sequence[Sequence[Floats]] | None = None, progress: Progress | None = None
+    ) -> list[Floats | None]:
         """A matrix for each level; `seeds[i]` are matrices to start from at level i besides our own."""
         total = len(self.levels) * (1 + self.settings.sweeps)
         done = 0
@@ -87,11 +97,11 @@ class SquareSearch:
         for joint in self._starts():
             inside = barrier.inside(joint, 1e-2)
             if inside is not None:
-                coarse = barrier.descend(*inside, EARLY, COARSE)
-                racers.append((barrier.merit(*coarse, 0.0), coarse))
+                coarse = barrier.descend(inside, EARLY, COARSE)
+                racers.append((barrier.merit(coarse, 0.0), coarse))
         racers.sort(key=lambda racer: racer[0])
         for _, coarse in racers[:RACERS]:
-            self._offer(place, barrier.descend(*coarse, COARSE)[0])
+            self._offer(place, barrier.joint(barrier.descend(coarse, COARSE)))
         for matrix in seeds:
             self._offer(place, matrix * self.prior, given=True)
             self._follow(place, matrix * self.prior, (1e-6, LATE))
@@ -112,7 +122,7 @@ class SquareSearch:
         for weight in weights:
             inside = barrier.inside(joint, 0.2 * weight)
             if inside is not None:
-                self._offer(place, barrier.descend(*inside, weight)[0])
+                self._offer(place, barrier.joint(barrier.descend(inside, weight)))
         return self._value(place) < before * (1 - 1e-6)
 
     def _shake(self, place: int) -> bool:
@@ -128,15 +138,16 @@ class SquareSearch:
             if inside is None:
                 continue
             weight = 10 ** self.rng.uniform(-3.5, -1.7)
-            coarse = barrier.descend(*inside, weight, COARSE)
-            if barrier.merit(*coarse, 0.0) < np.log(held.spread) + HOPEFUL:
-                self._offer(place, barrier.descend(*coarse, COARSE)[0])
+            coarse = barrier.descend(inside, weight, COARSE)
+            if barrier.merit(coarse, 0.0) < np.log(held.spread) + HOPEFUL:
+                self._offer(place, barrier.joint(barrier.descend(coarse, COARSE)))
         return self._value(place) < held.spread * (1 - 1e-6)
 
     def _barrier(self, place: int) -> Barrier:
         limit, most = 1.0 - float(self.levels[place]), float(self.prior.max())
         # A hair inside the true limits, which pays for the entries that are then made zero.
-        return Barrier(self.prior, self.delta - HAIR * (self.delta - most), limit - HAIR * (limit - most))
+        delta = self.delta - HAIR * (self.delta - most)
+        return Barrier(self.prior, delta, limit - HAIR * (limit - most), self.epsilon)
 
     def _value(self, place: int) -> float:
         held = self.best[place]
@@ -144,12 +155,14 @@ class SquareSearch:
 
     def _offer(self, place: int, joint: Floats, given: bool = False) -> None:
         """Keep a joint if it is allowed and better than the one held."""
-        for candidate in ([joint] if given else [self._snapped(joint), joint]):
+        for candidate in [joint] if given else [self._snapped(joint), joint]:
             matrix = candidate / self.prior
             level = float(self.levels[place])
             if worst_posterior(matrix, self.prior) > self.delta + TOLERANCE:
                 continue
             if privacy_of(matrix, self.prior) < level - TOLERANCE:
+                continue
+            if self.epsilon is not None and epsilon_of(matrix) > self.epsilon + TOLERANCE:
                 continue
             found = spread(matrix, self.prior)
             if found < self._value(place) * (1 - 1e-9):
