@@ -16,7 +16,8 @@ import numpy as np
 
 from sfumato.algorithms.dominance import comparable, first_dominator, hypervolume
 from sfumato.errors import InputError, shortened
-from sfumato.plans.levels import LevelPlan
+from sfumato.plans.cuts import CutPlan
+from sfumato.plans.plan import Plan, plan_from
 from sfumato.study import Study, read
 from sfumato.version import __version__
 
@@ -26,10 +27,16 @@ PACKAGES = ("duckdb", "numba", "numpy", "pyarrow")
 
 @dataclass(frozen=True)
 class Objective:
-    """A measure and the way that is better."""
+    """A measure, the way that is better, and whether it is of the released table or of the one before suppression."""
 
     name: str
     direction: str
+    taken: str = "released"
+
+    def as_dict(self) -> dict[str, str]:
+        """`taken` tells where it is measured, if not on what is released."""
+        found = {"name": self.name, "direction": self.direction}
+        return found if self.taken == "released" else found | {"taken": self.taken}
 
 
 @dataclass(frozen=True)
@@ -40,17 +47,20 @@ class Point:
     values: Mapping[str, float]
     loss: float
     suppressed: int
-    plan: LevelPlan
+    plan: Plan
 
     def as_dict(self) -> dict[str, Any]:
-        return {
+        choices = {name: list(c) if isinstance(c, tuple) else c for name, c in self.plan.choices.items()}
+        found: dict[str, Any] = {
             "id": self.id,
             "values": dict(self.values),
             "loss": self.loss,
             "suppressed": self.suppressed,
             "suppress_below": self.plan.suppress_below,
-            "plan": dict(self.plan.levels),
         }
+        if isinstance(self.plan, CutPlan):
+            found["diversity_below"] = self.plan.diversity_below
+        return found | {"plan": choices}
 
 
 @dataclass(frozen=True)
@@ -81,14 +91,25 @@ class Front:
             raise InputError(f"there is no point {number}", expected=f"an id from 0 to {len(self.points) - 1}")
         return self.points[number]
 
+    @property
+    def how(self) -> str:
+        """How it was found, in a clause."""
+        found = "exact" if self.exact else f"best found with seed {self.study.search.seed}"
+        if self.system == "lattice":
+            share = self.evaluations / self.space
+            what = f"{self.evaluations:,} of {self.space:,} nodes evaluated ({share:.1%})"
+        else:
+            what = f"{self.evaluations:,} of {float(self.space):.1e} cuts evaluated"
+        return f"{found}, {self.algorithm}, {what}"
+
     def as_dict(self) -> dict[str, Any]:
         """The front as `sfumato search --json` prints it."""
         return {
             "system": self.system,
             "algorithm": self.algorithm,
             "exact": self.exact,
-            "objectives": [{"name": o.name, "direction": o.direction} for o in self.objectives],
-            "points": [point.as_dict() for point in self.points],
+            "objectives": [objective.as_dict() for objective in self.objectives],
+            "points": [self._told(point) for point in self.points],
             "evaluations": self.evaluations,
             "space": self.space,
             "seconds": self.seconds,
@@ -96,6 +117,12 @@ class Front:
             "rows": self.rows,
             "fingerprint": self.fingerprint,
         }
+
+    def _told(self, point: Point) -> dict[str, Any]:
+        """A point with the two parts of its loss beside it."""
+        gone = point.suppressed / self.rows
+        kept = max(point.loss - gone, 0.0)
+        return point.as_dict() | {"generalization_loss": kept, "suppression_loss": gone}
 
     def save(self, folder: str | Path) -> Path:
         """Write the front as a new folder: front.parquet, front.json, the run file. Whole or not at all."""
@@ -124,8 +151,11 @@ class Front:
         columns["loss"] = [point.loss for point in self.points]
         columns["suppressed"] = [point.suppressed for point in self.points]
         columns["suppress_below"] = [point.plan.suppress_below for point in self.points]
-        for name in self.points[0].plan.levels if self.points else ():
-            columns[f"level:{name}"] = [point.plan.levels[name] for point in self.points]
+        if self.system == "cuts":
+            columns["diversity_below"] = [point.plan.diversity_below for point in self.points]
+        kind = "level" if self.system == "lattice" else self.system
+        for name in self.points[0].plan.choices if self.points else ():
+            columns[f"{kind}:{name}"] = [point.plan.choices[name] for point in self.points]
         pyarrow.parquet.write_table(pyarrow.table(columns), folder / "front.parquet")
         about = self.as_dict() | {"others": [dict(other) for other in self.others], "versions": versions()}
         (folder / "front.json").write_text(json.dumps(about, indent=1, ensure_ascii=False, allow_nan=False), "utf-8")
@@ -143,8 +173,8 @@ def load_front(folder: str | Path) -> Front:
         )
     try:
         about = json.loads((folder / "front.json").read_text("utf-8"))
-        points = tuple(_point(found) for found in about["points"])
-        objectives = tuple(Objective(o["name"], o["direction"]) for o in about["objectives"])
+        points = tuple(_point(about["system"], found) for found in about["points"])
+        objectives = tuple(Objective(**found) for found in about["objectives"])
         return Front(
             study=read(folder / "run.toml"),
             objectives=objectives,
@@ -209,10 +239,10 @@ def versions() -> dict[str, str]:
 
 def numbered(points: Sequence[Point], first: Objective) -> tuple[Point, ...]:
     """Points sorted by the first objective and numbered from 0; ties by their plan, so the order is always the same."""
-    ordered = sorted(points, key=lambda p: (p.values[first.name], p.loss, tuple(p.plan.levels.values())))
+    ordered = sorted(points, key=lambda p: (p.values[first.name], p.loss, tuple(p.plan.choices.values())))
     return tuple(Point(i, p.values, p.loss, p.suppressed, p.plan) for i, p in enumerate(ordered))
 
 
-def _point(found: Mapping[str, Any]) -> Point:
-    plan = LevelPlan(found["plan"], found["suppress_below"])
+def _point(system: str, found: Mapping[str, Any]) -> Point:
+    plan = plan_from(system, found)
     return Point(found["id"], found["values"], found["loss"], found["suppressed"], plan)

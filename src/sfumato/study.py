@@ -24,6 +24,7 @@ from sfumato.data.source import Source, open_source
 from sfumato.errors import DataError, HierarchyError, StudyError, nearest, shortened
 
 BUILT = tuple(RECIPES.values())
+ALGORITHMS = {"lattice": ("exact", "exhaustive", "pbg_ea"), "cuts": ("memetic", "nsga2")}
 
 
 class ColumnSettings(Settings):
@@ -33,6 +34,9 @@ class ColumnSettings(Settings):
     hierarchy: Declared | None = None
     missing: Missing | None = None
     distance: Literal["equal", "ordered", "hierarchical"] | None = None
+    constrained: bool | None = None
+    order: tuple[str, ...] | None = None
+    breaks: tuple[float, ...] | None = None
 
 
 class ObjectiveSettings(Settings):
@@ -45,18 +49,28 @@ class ObjectiveSettings(Settings):
 class SearchSettings(Settings):
     """What to search for, how, and within which limits."""
 
-    system: Literal["lattice"] = "lattice"
-    algorithm: Literal["exact", "exhaustive", "pbg_ea"] = "exact"
+    system: Literal["lattice", "cuts"] = "lattice"
+    problem: Literal[1, 2, 3, 4] | None = None
+    prefer: Literal["k", "l"] = "k"
+    suppression: Literal["none", "within", "below_mean", "safe"] | None = None
+    algorithm: Literal["exact", "exhaustive", "pbg_ea", "memetic", "nsga2"] | None = None
     objectives: tuple[str | ObjectiveSettings, ...] = Field(default=("k", "general_loss"), min_length=1)
     max_suppression: float = Field(default=0.0, ge=0, lt=1)
     constraints: dict[str, float] = Field(default_factory=dict)
     weights: dict[str, float] = Field(default_factory=dict)
     epsilon: tuple[float, ...] | None = None
     seed: int = 1
-    population: int = Field(default=25, ge=4)
+    population: int | None = Field(default=None, ge=4)
     iterations: int = Field(default=100, ge=1)
+    generations: int = Field(default=250, ge=1)
+    local_search: int = Field(default=16, ge=1)
     reproduction: bool = False
     threads: int | None = Field(default=None, ge=1)
+
+    @property
+    def method(self) -> str:
+        """The algorithm: as given, else the system's own."""
+        return self.algorithm or ALGORITHMS[self.system][0]
 
     @property
     def named(self) -> tuple[ObjectiveSettings, ...]:
@@ -215,7 +229,7 @@ class Study(Settings):
                 raise
         elif tree is not None and built is None:
             hierarchy = builder(name, tree, decimal)
-        return Use(name, column.role, column.missing or self.data.missing, hierarchy, column.distance)
+        return Use(name, column.role, column.missing or self.data.missing, hierarchy, column.distance, column.order)
 
 
 def read(path: str | Path) -> Study:

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 from sfumato.data.arrays import Counts64, Flags, Floats
-from sfumato.measures.kernels import compiled
+from sfumato.data.compiled import compiled
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -41,6 +41,28 @@ def non_dominated(values: Floats) -> Flags:
     if values.shape[1] == 1:
         return np.asarray(values[:, 0] == values[:, 0].min())
     return np.asarray(moocore.is_nondominated(np.ascontiguousarray(values), keep_weakly=True), dtype=np.bool_)
+
+
+def first_non_dominated(values: Floats) -> Flags:
+    """Which rows no other row dominates; of equal rows the first.
+
+    >>> first_non_dominated(np.array([[1.0, 2.0], [1.0, 2.0], [2.0, 1.0]])).tolist()
+    [True, False, True]
+    """
+    if len(values) == 0:
+        return np.zeros(0, dtype=np.bool_)
+    return np.asarray(moocore.is_nondominated(np.ascontiguousarray(values), keep_weakly=False), dtype=np.bool_)
+
+
+def ranks(values: Floats) -> Counts64:
+    """The front of each point: 0 if nothing dominates it, 1 if only points of front 0 do, and so on.
+
+    >>> ranks(np.array([[1.0, 2.0], [2.0, 1.0], [2.0, 2.0], [3.0, 3.0]])).tolist()
+    [0, 0, 1, 2]
+    """
+    if values.shape[1] == 1:
+        return np.asarray(np.unique(values[:, 0], return_inverse=True)[1], dtype=np.int64)
+    return np.asarray(moocore.pareto_rank(np.ascontiguousarray(values)), dtype=np.int64)
 
 
 def dominates(left: Floats, right: Floats) -> bool:

@@ -164,26 +164,22 @@ class _Watch:
 
 
 def _print(front: Front) -> None:
-    found = "exact" if front.exact else "best found"
-    share = front.evaluations / front.space
-    print(
-        f"{len(front.points)} non-dominated generalizations ({found}, {front.algorithm}); "
-        f"{front.evaluations:,} of {front.space:,} nodes evaluated ({share:.1%}) in {front.seconds:.1f} s\n"
-    )
+    print(f"{len(front.points)} non-dominated generalizations: {front.how}, in {front.seconds:.1f} s\n")
     shown: list[Any] = list(front.points)
     if len(shown) > MOST_ROWS:
         shown = [shown[round(i * (len(shown) - 1) / (MOST_ROWS - 1))] for i in range(MOST_ROWS)]
-    names = list(shown[0].plan.levels)
+    names = list(shown[0].plan.choices)
     rows = [
         [
             str(point.id),
             *[number(point.values[o.name]) for o in front.objectives],
             percent(point.loss),
             f"{point.suppressed:,}",
-            " ".join(str(point.plan.levels[name]) for name in names),
+            " ".join(str(c if isinstance(c, int) else len(c)) for c in point.plan.choices.values()),
         ]
         for point in shown
     ]
-    heads = ["id", *[o.name for o in front.objectives], "loss", "suppressed", "levels of " + ", ".join(names)]
+    what = "levels of " if front.system == "lattice" else "groups of "
+    heads = ["id", *[o.name for o in front.objectives], "loss", "suppressed", what + ", ".join(names)]
     some = "" if len(shown) == len(front.points) else f" ({len(shown)} of {len(front.points)} shown)"
     table(f"Front{some}", heads, rows, right=set(range(len(heads) - 1)))

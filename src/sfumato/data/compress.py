@@ -30,6 +30,7 @@ class Use:
     missing: Missing = "drop"
     hierarchy: Hierarchy | Builder | None = None
     distance: str | None = None
+    order: Sequence[str] | None = None
 
 
 def compress(engine: Engine, source: Source, uses: Sequence[Use], population: Source | None = None) -> FrequencyTable:
@@ -135,6 +136,7 @@ def _domain(engine: Engine, source: Source, place: int, use: Use, others: Sequen
             na=settings.na,
             decimal=source.decimal,
             distance=use.distance,
+            order=use.order,
         )
     except UncoveredError as error:
         row = _first_row(engine, source, use.name, error.labels)

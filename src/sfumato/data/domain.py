@@ -29,6 +29,7 @@ class Domain:
     the numeric range (None where the leaves are not numbers), `depths` as a share of the hierarchy's height.
     `distance` is how far apart two values are in t-closeness: equal, ordered (the default of numbers) or hierarchical.
     `insides` are, for each generalized label behind the leaves, the leaves it stands for.
+    `order` are the leaves in the order in which neighbours may be joined.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Domain:
     distance: str = "equal"
     decimal: str = "."
     insides: tuple[Flags, ...] = ()
+    order: tuple[int, ...] = ()
 
     @property
     def generalized(self) -> bool:
@@ -76,10 +78,12 @@ def domain_of(
     na: Sequence[str] = (),
     decimal: str = ".",
     distance: str | None = None,
+    order: Sequence[str] | None = None,
 ) -> Domain:
     """The domain of a column from its labels in the data (with counts) and its hierarchy, built if need be.
 
     Without a declared hierarchy every label is taken as it stands, and only `*` is known to hide something.
+    `order` names the leaves in another order than that of the hierarchy (or, for numbers, than by value).
 
     >>> d = domain_of("sex", {"M": 3, "F": 2, "*": 1})
     >>> d.labels, d.covers.tolist(), d.stars
@@ -114,6 +118,7 @@ def domain_of(
         distance=distance or ("equal" if spans is None else "ordered"),
         decimal=decimal,
         insides=tuple(insides),
+        order=_ordered(name, tree, place, order, decimal),
     )
 
 
@@ -149,6 +154,29 @@ def _hierarchy(name: str, present: Mapping[str, int], given: Hierarchy | Builder
     if given is None:
         return flat(name, plain or [MISSING])
     return given(plain, [present[label] for label in plain])
+
+
+def _ordered(
+    name: str, tree: Hierarchy, missing: int | None, given: Sequence[str] | None, decimal: str
+) -> tuple[int, ...]:
+    """The leaves in order: as given, else numbers by value, else as in the hierarchy. A missing value stands last."""
+    values = leaf_values(tree, decimal)
+    if given is None:
+        return tuple(range(len(tree.leaves))) if values is None else tuple(np.argsort(values, kind="stable").tolist())
+    place = {label: code for code, label in enumerate(tree.leaves)}
+    if missing is not None and tree.leaves[missing] not in given:
+        given = [*given, tree.leaves[missing]]
+    unknown = [label for label in given if label not in place]
+    absent = [label for label in tree.leaves if label not in set(given)]
+    if unknown or absent or len(given) > len(tree.leaves):
+        wrong = f"unknown: {shortened(unknown, 3)}" if unknown else f"lacking: {shortened(absent, 3)}" if absent else ""
+        raise HierarchyError(
+            f"the order of {name} does not name each of its {len(tree.leaves)} values once"
+            + (f" ({wrong})" if wrong else ""),
+            expected="every leaf of the hierarchy, in order",
+            remedy="leave order out to take the hierarchy's",
+        )
+    return tuple(place[label] for label in given)
 
 
 def _with_missing(tree: Hierarchy, na: Sequence[str], wildcard: bool) -> tuple[Hierarchy, int]:

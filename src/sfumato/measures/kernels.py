@@ -7,33 +7,17 @@ Classes are numbered in the order in which they first appear, so the numbering d
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any, TypeVar, cast
-
-import numba
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.data.arrays import Codes, Counts64, Floats, Index
+from sfumato.data.compiled import compiled
 
 Keys = npt.NDArray[np.uint32] | npt.NDArray[np.uint64]
-F = TypeVar("F", bound=Callable[..., Any])
-
-settings: Any = numba.config
-if not settings.CACHE_DIR:  # the package's own folder may be read-only
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    settings.CACHE_DIR = str(cache / "sfumato" / "kernels")
 
 DENSE = 1 << 16
 NARROW = float(1 << 32)
 WIDE = float(1 << 62)
-
-
-def compiled(function: F) -> F:
-    """Compile for one thread, release the interpreter lock, keep the machine code for the next run."""
-    return cast(F, numba.njit(cache=True, nogil=True)(function))
 
 
 @compiled

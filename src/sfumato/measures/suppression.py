@@ -51,3 +51,20 @@ def _refuse_wildcards(classes: ClassTable) -> None:
             expected='missing = "drop" or "category"',
             remedy='missing = "category" under [data]',
         )
+
+
+def suppress_diversity_below(classes: ClassTable, least: int) -> ClassTable:
+    """Suppress every class with fewer than `least` different values in a sensitive column."""
+    if least <= 1:
+        return classes
+    _refuse_wildcards(classes)
+    short = np.zeros(len(classes.rows), dtype=np.bool_)
+    for column in classes.table.sensitive:
+        short |= np.diff(classes.values(column).start) < least
+    return classes.with_suppressed(classes.suppressed | short)
+
+
+def suppress_planned(classes: ClassTable, size: int, diversity: int) -> ClassTable:
+    """Suppress what a plan says: classes that are smaller than a size or less diverse than a number."""
+    found = suppress_below(classes, size) if size > 1 else classes
+    return suppress_diversity_below(found, diversity)

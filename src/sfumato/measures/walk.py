@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.data.arrays import Codes, Counts64
-from sfumato.measures.kernels import compiled
+from sfumato.data.compiled import compiled
 
 Keys = npt.NDArray[np.uint32] | npt.NDArray[np.uint64]  # as narrow as the columns allow
 Rows = npt.NDArray[np.int32] | npt.NDArray[np.int64]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from sfumato.data.domain import Domain
 from sfumato.data.frequency import FrequencyTable
+from sfumato.data.hierarchies import Hierarchy
 from sfumato.errors import StudyError, shortened
 from sfumato.plans.recoding import Recoding, at_levels
 
@@ -20,6 +22,22 @@ class LevelPlan:
 
     levels: Mapping[str, int]
     suppress_below: int = 0
+
+    @property
+    def diversity_below(self) -> int:
+        """Levels are suppressed by size alone."""
+        return 0
+
+    @property
+    def choices(self) -> Mapping[str, int]:
+        """What is chosen for each column."""
+        return self.levels
+
+    def tree(self, domain: Domain) -> tuple[Hierarchy, int]:
+        """The hierarchy of a column, and the level that says the plan."""
+        if domain.name not in self.levels:
+            raise StudyError(f"the plan has no level for {domain.name}", expected="one level for each quasi-identifier")
+        return domain.hierarchy, self.levels[domain.name]
 
     def recoding(self, table: FrequencyTable) -> Recoding:
         """What the plan does to a table."""

@@ -15,24 +15,25 @@ from sfumato.data.engine import open_engine
 from sfumato.data.hierarchies import Hierarchy
 from sfumato.errors import InputError
 from sfumato.front import load_front
-from sfumato.plans.levels import LevelPlan
 from sfumato.release import pack
 from sfumato.release.columns import column_recodes
 from sfumato.release.publish import refuse_torn
 from sfumato.release.readback import differing_rows, figures_of, loss_of, released_classes
-from sfumato.release.recode import Recoded, recode
-from sfumato.release.verify import plan_of, study_of
+from sfumato.release.recode import Below, Recoded, recode
+from sfumato.release.verify import study_of
 from sfumato.study import Study
 
 
 @dataclass(frozen=True)
 class SavedPlan:
-    """A plan with all it needs on other data: how to read them, the hierarchies as they were, and the levels."""
+    """A plan with all it needs on other data: how to read them, the hierarchies as they were, levels and limits."""
 
     study: Study
     trees: Mapping[str, Hierarchy]
     distances: Mapping[str, str]
-    plan: LevelPlan
+    levels: Mapping[str, int]
+    below: Below
+    told: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,9 @@ def saved_plan(folder: str | Path, point: int | None = None) -> SavedPlan:
                 remedy="leave --point out, or name the folder of the front",
             )
         trees = pack.load_hierarchies(folder, manifest["hierarchies"])
-        return SavedPlan(study_of(manifest), trees, {}, plan_of(manifest))
+        point_, levels = manifest["point"], manifest["levels"]
+        below = Below(point_["suppress_below"], point_.get("diversity_below", 0))
+        return SavedPlan(study_of(manifest), trees, {}, levels, below, {"levels": levels, **below.as_dict()})
     front = load_front(folder)
     if point is None:
         raise InputError(
@@ -109,30 +112,30 @@ def saved_plan(folder: str | Path, point: int | None = None) -> SavedPlan:
             expected="the table that was searched",
             remedy="apply a release folder instead: it holds its hierarchies",
         )
-    trees = {name: domain.hierarchy for name, domain in pack.kept_domains(front.study, table).items()}
-    return SavedPlan(front.study, trees, pack.distances_of(table), plan)
+    trees, levels = pack.trees_and_levels(front.study, table, plan)
+    return SavedPlan(front.study, trees, pack.distances_of(table), levels, Below.of(plan), plan.as_dict())
 
 
 def _apply(folder: Path, saved: SavedPlan, new_file: Path, name: str, star: bool) -> dict[str, Any]:
-    study, below = saved.study, saved.plan.suppress_below
+    study = saved.study
     source = study.source(new_file)
-    columns = column_recodes(study, saved.plan, saved.trees)
+    columns = column_recodes(study, saved.levels, saved.trees)
     files = pack.write_hierarchies(folder, saved.trees)
     with open_engine(study.engine, study.engine_options) as engine:
-        recoded = recode(engine, source, study, columns, below, star_unseen=star)
+        recoded = recode(engine, source, study, columns, saved.below, star_unseen=star)
         recoded.write(engine, folder / name)
         own = pack.write_run_file(folder, study, saved.distances, recoded, name, files)
         refuse_torn(differing_rows(engine, recoded, own.source()))
     classes = released_classes(own, columns, recoded.suppressed, unseen=star)
-    return _found(study, saved.plan, recoded, new_file, loss_of(classes), figures_of(own, classes, None))
+    return _found(study, saved.told, recoded, new_file, loss_of(classes), figures_of(own, classes, None))
 
 
 def _found(
-    study: Study, plan: LevelPlan, recoded: Recoded, new_file: Path, loss: float, figures: Mapping[str, Any]
+    study: Study, plan: Mapping[str, Any], recoded: Recoded, new_file: Path, loss: float, figures: Mapping[str, Any]
 ) -> dict[str, Any]:
     return {
         "source": {"name": new_file.name, "sha256": recoded.source.fingerprint, "rows_read": recoded.rows_read},
-        "plan": plan.as_dict(),
+        "plan": dict(plan),
         "records": recoded.records,
         "suppressed": recoded.suppressed,
         "released": recoded.rows,

@@ -10,7 +10,6 @@ from sfumato.data.domain import MISSING
 from sfumato.data.hierarchies import ROOT, Hierarchy
 from sfumato.data.roles import Role
 from sfumato.errors import HierarchyError, StudyError, shortened
-from sfumato.plans.levels import LevelPlan
 from sfumato.study import Study
 
 UNRELEASED = (Role.IDENTIFIER, Role.DROP)
@@ -88,13 +87,13 @@ class ColumnRecode:
         return found
 
 
-def column_recodes(study: Study, plan: LevelPlan, trees: Mapping[str, Hierarchy]) -> tuple[ColumnRecode, ...]:
-    """What a plan does to each quasi-identifier, given their hierarchies."""
+def column_recodes(study: Study, levels: Mapping[str, int], trees: Mapping[str, Hierarchy]) -> tuple[ColumnRecode, ...]:
+    """What a plan does to each quasi-identifier: a level of a hierarchy, which a cut has of its own."""
     found = []
     for name in study.named(Role.QUASI_IDENTIFIER):
-        if name not in plan.levels or name not in trees:
+        if name not in levels or name not in trees:
             raise StudyError(f"the plan has no level for {name}", expected="one level for each quasi-identifier")
-        level, tree = plan.levels[name], trees[name]
+        level, tree = levels[name], trees[name]
         if not 0 <= level <= tree.height:
             raise StudyError(f"level {level} of {name}", expected=f"a level from 0 to {tree.height}")
         rule = study.columns[name].missing or study.data.missing

@@ -29,6 +29,7 @@ class Contents:
     data: str
     recoded: Recoded
     columns: tuple[ColumnRecode, ...]
+    levels: Mapping[str, int]
     hierarchies: Mapping[str, Any]
     before: ClassTable
     after: ClassTable
@@ -73,9 +74,14 @@ class Contents:
                 "rows read": f"{self.recoded.rows_read:,}",
                 "suppressed rows": "starred and marked" if self.recoded.starred else "removed",
                 "classes smaller than this are suppressed": str(self.point.plan.suppress_below),
+                **self._diversity(),
                 **versions(),
             },
         }
+
+    def _diversity(self) -> dict[str, str]:
+        least = self.point.plan.diversity_below
+        return {"classes with fewer sensitive values than this are suppressed": str(least)} if least > 1 else {}
 
     def _manifest(self, reports: Mapping[str, Any]) -> dict[str, Any]:
         front, recoded = self.front, self.recoded
@@ -92,8 +98,9 @@ class Contents:
             "system": front.system,
             "algorithm": front.algorithm,
             "exact": front.exact,
-            "objectives": [{"name": o.name, "direction": o.direction} for o in front.objectives],
+            "objectives": [objective.as_dict() for objective in front.objectives],
             "point": self.point.as_dict(),
+            "levels": dict(self.levels),
             "reason": self.reason,
             "starred": recoded.starred,
             "records": recoded.records,

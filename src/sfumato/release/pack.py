@@ -16,6 +16,7 @@ from sfumato.data.hierarchies.hierarchy import flat
 from sfumato.data.hierarchies.recipes import HierarchyFile
 from sfumato.data.roles import Role
 from sfumato.errors import HierarchyError, InputError
+from sfumato.plans.plan import Plan
 from sfumato.release.recode import MARK, Recoded
 from sfumato.study import Study, read, toml_text
 
@@ -65,6 +66,15 @@ def kept_domains(study: Study, table: FrequencyTable) -> dict[str, Domain]:
     domains = {domain.name: domain for domain in table.domains}
     values = [*table.sensitive.values(), *([table.label] if table.label else [])]
     return domains | {v.domain.name: v.domain for v in values if study.columns[v.domain.name].hierarchy is not None}
+
+
+def trees_and_levels(study: Study, table: FrequencyTable, plan: Plan) -> tuple[dict[str, Hierarchy], dict[str, int]]:
+    """The hierarchies that say what a plan does, and its level in each: a cut makes a hierarchy of its own."""
+    trees = {name: domain.hierarchy for name, domain in kept_domains(study, table).items()}
+    levels = {}
+    for domain in table.domains:
+        trees[domain.name], levels[domain.name] = plan.tree(domain)
+    return trees, levels
 
 
 def distances_of(table: FrequencyTable) -> dict[str, str]:

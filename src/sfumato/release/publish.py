@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sfumato.data.engine import open_engine
 from sfumato.errors import DataError, InputError, SfumatoError, shortened
 from sfumato.front import Front, Point
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.registry import measure
-from sfumato.measures.suppression import suppress_below
+from sfumato.measures.suppression import suppress_planned
 from sfumato.release import ledger, pack
 from sfumato.release.columns import ColumnRecode, column_recodes
 from sfumato.release.contents import Contents
@@ -29,7 +31,7 @@ from sfumato.release.readback import (
     same,
     weights_of,
 )
-from sfumato.release.recode import Recoded, recode
+from sfumato.release.recode import Below, Recoded, recode
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ def publish(
     folder = Path(folder).absolute()
     refuse_taken(folder)
     point = front.point(number)
+    _refuse_printed(front)
     _same_source(front)
     release = {**point.plan.as_dict(), "starred": starred}
     warnings = ledger.warnings_for(front.fingerprint, release, state)
@@ -99,6 +102,17 @@ def refuse_taken(folder: Path) -> None:
         raise InputError(f"there is no folder {folder.parent}", expected="an existing folder to write to")
 
 
+def _refuse_printed(front: Front) -> None:
+    """The rule that problem 4 prints keeps no promise, so nothing is released by it (docs/readings.md, 2.2)."""
+    settings = front.study.search
+    if front.system == "cuts" and settings.problem == 4 and settings.reproduction:
+        raise InputError(
+            "the front was found with the rule that the paper prints, which does not make a file (k, ℓ)-safe",
+            expected="a front for release",
+            remedy="search again without reproduction = true",
+        )
+
+
 def _same_source(front: Front) -> None:
     source = front.study.source()
     if source.fingerprint != front.fingerprint:
@@ -111,25 +125,25 @@ def _same_source(front: Front) -> None:
 
 def _build(folder: Path, front: Front, point: Point, starred: bool, reason: str, earlier: Sequence[str]) -> Contents:
     """Everything in the folder: recode, write, read back, compare, report."""
-    study, below = front.study, point.plan.suppress_below
+    study, plan = front.study, point.plan
     table = study.table()
     weights = weights_of(study, table)
-    planned = classify(table, point.plan.recoding(table), weights)
-    planned = suppress_below(planned, below) if below > 1 else planned
-    trees = {name: domain.hierarchy for name, domain in pack.kept_domains(study, table).items()}
-    columns = column_recodes(study, point.plan, trees)
+    planned = classify(table, plan.recoding(table), weights)
+    planned = suppress_planned(planned, plan.suppress_below, plan.diversity_below)
+    trees, levels = pack.trees_and_levels(study, table, plan)
+    columns = column_recodes(study, levels, trees)
     files = pack.write_hierarchies(folder, trees)
     source = study.source()
     data = pack.data_name(source.path)
     with open_engine(study.engine, study.engine_options) as engine:
-        recoded = recode(engine, source, study, columns, below, starred=starred)
+        recoded = recode(engine, source, study, columns, Below.of(plan), starred=starred)
         recoded.write(engine, folder / data)
         own = pack.write_run_file(folder, study, pack.distances_of(table), recoded, data, files)
         refuse_torn(differing_rows(engine, recoded, own.source()))
         warnings = [*earlier, *extreme_warnings(extreme_columns(engine, study, recoded))]
     after = released_classes(own, columns, recoded.suppressed, starred=starred)
     figures, loss = figures_of(study, after, planned), loss_of(after)
-    compare(point, planned, recoded, figures, loss)
+    compare(front, point, planned, recoded, figures, loss)
     return Contents(
         folder=folder,
         front=front,
@@ -137,6 +151,7 @@ def _build(folder: Path, front: Front, point: Point, starred: bool, reason: str,
         data=data,
         recoded=recoded,
         columns=columns,
+        levels=levels,
         hierarchies=pack.about_hierarchies(study, folder, trees, files),
         before=classify(table, weights=weights),
         after=after,
@@ -173,8 +188,15 @@ def _name_warnings(recoded: Recoded) -> list[str]:
     return [f"column names that differ only in case are written with a number behind: {shortened(names)}."]
 
 
-def compare(point: Point, planned: ClassTable, recoded: Recoded, figures: Mapping[str, Any], loss: float) -> None:
-    """Raise unless what was measured on the file is what the search said."""
+def compare(
+    front: Front, point: Point, planned: ClassTable, recoded: Recoded, figures: Mapping[str, Any], loss: float
+) -> None:
+    """Raise unless what was measured on the file is what the search said.
+
+    An objective taken before suppression is not in the file: the plan's own classes say it.
+    """
+    whole = planned.with_suppressed(np.zeros_like(planned.suppressed))
+    taken = {objective.name for objective in front.objectives if objective.taken != "released"}
     pairs: list[tuple[str, float, float]] = [
         ("the number of records", planned.records, recoded.records),
         ("the number of suppressed records", point.suppressed, recoded.suppressed),
@@ -184,7 +206,8 @@ def compare(point: Point, planned: ClassTable, recoded: Recoded, figures: Mappin
     for name, expected in point.values.items():
         if name not in figures:
             raise SfumatoError(f"{name} could not be measured on the released file", expected="every objective")
-        pairs.append((name, expected, figure_value(figures[name])))
+        found = measure(name).value(whole) if name in taken else figure_value(figures[name])
+        pairs.append((name, expected, found))
     for name, expected, found in pairs:
         if not same(expected, found):
             raise SfumatoError(

@@ -14,9 +14,11 @@ from pathlib import Path
 from sfumato.data.domain import MISSING
 from sfumato.data.engine import Engine, quoted
 from sfumato.data.hierarchies import ROOT
+from sfumato.data.roles import Role
 from sfumato.data.rows import cleaned
 from sfumato.data.source import Column, Source
 from sfumato.errors import DataError, HierarchyError, InputError, StudyError, shortened
+from sfumato.plans.plan import Plan
 from sfumato.release.columns import KEYED, UNRELEASED, ColumnRecode
 from sfumato.study import Study
 
@@ -34,13 +36,34 @@ class Unseen:
 
 
 @dataclass(frozen=True)
+class Below:
+    """Classes that are suppressed: smaller than `size`, or with fewer different sensitive values than `diversity`."""
+
+    size: int = 0
+    diversity: int = 0
+
+    @classmethod
+    def of(cls, plan: Plan) -> Below:
+        return cls(plan.suppress_below, plan.diversity_below)
+
+    @property
+    def sql(self) -> str:
+        """The condition on the table `sizes`, called s."""
+        return f"(s.n < {int(self.size)}" + (f" OR s.v < {int(self.diversity)})" if self.diversity > 1 else ")")
+
+    def as_dict(self) -> dict[str, int]:
+        found = {"suppress_below": self.size}
+        return found | {"diversity_below": self.diversity} if self.diversity else found
+
+
+@dataclass(frozen=True)
 class Recoded:
     """What was recoded: the released columns, how many records there are, and how many of them are suppressed."""
 
     source: Source
     columns: tuple[Column, ...]
     hidden: frozenset[str]
-    below: int
+    below: Below
     starred: bool
     rows_read: int
     records: int
@@ -58,7 +81,7 @@ class Recoded:
 
     def sql(self, order: str = "") -> str:
         """The released rows; their columns are `c0`, `c1`, …"""
-        gone = f"s.n < {self.below}"
+        gone = self.below.sql
         cells = []
         for place, column in enumerate(self.columns):
             cell = f"r.{column.sql}"
@@ -83,7 +106,7 @@ def recode(
     source: Source,
     study: Study,
     columns: Sequence[ColumnRecode],
-    below: int,
+    below: Below,
     *,
     starred: bool = False,
     star_unseen: bool = False,
@@ -96,36 +119,48 @@ def recode(
             expected="room for the mark of suppressed rows",
             remedy="rename the column, or remove suppressed rows instead",
         )
-    if below > 1:
+    if below.size > 1 or below.diversity > 1:
         _refuse_wildcards(columns)
     engine.attach(source, "raw")
     for place, column in enumerate(columns):
         engine.upload(f"map{place}", {"label": column.keys, "released": column.released, "grp": column.groups})
-    _read(engine, source, study, released, columns)
+    sensitive = [source.column(name) for name in study.named(Role.SENSITIVE) if name in source.names]
+    values = [f"coalesce({cleaned(source, column)}, {quoted(MISSING)})" for column in sensitive]
+    values = values if below.diversity > 1 else []
+    _read(engine, source, study, released, columns, values)
     unseen = _unseen(engine, columns)
     if unseen and not star_unseen:
         raise _unknown(unseen)
     _spellings(engine, source, columns)
-    _recode(engine, columns, [_cell(c, columns, starred, star_unseen) for c in released], star_unseen)
+    cells = [_cell(c, columns, starred, star_unseen) for c in released]
+    _recode(engine, columns, cells, star_unseen, len(values))
     read = int(engine.rows("SELECT count(*) FROM raw")[0][0])
     records, gone = engine.rows(
         f"SELECT CAST(coalesce(sum(n), 0) AS BIGINT), "
-        f"CAST(coalesce(sum(CASE WHEN n < {int(below)} THEN n ELSE 0 END), 0) AS BIGINT) FROM sizes"
+        f"CAST(coalesce(sum(CASE WHEN {below.sql} THEN n ELSE 0 END), 0) AS BIGINT) FROM sizes AS s"
     )[0]
     if gone == records:
         raise DataError(
-            f"all {records} records are in classes below {below}, so nothing would be released",
+            f"all {records} records are in classes that the plan suppresses, so nothing would be released",
             expected="a plan that leaves records",
             remedy="a plan with a smaller k, or with coarser levels",
         )
     names = frozenset(column.name for column in columns)
-    return Recoded(source, released, names, int(below), starred, read, int(records), int(gone), unseen)
+    return Recoded(source, released, names, below, starred, read, int(records), int(gone), unseen)
 
 
 def _read(
-    engine: Engine, source: Source, study: Study, released: Sequence[Column], columns: Sequence[ColumnRecode]
+    engine: Engine,
+    source: Source,
+    study: Study,
+    released: Sequence[Column],
+    columns: Sequence[ColumnRecode],
+    sensitive: Sequence[str],
 ) -> None:
-    """The rows that the missing rule keeps (the same rule as when the table was measured), with their cleaned keys."""
+    """The rows that the missing rule keeps (the same rule as when the table was measured), with their cleaned keys.
+
+    The sensitive values stand beside them where the plan counts them.
+    """
     complete = [
         f"{cleaned(source, source.column(name))} IS NOT NULL"
         for name, column in study.columns.items()
@@ -134,7 +169,8 @@ def _read(
     keys = [
         f"coalesce({cleaned(source, source.column(c.name))}, {quoted(MISSING)}) AS k{i}" for i, c in enumerate(columns)
     ]
-    cells = ", ".join(["row_number() OVER () AS r", *(column.sql for column in released), *keys])
+    held = [f"{value} AS v{i}" for i, value in enumerate(sensitive)]
+    cells = ", ".join(["row_number() OVER () AS r", *(column.sql for column in released), *keys, *held])
     where = " AND ".join(complete) or "1 = 1"
     engine.run(f"CREATE OR REPLACE TEMP TABLE keyed AS SELECT {cells} FROM raw WHERE {where}")
 
@@ -192,8 +228,14 @@ def _cell(column: Column, columns: Sequence[ColumnRecode], starred: bool, star_u
     return f"{label} AS {column.sql}"
 
 
-def _recode(engine: Engine, columns: Sequence[ColumnRecode], cells: Sequence[str], star_unseen: bool) -> None:
-    """Join every label, then count the classes."""
+def _recode(
+    engine: Engine,
+    columns: Sequence[ColumnRecode],
+    cells: Sequence[str],
+    star_unseen: bool,
+    sensitive: int,
+) -> None:
+    """Join every label, then count the classes, and in each the values of the least diverse sensitive column."""
     kind = "LEFT JOIN" if star_unseen else "JOIN"
     joins = " ".join(f"{kind} map{i} AS m{i} ON k.k{i} = m{i}.label" for i in range(len(columns)))
     groups = []
@@ -205,13 +247,18 @@ def _recode(engine: Engine, columns: Sequence[ColumnRecode], cells: Sequence[str
                 remedy="rename the label in the hierarchy; unseen values cannot share it",
             )
         groups.append(f"coalesce(m{i}.grp, {0 if column.hidden else -1}) AS g{i}")
+    held = [f"k.v{i}" for i in range(sensitive)]
     engine.run(
-        f"CREATE OR REPLACE TEMP TABLE recoded AS SELECT k.r, {', '.join([*groups, *cells])} "
+        f"CREATE OR REPLACE TEMP TABLE recoded AS SELECT k.r, {', '.join([*groups, *cells, *held])} "
         f"FROM keyed AS k {joins} CROSS JOIN spellings AS p"
     )
     engine.run("DROP TABLE keyed")
     keys = ", ".join(f"g{i}" for i in range(len(columns)))
-    engine.run(f"CREATE OR REPLACE TEMP TABLE sizes AS SELECT {keys}, count(*) AS n FROM recoded GROUP BY {keys}")
+    counted = [f"count(DISTINCT v{i})" for i in range(sensitive)]
+    least = counted[0] if len(counted) == 1 else f"least({', '.join(counted)})" if counted else "0"
+    engine.run(
+        f"CREATE OR REPLACE TEMP TABLE sizes AS SELECT {keys}, count(*) AS n, {least} AS v FROM recoded GROUP BY {keys}"
+    )
 
 
 def _refuse_wildcards(columns: Sequence[ColumnRecode]) -> None:

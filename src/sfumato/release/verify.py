@@ -10,7 +10,6 @@ from typing import Any
 
 from sfumato.data.engine import open_engine
 from sfumato.errors import InputError, SfumatoError
-from sfumato.plans.levels import LevelPlan
 from sfumato.release import pack
 from sfumato.release.columns import ColumnRecode, column_recodes
 from sfumato.release.facts import guarded, guarded_share
@@ -22,7 +21,7 @@ from sfumato.release.readback import (
     released_classes,
     same,
 )
-from sfumato.release.recode import recode
+from sfumato.release.recode import Below, recode
 from sfumato.report.release_pages import block_of
 from sfumato.study import Study, read
 
@@ -68,14 +67,10 @@ def study_of(manifest: Mapping[str, Any]) -> Study:
     return Study(**tomllib.loads(manifest["run_file"]))
 
 
-def plan_of(manifest: Mapping[str, Any]) -> LevelPlan:
-    return LevelPlan(manifest["point"]["plan"], manifest["point"]["suppress_below"])
-
-
 def columns_of(folder: Path, manifest: Mapping[str, Any]) -> tuple[ColumnRecode, ...]:
     """What the published plan made of each quasi-identifier."""
     trees = pack.load_hierarchies(folder, manifest["hierarchies"])
-    return column_recodes(study_of(manifest), plan_of(manifest), trees)
+    return column_recodes(study_of(manifest), manifest["levels"], trees)
 
 
 def _manifest_itself(manifest: Mapping[str, Any]) -> list[Difference]:
@@ -150,7 +145,9 @@ def _measured(folder: Path, manifest: Mapping[str, Any]) -> list[Difference]:
 def _point(manifest: Mapping[str, Any]) -> list[Difference]:
     """The manifest's point says what its figures say."""
     point, figures = manifest["point"], manifest["figures"]
-    values = {name: (value, figure_value(figures[name])) for name, value in point["values"].items()}
+    taken = {found["name"] for found in manifest["objectives"] if "taken" in found}
+    said = {name: value for name, value in point["values"].items() if name not in taken}
+    values = {name: (value, figure_value(figures[name])) for name, value in said.items()}
     values |= {"loss": (point["loss"], manifest["loss"]), "suppressed": (point["suppressed"], manifest["suppressed"])}
     return [
         Difference(pack.MANIFEST, f"its point and its figures differ in {name}")
@@ -169,7 +166,7 @@ def _source(folder: Path, manifest: Mapping[str, Any], path: Path, whole: bool) 
             return [Difference(path.name, "it is not the source of this release: its SHA-256 is another")]
         if not whole:  # what differs already is told; against a changed file a count of rows adds nothing
             return []
-        below = plan_of(manifest).suppress_below
+        below = Below(manifest["point"]["suppress_below"], manifest["point"].get("diversity_below", 0))
         with open_engine(study.engine, study.engine_options) as engine:
             columns = columns_of(folder, manifest)
             recoded = recode(engine, source, study, columns, below, starred=manifest["starred"])

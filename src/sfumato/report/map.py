@@ -38,13 +38,12 @@ def map_page(front: Front, table: FrequencyTable, chosen: int | None = None) -> 
         }
         for point in front.points
     ]
-    found = "exact: no generalization of the lattice is better" if front.exact else "the best found"
     return page(
         "map.html",
         title="Risk–utility map",
         version=__version__,
-        lead=f"{len(front.points)} non-dominated generalizations of {front.rows:,} records, {found}. "
-        f"{front.evaluations:,} of {front.space:,} nodes were evaluated.",
+        lead=f"{len(front.points)} non-dominated generalizations of {front.rows:,} records: {front.how}."
+        + (" No generalization of the lattice is better." if front.exact else ""),
         picture=map_figure(front, table, chosen),
         first=known_measures()[first.name].title,
         heads=[known_measures()[o.name].title for o in front.objectives],

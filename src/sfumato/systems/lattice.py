@@ -18,16 +18,17 @@ from sfumato.data.frequency import FrequencyTable
 from sfumato.errors import StudyError, UnreachableError, nearest, shortened
 from sfumato.front import Front, Objective, Point, numbered
 from sfumato.measures.classes import classify
-from sfumato.measures.lattice import Goal, LatticeProblem
-from sfumato.measures.registry import known_measures, measure
+from sfumato.measures.lattice import LatticeProblem
 from sfumato.measures.suppression import budget
 from sfumato.plans.levels import LevelPlan
 from sfumato.plans.recoding import at_level
-from sfumato.study import SearchSettings, Study
+from sfumato.study import ALGORITHMS, SearchSettings, Study
+from sfumato.systems.goals import goal_of
 
 EXHAUSTIVE_LIMIT = 5_000_000
 EXACT_LIMIT = 20_000_000
 SLACK = 1e-12  # two ways to the same sum may differ in the last digit
+POPULATION = 25
 OTHERS = 1500  # dominated points kept for pictures
 
 Progress = Callable[[int, int], bool | None]  # told what is done and what there is; True asks to stop
@@ -46,6 +47,11 @@ class Search:
     def prepare(cls, study: Study, table: FrequencyTable | None = None) -> Search:
         """Read the table and check that every objective and limit can be measured on it."""
         settings = study.search
+        if settings.method not in ALGORITHMS["lattice"]:
+            raise StudyError(
+                f'algorithm = "{settings.method}" for the lattice',
+                expected="one of: " + ", ".join(ALGORITHMS["lattice"]),
+            )
         table = study.table() if table is None else table
         undeclared = [domain.name for domain in table.domains if not domain.declared]
         if undeclared:
@@ -54,11 +60,11 @@ class Search:
                 expected="a hierarchy for each",
                 remedy='hierarchy = { build = "flat" } keeps a value or hides it',
             )
-        sought = [_goal(study, o.name, o.direction) for o in settings.named]
+        sought = [goal_of(study, o.name, o.direction) for o in settings.named]
         names = [goal.measure.name for goal in sought]
         if len(set(names)) < len(names):
             raise StudyError("an objective stands twice", expected="each measure once", remedy="leave one out")
-        limits = [_goal(study, name, None, limit) for name, limit in settings.constraints.items()]
+        limits = [goal_of(study, name, None, limit) for name, limit in settings.constraints.items()]
         for domain in table.domains:
             at_level(domain, 0)  # refuses a column whose labels are generalized already
         raw = classify(table)
@@ -129,7 +135,7 @@ def search_lattice(study: Study, table: FrequencyTable | None = None, progress: 
     tell = progress or (lambda done, total: None)
     certificate: dict[str, object] = {}
     complete = True
-    if settings.algorithm == "exhaustive":
+    if settings.method == "exhaustive":
         _refuse_space(ready.problem.space, EXHAUSTIVE_LIMIT, "exact or pbg_ea")
         nodes = _all_nodes(ready.problem.shape)
         for chunk in np.array_split(nodes, max(len(nodes) // 4096, 1)):
@@ -138,7 +144,7 @@ def search_lattice(study: Study, table: FrequencyTable | None = None, progress: 
                 break
         complete = memory.count == len(nodes)
         places = front_of(memory.all)
-    elif settings.algorithm == "exact":
+    elif settings.method == "exact":
         _refuse_space(ready.problem.space, EXACT_LIMIT, "pbg_ea")
         proof = exact(
             memory, ready.bounds(_all_nodes(ready.problem.shape)), rng, lambda done, left: bool(tell(done, done + left))
@@ -150,7 +156,7 @@ def search_lattice(study: Study, table: FrequencyTable | None = None, progress: 
             memory,
             _epsilon(settings),
             rng,
-            settings.population,
+            settings.population or POPULATION,
             settings.iterations,
             None if settings.reproduction else ready.hints(),
             lambda done: bool(tell(done, ready.problem.space)),
@@ -159,14 +165,7 @@ def search_lattice(study: Study, table: FrequencyTable | None = None, progress: 
         places = np.array(sorted(archive.members), dtype=np.int64)
     if not len(places):
         raise _unreachable(ready, memory)
-    return _front(ready, memory, places, settings.algorithm, complete, certificate, time.perf_counter() - began)
-
-
-def _goal(study: Study, name: str, direction: str | None, limit: float | None = None) -> Goal:
-    if name not in known_measures():
-        raise StudyError(f'unknown objective "{name}"', expected="a measure", remedy=nearest(name, known_measures()))
-    found = measure(name).with_parameters(study.measures.get(name, {}))
-    return Goal(found, direction or found.direction, limit)
+    return _front(ready, memory, places, settings.method, complete, certificate, time.perf_counter() - began)
 
 
 def _all_nodes(shape: tuple[int, ...]) -> Codes:

@@ -1,0 +1,226 @@
+"""One loop for NSGA-II and its memetic form: breed, evaluate, improve archive members locally, select.
+
+The loop knows candidates as rows of bits and a problem as a few functions. All that it needs to go on is in its state,
+so a run that was broken off goes on to the result of an unbroken one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.algorithms.archive import Archive
+from sfumato.algorithms.nsga2 import survivors, tournament
+from sfumato.algorithms.seen import Hashes, Seen
+from sfumato.data.arrays import Counts64, Floats
+
+Bits = npt.NDArray[np.uint8]
+
+
+class Neighbours(Protocol):
+    """The small changes of one candidate, those that were not seen before."""
+
+    def __len__(self) -> int: ...
+
+    def made(self, chosen: Counts64) -> Bits: ...
+
+
+class Problem(Protocol):
+    """What the loop asks of a problem. Values are minimised; a candidate may have several variants, each a point."""
+
+    @property
+    def objectives(self) -> int: ...
+
+    @property
+    def grid(self) -> Floats: ...
+
+    def sampled(self, rng: np.random.Generator, count: int) -> Bits: ...
+
+    def offspring(self, parents: Bits, rng: np.random.Generator) -> Bits: ...
+
+    def jolted(self, parents: Bits, rng: np.random.Generator) -> Bits: ...
+
+    def hashes(self, bits: Bits) -> Hashes: ...
+
+    def values(self, bits: Bits) -> Floats:
+        """(candidate, variant, objective); infinite where a variant cannot be had."""
+        ...
+
+    def fitness(self, values: Floats) -> Floats:
+        """(candidate, objective): the variant that a candidate is selected by."""
+        ...
+
+    def neighbours(self, parents: Bits, seen: Seen) -> list[tuple[Neighbours, Floats]]: ...
+
+
+@dataclass
+class Settings:
+    """Population, generations, and how many candidates are improved locally in each (0: plain NSGA-II)."""
+
+    population: int = 100
+    generations: int = 250
+    sweeps: int = 16
+    steps: int = 5
+    stretches: int = 400
+
+
+@dataclass
+class Walker:
+    """A candidate on its way from a jolted archive member back towards the front."""
+
+    bits: Bits
+    target: Floats
+    steps: int
+
+
+@dataclass
+class State:
+    """All that the loop needs to go on."""
+
+    generation: int
+    rng: np.random.Generator
+    population: Bits
+    fitness: Floats
+    archive: Archive
+    bits: dict[int, Bits] = field(default_factory=dict)
+    variants: dict[int, int] = field(default_factory=dict)
+    explored: set[int] = field(default_factory=set)
+    seen: Seen = field(default_factory=Seen)
+    evaluations: int = 0
+    number: int = 0
+    walkers: list[Walker] = field(default_factory=list)
+
+    def forget(self) -> None:
+        """Let go of candidates that left the archive."""
+        live = set(self.archive.members.tolist())
+        self.bits = {member: bits for member, bits in self.bits.items() if member in live}
+        self.variants = {member: variant for member, variant in self.variants.items() if member in live}
+        self.explored &= live
+
+
+def start(problem: Problem, settings: Settings, seeds: Bits, rng: np.random.Generator) -> State:
+    """A population of the seeds and random candidates, evaluated."""
+    fresh = problem.sampled(rng, settings.population)
+    candidates = np.vstack([seeds, fresh]).astype(np.uint8)
+    width = candidates.shape[1]
+    empty = np.empty((0, width), dtype=np.uint8)
+    state = State(0, rng, empty, np.empty((0, problem.objectives)), Archive(problem.grid))
+    bits, fitness = evaluate(problem, state, candidates)
+    best, _, _ = survivors(fitness, settings.population)
+    state.population, state.fitness = bits[best], fitness[best]
+    return state
+
+
+def evaluate(problem: Problem, state: State, candidates: Bits) -> tuple[Bits, Floats]:
+    """Evaluate the candidates that were not seen before, and offer them to the archive."""
+    fresh = candidates[state.seen.new(problem.hashes(candidates))]
+    if not len(fresh):
+        return fresh, np.empty((0, problem.objectives))
+    return fresh, keep(problem, state, fresh)
+
+
+def keep(problem: Problem, state: State, fresh: Bits) -> Floats:
+    """Evaluate candidates in full and offer every variant to the archive. Returns their fitness."""
+    values = problem.values(fresh)
+    state.evaluations += len(fresh)
+    flat = values.reshape(-1, values.shape[2])
+    taken = state.archive.better(flat)
+    number = np.zeros(len(flat), dtype=np.int64)
+    number[taken] = state.number + np.arange(len(taken))
+    state.number += len(taken)
+    state.archive.add(flat, number)
+    for place in taken.tolist():
+        candidate, state.variants[int(number[place])] = divmod(place, values.shape[1])
+        state.bits[int(number[place])] = fresh[candidate].copy()
+    return problem.fitness(values)
+
+
+def step(problem: Problem, settings: Settings, state: State) -> None:
+    """One generation."""
+    rng = state.rng
+    order, rank, crowd = survivors(state.fitness, len(state.fitness))
+    chosen = order[tournament(rank, crowd, settings.population, rng)]
+    children, fitness = evaluate(problem, state, problem.offspring(state.population[chosen], rng))
+    pool, values = [state.population, children], [state.fitness, fitness]
+    if settings.sweeps:
+        found, fitness = improve(problem, settings, state)
+        pool.append(found)
+        values.append(fitness)
+    everyone, fitness = np.vstack(pool), np.vstack(values)
+    best, _, _ = survivors(fitness, settings.population)
+    state.population, state.fitness = everyone[best], fitness[best]
+    state.forget()
+    state.generation += 1
+
+
+def improve(problem: Problem, settings: Settings, state: State) -> tuple[Bits, Floats]:
+    """Look at all small changes of some candidates: archive members not looked at yet, then those of the walkers."""
+    members = _unexplored(settings, state)
+    state.explored.update(members)
+    parents = [state.bits[member] for member in members]
+    state.walkers = state.walkers[: settings.sweeps - len(parents)]
+    fresh = settings.sweeps - len(parents) - len(state.walkers)
+    found = [np.empty((0, state.population.shape[1]), np.uint8)]
+    if fresh:
+        starts = state.rng.integers(0, len(state.archive), fresh)
+        jolted = problem.jolted(np.stack([state.bits[m] for m in state.archive.members[starts].tolist()]), state.rng)
+        for bits, place in zip(jolted, starts.tolist(), strict=True):
+            state.walkers.append(Walker(bits, state.archive.values[place].copy(), settings.steps))
+        state.seen.new(problem.hashes(jolted))
+        found.append(jolted)
+    parents.extend(walker.bits for walker in state.walkers)
+    swept = problem.neighbours(np.stack(parents), state.seen)
+    owner = np.repeat(np.arange(len(swept)), [len(moves) for moves, _ in swept])
+    change = np.concatenate([np.arange(len(moves)) for moves, _ in swept])
+    every = np.concatenate([values for _, values in swept])
+    state.evaluations += len(every)
+    better = np.unique(state.archive.better(every.reshape(-1, every.shape[2])) // every.shape[1])
+    for place in np.unique(owner[better]).tolist():
+        found.append(swept[place][0].made(change[better[owner[better] == place]]))
+    for walker, (moves, values) in zip(state.walkers, swept[len(members) :], strict=True):
+        _walk(walker, moves, values, state.archive)
+    state.walkers = [walker for walker in state.walkers if walker.steps > 0]
+    bits = np.vstack(found)
+    state.evaluations -= len(bits) - fresh  # small changes were counted when they were found
+    return bits, keep(problem, state, bits) if len(bits) else np.empty((0, problem.objectives))
+
+
+def _unexplored(settings: Settings, state: State) -> list[int]:
+    """Archive members whose small changes were not looked at, the newest of random stretches of the front."""
+    order = state.archive.members[np.argsort(state.archive.values[:, 0], kind="stable")]
+    chunks = np.array_split(order, min(len(order), settings.stretches))
+    newest = [max((m for m in chunk.tolist() if m not in state.explored), default=-1) for chunk in chunks]
+    open_ = sorted({member for member in newest if member >= 0})
+    if len(open_) <= settings.sweeps:
+        return open_
+    return [open_[i] for i in sorted(state.rng.choice(len(open_), settings.sweeps, replace=False).tolist())]
+
+
+def _walk(walker: Walker, moves: Neighbours, values: Floats, archive: Archive) -> None:
+    """Go to the small change that comes nearest to the point the walker set out from."""
+    walker.steps -= 1
+    if not len(moves):
+        walker.steps = 0
+        return
+    span = np.maximum(np.ptp(archive.values, axis=0), 1e-300)
+    with np.errstate(invalid="ignore"):
+        short = ((values - walker.target) / span).max(axis=2).min(axis=1)
+    walker.bits = moves.made(np.array([np.argmin(short)]))[0]
+
+
+def run(
+    problem: Problem,
+    settings: Settings,
+    state: State,
+    tell: Callable[[State], bool] | None = None,
+) -> State:
+    """Generations until they are done, or until `tell` says to stop."""
+    while state.generation < settings.generations:
+        step(problem, settings, state)
+        if tell is not None and tell(state):
+            break
+    return state

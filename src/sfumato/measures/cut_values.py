@@ -1,0 +1,88 @@
+"""What measures say of cuts: from the compiled figures where they know them, else from class tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sfumato.data.arrays import Floats
+from sfumato.measures import tally
+from sfumato.measures.classes import ClassTable, classify
+from sfumato.measures.cut_moves import Bits, Moves
+from sfumato.measures.cuts import CutProblem
+from sfumato.measures.lattice import Goal
+from sfumato.measures.suppression import suppress_below, suppress_diversity_below, suppress_within
+
+LOSSES = ("general_loss", "generalization_loss", "suppression_loss")
+SAMPLED = 32  # small changes of a candidate that are looked at where each must be evaluated in full
+
+
+class FiguredCuts:
+    """Values of goals from the compiled figures: fast, and every small change of a candidate is looked at."""
+
+    def __init__(self, problem: CutProblem, goals: Sequence[Goal]) -> None:
+        self.problem, self.goals = problem, tuple(goals)
+
+    @staticmethod
+    def known(rule: str, by_diversity: bool) -> tuple[str, ...]:
+        """The measures that the figures of a rule tell."""
+        if rule in ("safe", "printed_k", "printed_l"):
+            return ("k", "distinct_l", *LOSSES)
+        mean = ("weighted_l",) if by_diversity else ("weighted_k",)
+        return ("distinct_l" if by_diversity else "k", *(mean if rule in ("none", "below_mean") else ()), *LOSSES)
+
+    def natural(self, figures: tally.Table) -> Floats:
+        """(candidate, variant, goal) in the measures' own units; NaN where a variant cannot be had."""
+        general, gone = self.problem.losses(figures)
+        full = self.problem.full
+        mean = figures[..., tally.SUM] / self.problem.records
+        table: dict[str, Floats] = {
+            "k": figures[..., tally.K].astype(np.float64),
+            "distinct_l": figures[..., tally.L].astype(np.float64),
+            "weighted_k": mean,
+            "weighted_l": mean,
+            "general_loss": (general + gone) * full,
+            "generalization_loss": general,
+            "suppression_loss": gone,
+        }
+        found = np.stack([table[goal.measure.name] for goal in self.goals], axis=-1)
+        found[~np.isfinite(general)] = np.nan
+        return found
+
+    def values(self, bits: Bits) -> Floats:
+        return self.natural(self.problem.figures(bits))
+
+    def changes(self, parents: Sequence[Moves]) -> list[tuple[Moves, Floats]]:
+        """Every small change of some candidates with its values."""
+        return [(moves, self.natural(f)) for moves, f in zip(parents, self.problem.sweeps(list(parents)), strict=True)]
+
+
+class MeasuredCuts(FiguredCuts):
+    """Values of any measures: each candidate becomes a class table. Only some small changes are looked at."""
+
+    def classes(self, bits: Bits) -> ClassTable:
+        """The class table of a candidate after suppression."""
+        problem = self.problem
+        found = classify(problem.table, problem.space.recoding(bits), tuple(problem.weights.tolist()))
+        if problem.rule == "within" and not problem.by_diversity:
+            return suppress_within(found, problem.budget)
+        if problem.rule == "none":
+            return found
+        figures = problem.figures(bits[None, :])[0, 0]
+        if problem.by_diversity:
+            return suppress_diversity_below(found, int(figures[tally.L]))
+        return suppress_below(found, int(figures[tally.K]))
+
+    def values(self, bits: Bits) -> Floats:
+        found = [[goal.measure.value(classes) for goal in self.goals] for classes in map(self.classes, bits)]
+        return np.array(found, dtype=np.float64).reshape(len(bits), 1, len(self.goals))
+
+    def changes(self, parents: Sequence[Moves]) -> list[tuple[Moves, Floats]]:
+        found = []
+        for moves in parents:
+            some = np.zeros(len(moves), dtype=np.bool_)
+            some[np.unique(np.linspace(0, len(moves) - 1, SAMPLED).astype(np.int64)) if len(moves) else []] = True
+            kept = moves.kept(some)
+            found.append((kept, self.values(kept.made(np.arange(len(kept))))))
+        return found

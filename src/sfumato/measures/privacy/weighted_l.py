@@ -1,0 +1,26 @@
+"""Weighted ℓ: the number of different sensitive values in the class of an average record.
+
+>>> from sfumato.measures.example import six_rows
+>>> round(MEASURE.value(six_rows()), 4)  # (3·2 + 1·1 + 2·2) / 6
+1.8333
+"""
+
+from __future__ import annotations
+
+from sfumato.measures.measure import Measure
+from sfumato.measures.privacy.distinct_l import distinct, oracle
+
+MEASURE = Measure(
+    name="weighted_l",
+    title="weighted ℓ",
+    kind="privacy",
+    direction="max",
+    reads="sensitive",
+    function=distinct,
+    oracle=oracle,
+    fold="mean",
+    monotone="rises",
+    bound="unsuppressed",
+    sentence="How many different sensitive values an average record's class holds; suppressed records count as 0.",
+    citation="Dewri et al., privacy versus data quality as multi-objective problems, problem 1 for ℓ-diversity",
+)

@@ -1,0 +1,141 @@
+"""A plan of the cuts system: for each quasi-identifier, where its ordered values are parted into groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sfumato.data.domain import MISSING, Domain
+from sfumato.data.frequency import FrequencyTable
+from sfumato.data.hierarchies import Hierarchy
+from sfumato.errors import StudyError, shortened
+from sfumato.plans.recoding import Recoding, at_level
+
+
+@dataclass(frozen=True)
+class CutPlan:
+    """The first value of every group, by column in the column's order; and which classes are suppressed.
+
+    A class goes if it is smaller than `suppress_below` or holds fewer sensitive values than `diversity_below`.
+
+    >>> CutPlan({"age": ("17", "30")}, suppress_below=5).as_dict()
+    {'cuts': {'age': ['17', '30']}, 'suppress_below': 5, 'diversity_below': 0}
+    """
+
+    cuts: Mapping[str, tuple[str, ...]]
+    suppress_below: int = 0
+    diversity_below: int = 0
+
+    @property
+    def choices(self) -> Mapping[str, tuple[str, ...]]:
+        """What is chosen for each column."""
+        return self.cuts
+
+    def tree(self, domain: Domain) -> tuple[Hierarchy, int]:
+        """A hierarchy whose middle level are the groups, and the level that says the plan."""
+        if domain.name not in self.cuts:
+            raise StudyError(f"the plan has no groups for {domain.name}", expected="groups for each quasi-identifier")
+        runs = self._runs(domain)
+        names = labels_of(domain, runs)
+        group = {leaf: names[place] for place, run in enumerate(runs) for leaf in run}
+        root = domain.hierarchy.root
+        paths = [(label, group[leaf], root) for leaf, label in enumerate(domain.hierarchy.leaves)]
+        level = 2 if len(runs) == 1 and len(runs[0]) > 1 else 0 if len(runs) == len(paths) else 1
+        return Hierarchy.from_paths(domain.name, paths), level
+
+    def recoding(self, table: FrequencyTable) -> Recoding:
+        """What the plan does to a table."""
+        absent = [name for name in table.columns if name not in self.cuts]
+        extra = [name for name in self.cuts if name not in table.columns]
+        if absent or extra:
+            raise StudyError(
+                f"the plan and the table differ in their quasi-identifiers: {shortened(absent + extra)}",
+                expected="groups for each quasi-identifier",
+            )
+        parts = []
+        for domain in table.domains:
+            tree, level = self.tree(domain)
+            parts.append(at_level(replace(domain, hierarchy=tree), level))
+        return tuple(parts)
+
+    def words(self, table: FrequencyTable) -> list[str]:
+        """The plan in words, one sentence a column."""
+        said = []
+        for domain in table.domains:
+            tree, level = self.tree(domain)
+            if level == 1:
+                labels = [label for label in tree.levels[1] if label != MISSING]
+                said.append(f"{domain.name} in {len(labels)} groups ({shortened(labels, 3)})")
+            else:
+                said.append(f"{domain.name} hidden" if level else f"{domain.name} as it is")
+        return said
+
+    def as_dict(self) -> dict[str, object]:
+        return {
+            "cuts": {name: list(starts) for name, starts in self.cuts.items()},
+            "suppress_below": self.suppress_below,
+            "diversity_below": self.diversity_below,
+        }
+
+    def _runs(self, domain: Domain) -> list[list[int]]:
+        starts = set(self.cuts[domain.name])
+        leaves = domain.hierarchy.leaves
+        unknown = starts - set(leaves)
+        if unknown:
+            raise StudyError(
+                f"the plan parts {domain.name} at {shortened(sorted(map(repr, unknown)), 3)}",
+                expected="values of the column",
+            )
+        runs: list[list[int]] = []
+        for leaf in domain.order:
+            if not runs or leaves[leaf] in starts:
+                runs.append([])
+            runs[-1].append(leaf)
+        return runs
+
+
+def labels_of(domain: Domain, runs: Sequence[Sequence[int]]) -> list[str]:
+    """A readable label for each group of leaves: the value, an interval of numbers, a node of the tree, or a set.
+
+    >>> from sfumato.data.domain import domain_of
+    >>> labels_of(domain_of("age", {"17": 1, "18": 1, "30": 1}), [[0, 1], [2]])
+    ['17-18', '30']
+    >>> labels_of(domain_of("race", {"a": 1, "b": 1, "c": 1}), [[0, 1], [2]])
+    ['{a | b}', 'c']
+    """
+    found = [_label(domain, run) for run in runs]
+    leaves = domain.hierarchy.leaves
+    for place, run in enumerate(runs):
+        clashes = found.count(found[place]) > 1 or (len(run) > 1 and found[place] in leaves)
+        if clashes:  # two nodes of a hierarchy may share a name: the values themselves do not
+            found[place] = "{" + " | ".join(leaves[leaf] for leaf in run) + "}"
+    return found
+
+
+def _label(domain: Domain, run: Sequence[int]) -> str:
+    tree = domain.hierarchy
+    if len(run) == 1:
+        return tree.leaves[run[0]]
+    if len(run) == len(tree.leaves):
+        return tree.root
+    if domain.spans is not None:
+        low, high = tree.leaves[run[0]], tree.leaves[run[-1]]
+        plain = all(part.replace(".", "", 1).isdigit() for part in (low, high))
+        return f"{low}-{high}" if plain else f"[{low} .. {high}]"
+    nodes = _nodes_within(tree, set(run))
+    return nodes[0] if len(nodes) == 1 else "{" + " | ".join(nodes) + "}"
+
+
+def _nodes_within(tree: Hierarchy, inside: set[int]) -> list[str]:
+    """The fewest nodes of a hierarchy that make up a set of leaves, in the order of their leaves."""
+    found: list[tuple[int, str]] = []
+    left = set(inside)
+    for level in range(tree.height, -1, -1):
+        members: dict[int, set[int]] = {}
+        for leaf, place in enumerate(tree.maps[level].tolist()):
+            members.setdefault(place, set()).add(leaf)
+        for place, leaves in members.items():
+            if leaves <= left:
+                found.append((min(leaves), tree.levels[level][place]))
+                left -= leaves
+    return [label for _, label in sorted(found)]

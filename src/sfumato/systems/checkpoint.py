@@ -1,0 +1,122 @@
+"""A search on disk: its state every few seconds, so that one that was broken off goes on to the same result."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.algorithms.archive import Archive
+from sfumato.algorithms.memetic import State, Walker
+from sfumato.algorithms.seen import Seen
+from sfumato.errors import InputError
+from sfumato.study import Study
+from sfumato.version import __version__
+
+EVERY = 10.0  # seconds between two saves: a state may hold millions of candidates seen
+UNCOUNTED = {"threads"}  # settings that do not change the result
+
+
+class Checkpoint:
+    """The file of a search's state. It fits one study, one table and one version only."""
+
+    def __init__(self, path: Path, study: Study, fingerprint: str, every: float = EVERY) -> None:
+        self.path, self.every = path, every
+        settings = study.model_dump(mode="json")
+        settings["search"] = {n: v for n, v in settings["search"].items() if n not in UNCOUNTED}
+        said = json.dumps([settings, fingerprint, __version__], sort_keys=True, ensure_ascii=False)
+        self._key = hashlib.sha256(said.encode()).hexdigest()
+        self._saved = time.monotonic()
+
+    def save(self, state: State, now: bool = False) -> None:
+        """Write the state if it is time to; whole or not at all."""
+        if not now and time.monotonic() - self._saved < self.every:
+            return
+        part = self.path.with_name(self.path.name + ".part")
+        with part.open("wb") as stream:
+            np.savez(stream, **_packed(state, self._key))
+            stream.flush()
+            os.fsync(stream.fileno())
+        part.replace(self.path)
+        self._saved = time.monotonic()
+
+    def load(self) -> State | None:
+        """The state as it was saved; None if there is none."""
+        if not self.path.exists():
+            return None
+        try:
+            with np.load(self.path, allow_pickle=False) as found:
+                parts = {name: found[name] for name in found.files}
+            about = json.loads(str(parts["about"]))
+            if about["key"] == self._key:
+                return _unpacked(parts, about)
+        except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+            raise InputError(
+                f"{self.path} cannot be read", expected="the state of a search", remedy="delete it and start anew"
+            ) from error
+        raise InputError(
+            f"{self.path} is the state of another search",
+            expected="the same run file, table and version as when it was broken off",
+            remedy="leave --resume out to start anew",
+        )
+
+    def remove(self) -> None:
+        self.path.unlink(missing_ok=True)
+
+
+def _packed(state: State, key: str) -> dict[str, Any]:
+    live = sorted(state.bits)
+    width = state.population.shape[1]
+    about = {
+        "key": key,
+        "generation": state.generation,
+        "evaluations": state.evaluations,
+        "number": state.number,
+        "rng": state.rng.bit_generator.state,
+    }
+    empty = np.empty((0, width), dtype=np.uint8)
+    return {
+        "about": np.array(json.dumps(about)),
+        "population": state.population,
+        "fitness": state.fitness,
+        "grid": state.archive.grid,
+        "values": state.archive.values,
+        "members": state.archive.members,
+        "live": np.array(live, dtype=np.int64),
+        "bits": np.stack([state.bits[m] for m in live]) if live else empty,
+        "variants": np.array([state.variants[m] for m in live], dtype=np.int64),
+        "explored": np.array(sorted(state.explored), dtype=np.int64),
+        "seen": state.seen.keys,
+        "walkers": np.stack([w.bits for w in state.walkers]) if state.walkers else empty,
+        "targets": np.array([w.target for w in state.walkers]),
+        "steps": np.array([w.steps for w in state.walkers], dtype=np.int64),
+    }
+
+
+def _unpacked(parts: dict[str, Any], about: dict[str, Any]) -> State:
+    rng = np.random.default_rng()
+    rng.bit_generator.state = about["rng"]
+    archive = Archive(parts["grid"])
+    archive.values, archive.members = parts["values"], parts["members"]
+    live = parts["live"].tolist()
+    walkers = zip(parts["walkers"], parts["targets"], parts["steps"].tolist(), strict=True)
+    return State(
+        generation=about["generation"],
+        rng=rng,
+        population=parts["population"],
+        fitness=parts["fitness"],
+        archive=archive,
+        bits=dict(zip(live, parts["bits"], strict=True)),
+        variants=dict(zip(live, parts["variants"].tolist(), strict=True)),
+        explored=set(parts["explored"].tolist()),
+        seen=Seen(parts["seen"]),
+        evaluations=about["evaluations"],
+        number=about["number"],
+        walkers=[Walker(bits, target, steps) for bits, target, steps in walkers],
+    )
