@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.data.arrays import Counts64, Floats
-from sfumato.measures.kernels import compiled
+from sfumato.data.compiled import compiled
 
 
 @compiled

@@ -102,10 +102,13 @@ def _told(channel: Channel) -> list[tuple[int, str]]:
 
 
 def _rows(channel: Channel) -> list[dict[str, Any]]:
-    return [
-        {"name": name, "cells": [f"{cell:.4f}" if cell > 0 else "" for cell in channel.matrix[y]]}
-        for y, name in enumerate(channel.outputs)
-    ]
+    """The rows of the matrix: whole where the reports are the categories, else only what is not zero."""
+    shown = []
+    for name, row in zip(channel.outputs, channel.matrix, strict=True):
+        said = [f"{cell:.4g}" if cell > 0 else "" for cell in row]
+        some = ", ".join(f"{category} {cell}" for category, cell in zip(channel.categories, said, strict=True) if cell)
+        shown.append({"name": name, "cells": said, "some": some})
+    return shown
 
 
 def _attributes(facts: Facts) -> list[tuple[str, str, str]]:
@@ -136,7 +139,7 @@ def _front(points: Sequence[tuple[int, Figures, float | None]], chosen: int) -> 
     return figure(traces, {"title": {"text": "privacy"}}, LOG_ERROR, "front")
 
 
-LOG_ERROR = {"title": {"text": "mean squared error"}, "type": "log", "exponentformat": "e"}
+LOG_ERROR = {"title": {"text": "mean squared error"}, "type": "log", "dtick": "D2", "tickformat": ".0e"}
 
 
 def curve(
@@ -152,3 +155,23 @@ def curve(
         "line": {"color": colour, "dash": dash, "width": 2},
         "marker": {"color": colour, "size": size},
     }
+
+
+COLOURS = {"Warner": SECOND, "OptRR": "#7b8794", "square": ACCENT, "certified": INK}
+
+
+def paper_page(title: str, lead: str, panels: Sequence[Mapping[str, Any]]) -> str:
+    """The figures of the paper: `panels` have title, words, heads, rows, and curves by the name of the method."""
+    shown = []
+    for place, panel in enumerate(panels):
+        traces = [
+            curve(name, [p for p, _ in points], [e for _, e in points], COLOURS[name], "lines", _dash(name))
+            for name, points in panel["curves"].items()
+        ]
+        drawn = figure(traces, {"title": {"text": "privacy"}}, LOG_ERROR, f"panel{place}", 380)
+        shown.append(dict(panel) | {"figure": drawn})
+    return page("channel_paper.html", title=title, version=__version__, lead=lead, panels=shown)
+
+
+def _dash(name: str) -> str:
+    return "dot" if name == "certified" else "solid"

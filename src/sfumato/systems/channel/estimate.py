@@ -14,7 +14,7 @@ from sfumato.data.arrays import Floats
 from sfumato.data.disguised import mark_of
 from sfumato.data.engine import open_engine
 from sfumato.data.settings import DataSettings, EngineOptions
-from sfumato.data.source import open_source
+from sfumato.data.source import Source, open_source
 from sfumato.data.tally import Tally, first_row, require, tally
 from sfumato.errors import DataError, InputError, nearest
 from sfumato.measures.recovery import Recovered, em, inversion_matrix, linear, weighted_matrix
@@ -131,10 +131,10 @@ def estimate(
     if not 0.5 <= level < 1:
         raise InputError(f"the level is {level:g}", expected="a level from 0.5 to below 1", remedy="--level 0.95")
     path = Path(path)
-    source = open_source(settings or DataSettings(path=str(path)))
-    require(source, by)
     channels = list(channels) or channels_of(path)
     own = [channel.name for channel in channels]
+    source = _source(path, own, settings)
+    require(source, [*own, *by])
     if set(own) & set(by):
         raise InputError("a disguised column cannot be a stratum", expected="plain columns after --by")
     with open_engine(options=options) as engine:
@@ -150,6 +150,15 @@ def estimate(
     if not strata:
         raise DataError(f"{path.name} has no rows with a report", expected="a disguised file")
     return Estimate(whole, tuple(by), level, tuple(strata), found.dropped)
+
+
+def _source(path: Path, own: Sequence[str], settings: DataSettings | None) -> Source:
+    """The disguised file. Reports such as "a | b" look like separators, so the way we write is tried first."""
+    if settings is None and path.suffix not in (".parquet", ".pq"):
+        ours = open_source(DataSettings(path=str(path), separator=","))
+        if set(own) <= set(ours.names):
+            return ours
+    return open_source(settings or DataSettings(path=str(path)))
 
 
 def _inverse(channel: Channel, method: str) -> tuple[str, Floats] | None:

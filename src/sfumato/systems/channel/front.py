@@ -225,11 +225,9 @@ def pick_channel(
         place = int(np.argmax(distances_to_chord(gain, np.array([p.figures.loss for p in points]))))
         return ChannelChoice(points[place], "the knee: beyond it, each step of privacy costs more loss")
     if min_privacy is not None:
-        kept = [p for p in points if p.figures.privacy >= min_privacy - 1e-9]
+        kept = [p for p in points if p.figures.privacy >= min_privacy - 1e-6]
         most = points[-1].figures.privacy
-        return _least_error(
-            kept, f"privacy of at least {min_privacy:g}", f"--min-privacy {math.floor(most * 1e6) / 1e6:g}"
-        )
+        return _least_error(kept, f"privacy of at least {min_privacy:g}", f"--min-privacy {round(most, 6):g}")
     if max_epsilon is not None:
         kept = [p for p in points if p.figures.epsilon <= max_epsilon + 1e-9]
         least = min(p.figures.epsilon for p in points)

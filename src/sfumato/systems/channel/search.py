@@ -62,7 +62,10 @@ def search_channel(study: Study, progress: Progress | None = None, prior: Prior 
 
 
 def levels_of(prior: Prior, settings: ChannelSettings, span: tuple[float, float]) -> Floats:
-    """The levels of privacy to look at: evenly over the range, and those asked for. A tied ceiling is left out."""
+    """The levels of privacy to look at: evenly over the range, and those asked for.
+
+    The ceiling is left out where it is tied, and where an engine needs room beside it.
+    """
     low, high = span
     for wanted in settings.privacy:
         if not low - 1e-9 <= wanted <= high + 1e-9:
@@ -71,8 +74,9 @@ def levels_of(prior: Prior, settings: ChannelSettings, span: tuple[float, float]
                 expected=f"privacy from {low:.6g} to {high:.6g}",
                 remedy=f"--privacy {min(max(wanted, low), high):.6g}",
             )
-    tied = int(np.sum(prior.shares > prior.shares.max() - 1e-6)) > 1
-    even = np.linspace(low, high, settings.points + tied)[: settings.points]
+    open_end = int(np.sum(prior.shares > prior.shares.max() - 1e-6)) > 1
+    open_end |= settings.engine == "square" or settings.epsilon is not None
+    even = np.linspace(low, high, settings.points + open_end)[: settings.points]
     return np.unique(np.clip(np.append(even, settings.privacy), low, high))
 
 
@@ -158,6 +162,8 @@ def _points(
     order = sorted(range(len(found)), key=lambda i: (measured[i].privacy, -measured[i].error))
     kept: list[int] = []
     for i in reversed(order):
+        if measured[i].error == np.inf:
+            continue
         if not kept or measured[i].error < measured[kept[-1]].error * (1 - 1e-9):
             kept.append(i)
     points = []

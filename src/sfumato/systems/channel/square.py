@@ -75,6 +75,7 @@ class SquareSearch:
             done += 1
             if progress is not None and progress(done, total):
                 return self._matrices()
+        still = 0
         for sweep in range(self.settings.sweeps):
             improved = False
             places = range(1, len(self.levels)) if sweep % 2 == 0 else range(len(self.levels) - 2, -1, -1)
@@ -86,7 +87,8 @@ class SquareSearch:
                 done += 1
                 if progress is not None and progress(done, total):
                     return self._matrices()
-            if not improved and sweep > 0:
+            still = 0 if improved else still + 1
+            if still == 2:  # once in each direction
                 break
         return self._matrices()
 

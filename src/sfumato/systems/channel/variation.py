@@ -8,11 +8,12 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.data.arrays import Counts64, Floats
+from sfumato.data.compiled import compiled
 from sfumato.measures.channel import SINGULAR
-from sfumato.measures.kernels import compiled
 
 REPAIRS = 60
 SLACK = 1e-12
+DUST = 1e-13  # what subtraction leaves of zero; alone in its row it would be a certain posterior
 WORST = 1.0 / SINGULAR  # a spread above this is called infinite, as in the measures
 
 
@@ -58,6 +59,8 @@ def repaired(matrix: Floats, prior: Floats, delta: float) -> bool:
     reported = np.zeros(n)
     for i in range(n):
         for j in range(n):
+            if matrix[i, j] < DUST:
+                matrix[i, j] = 0.0
             reported[i] += matrix[i, j] * prior[j]
     room = np.empty(n)
     for _ in range(REPAIRS):
@@ -65,7 +68,7 @@ def repaired(matrix: Floats, prior: Floats, delta: float) -> bool:
         for j in range(n):
             for i in range(n):
                 own = matrix[i, j] * prior[j]
-                if own <= (delta + SLACK) * reported[i] or own <= SLACK:
+                if own <= (delta + SLACK) * reported[i]:
                     continue
                 fine = False
                 target = ratio * max(reported[i] - own, 0.0) / prior[j]
