@@ -262,7 +262,7 @@ def _study(run: Path | None, data: Path | None, na: list[str] | None, prior: Pat
     if run is not None:
         return read(run)
     if data is not None:
-        return Study(data={"path": str(data.absolute()), "na": tuple(na or ())}, columns={})
+        return Study(data={"path": str(data.absolute()), "na": tuple(na or ()), "header": "auto"}, columns={})
     return Study(data={"path": str(prior)}, columns={}, channel={"prior": str(prior.absolute()) if prior else None})
 
 

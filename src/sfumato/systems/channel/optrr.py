@@ -25,7 +25,7 @@ class OptrrSettings:
     archive: int = 100
     cells: int = 1000
     step: float = 0.2
-    seeded: int = 8  # Warner matrices in the first population; without any the search can end up above them
+    seeded: int = 10  # Warner matrices in the first population; without any the search can end up above them
     seed: int = 1
     records: int = 10_000  # the scale of the error; it has a part in the distances that keep the archive diverse
 
@@ -110,6 +110,7 @@ def _first(prior: Floats, delta: float, settings: OptrrSettings, rng: np.random.
     truths = np.linspace(1.0 / n, 1.0, 201)[1:]
     most = max((p for p in truths if worst_posterior(warner(n, p), prior) <= delta + 1e-12), default=0.0)
     if most > 0:
-        for place, p in enumerate(np.linspace(1.0 / n, most, settings.seeded + 1)[1:]):
-            population[place] = warner(n, p)
+        # Ever closer to the ceiling, where matrices at random are all but singular.
+        for place, share in enumerate(0.6 ** np.arange(settings.seeded)):
+            population[place] = warner(n, float(1.0 / n + share * (most - 1.0 / n)))
     return np.ascontiguousarray(population)

@@ -22,7 +22,7 @@ from sfumato.measures.channel import spread, worst_posterior
 EARLY, COARSE, LATE = 0.02, 3e-5, 1e-4
 RACERS = 2
 HOPEFUL = 0.02
-ZERO = 1e-7
+ZEROS = (1e-5, 1e-6, 1e-7, 1e-8)  # shares of row and column below which an entry is zero, the boldest first
 HAIR = 1e-6
 TOLERANCE = 1e-9
 
@@ -157,7 +157,7 @@ class SquareSearch:
 
     def _offer(self, place: int, joint: Floats, given: bool = False) -> None:
         """Keep a joint if it is allowed and better than the one held."""
-        for candidate in [joint] if given else [self._snapped(joint), joint]:
+        for candidate in [joint] if given else [*(self._snapped(joint, zero) for zero in ZEROS), joint]:
             matrix = candidate / self.prior
             level = float(self.levels[place])
             if worst_posterior(matrix, self.prior) > self.delta + TOLERANCE:
@@ -171,9 +171,9 @@ class SquareSearch:
                 self.best[place] = _Best(candidate, found)
             return
 
-    def _snapped(self, joint: Floats) -> Floats:
+    def _snapped(self, joint: Floats, zero: float) -> Floats:
         """What the barrier keeps from zero by a hair becomes zero; the largest entry of each column takes it up."""
-        small = joint < ZERO * self.prior
+        small = joint < zero * np.minimum(self.prior, joint.sum(axis=1, keepdims=True))
         snapped = np.where(small, 0.0, joint)
         top = np.argmax(np.where(joint < 0.999 * joint.max(axis=1, keepdims=True), joint, 0.0), axis=0)
         snapped[top, np.arange(len(top))] += self.prior - snapped.sum(axis=0)
