@@ -124,10 +124,13 @@ class Front:
         kept = max(point.loss - gone, 0.0)
         return point.as_dict() | {"generalization_loss": kept, "suppression_loss": gone}
 
-    def save(self, folder: str | Path) -> Path:
-        """Write the front as a new folder: front.parquet, front.json, the run file. Whole or not at all."""
+    def save(self, folder: str | Path, replace: bool = False) -> Path:
+        """Write the front as a new folder: front.parquet, front.json, the run file. Whole or not at all.
+
+        With `replace` a front that stands there already gives way.
+        """
         folder = Path(folder).absolute()
-        if folder.exists():
+        if folder.exists() and not (replace and (folder / FILES[1]).is_file()):
             raise InputError(f"{folder} is there already", expected="a new folder", remedy="another name with -o")
         if not folder.parent.is_dir():
             raise InputError(f"there is no folder {folder.parent}", expected="an existing folder to write to")
@@ -136,6 +139,8 @@ class Front:
             inside = part / folder.name
             inside.mkdir()
             self._write(inside)
+            if folder.exists():
+                folder.rename(part / "before")
             inside.rename(folder)
         finally:
             shutil.rmtree(part, ignore_errors=True)

@@ -146,7 +146,7 @@ def step(problem: Problem, settings: Settings, state: State) -> None:
     chosen = order[tournament(rank, crowd, settings.population, rng)]
     children, fitness = evaluate(problem, state, problem.offspring(state.population[chosen], rng))
     pool, values = [state.population, children], [state.fitness, fitness]
-    if settings.sweeps:
+    if settings.sweeps and len(state.archive):
         found, fitness = improve(problem, settings, state)
         pool.append(found)
         values.append(fitness)
@@ -170,8 +170,8 @@ def improve(problem: Problem, settings: Settings, state: State) -> tuple[Bits, F
         jolted = problem.jolted(np.stack([state.bits[m] for m in state.archive.members[starts].tolist()]), state.rng)
         for bits, place in zip(jolted, starts.tolist(), strict=True):
             state.walkers.append(Walker(bits, state.archive.values[place].copy(), settings.steps))
-        state.seen.new(problem.hashes(jolted))
-        found.append(jolted)
+        found.append(jolted[state.seen.new(problem.hashes(jolted))])
+    known = len(found[-1])
     parents.extend(walker.bits for walker in state.walkers)
     swept = problem.neighbours(np.stack(parents), state.seen)
     owner = np.repeat(np.arange(len(swept)), [len(moves) for moves, _ in swept])
@@ -185,7 +185,7 @@ def improve(problem: Problem, settings: Settings, state: State) -> tuple[Bits, F
         _walk(walker, moves, values, state.archive)
     state.walkers = [walker for walker in state.walkers if walker.steps > 0]
     bits = np.vstack(found)
-    state.evaluations -= len(bits) - fresh  # small changes were counted when they were found
+    state.evaluations -= len(bits) - known  # small changes were counted when they were found
     return bits, keep(problem, state, bits) if len(bits) else np.empty((0, problem.objectives))
 
 

@@ -7,6 +7,8 @@ import numpy as np
 from sfumato.algorithms.dominance import ranks
 from sfumato.data.arrays import Counts64, Floats
 
+WORST = 1e300  # stands for what cannot be had, so that distances stay numbers
+
 
 def crowding(values: Floats, rank: Counts64) -> Floats:
     """How far a point's neighbours of the same rank are, over all objectives; the ends of a rank are infinitely far.
@@ -16,7 +18,7 @@ def crowding(values: Floats, rank: Counts64) -> Floats:
     count = len(values)
     found = np.zeros(count)
     fronts = int(rank.max()) + 1
-    for column in values.T:
+    for column in np.minimum(values, WORST).T:
         order = np.lexsort((column, rank))
         value, level = column[order], rank[order]
         first = np.ones(count, dtype=np.bool_)

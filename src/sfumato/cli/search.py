@@ -24,11 +24,14 @@ def search(
     run: Annotated[Path, typer.Argument(help="The run file.")],
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A new folder for the front.")] = None,
     algorithm: Annotated[
-        str | None, typer.Option(help="exact, exhaustive or pbg_ea, instead of the run file's.")
+        str | None, typer.Option(help="exact, exhaustive or pbg_ea; for cuts memetic or nsga2.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="The seed, instead of the run file's.")] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="Threads; the front does not depend on them.")] = None,
     seconds: Annotated[float | None, typer.Option(min=0, help="Stop after so long, and keep the best so far.")] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a search over cuts that was stopped or killed (needs -o).")
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
     """Find every non-dominated generalization of a table."""
@@ -36,14 +39,19 @@ def search(
     from sfumato.study import read
     from sfumato.systems.search import search as find
 
-    if output is not None and output.exists():
+    if output is not None and output.exists() and not resume:
         raise InputError(f"{output} is there already", expected="a new folder", remedy="another name with -o")
+    if output is not None and not output.absolute().parent.is_dir():
+        raise InputError(f"there is no folder {output.absolute().parent}", expected="an existing folder to write to")
+    state = None if output is None else output.absolute().parent / f".{output.name}.state"
     changed = {"algorithm": algorithm, "seed": seed, "threads": threads}
     study = read(run).with_search(**{name: value for name, value in changed.items() if value is not None})
-    with _Watch(seconds) as watch:
-        front = find(study, progress=watch)
+    if state is not None and state.exists() and not resume:
+        note(f"an unfinished search of this name starts anew; --resume would go on with it ({state})")
+    with _Watch(seconds, "nodes" if study.search.system == "lattice" else "generations") as watch:
+        front = find(study, progress=watch, checkpoint=state, resume=resume)
     if output is not None:
-        front.save(output)
+        front.save(output, replace=resume)
     if as_json:
         emit(front.as_dict())
     else:
@@ -51,7 +59,7 @@ def search(
         if output is not None:
             note(f"front: {output}. Next: sfumato map {output}, then sfumato publish {output} --point ID -o release")
     if watch.interrupted:
-        note("stopped; what was found so far is kept")
+        note("stopped; what was found so far is kept" + (_go_on(run, output) if state and state.exists() else ""))
         return 130
     return 0
 
@@ -126,11 +134,15 @@ def draw_map(
         note(f"map: {target}")
 
 
+def _go_on(run: Path, output: Path | None) -> str:
+    return f". sfumato search {run} -o {output} --resume goes on"
+
+
 class _Watch:
     """Tells on a terminal how far a search is; stops it on Ctrl-C or when its time is up. A second Ctrl-C ends it."""
 
-    def __init__(self, seconds: float | None) -> None:
-        self.seconds, self.interrupted = seconds, False
+    def __init__(self, seconds: float | None, unit: str = "nodes") -> None:
+        self.seconds, self.unit, self.interrupted = seconds, unit, False
         self._began = self._told = time.monotonic()
 
     def __enter__(self) -> Self:
@@ -151,7 +163,7 @@ class _Watch:
             rate = done / max(now - self._began, 1e-9)
             left = (total - done) / max(rate, 1e-9)
             print(
-                f"\r{done:,} nodes, {total - done:,} open, {rate:,.0f}/s, {left:,.0f} s left at most ",
+                f"\r{done:,} {self.unit}, {total - done:,} open, {rate:,.0f}/s, {left:,.0f} s left at most ",
                 end="",
                 file=sys.stderr,
             )

@@ -94,8 +94,10 @@ def fill(
     cells: Table,
     blocks: Table,
     places: Codes,
-) -> tuple[int, int, int]:
-    """Put every class of a candidate into the tally. Returns their cost, the sum of the property, and how many.
+) -> tuple[int, int, Index, Index]:
+    """Put every class of a candidate into the tally.
+
+    Returns their cost, the sum of the property, the class of every tuple and the first tuple of every class.
 
     `places[:, c]` gets the level and the property of class c.
     """
@@ -119,7 +121,7 @@ def fill(
         places[0, c], places[1, c] = level, size
         cost += rows[c] * price
         total += rows[c] * size
-    return cost, total, len(first)
+    return cost, total, index, first
 
 
 @compiled
@@ -129,6 +131,7 @@ def clear(cells: Table, blocks: Table, places: Codes) -> None:
         level, at = places[0, c], min(places[1, c], cells.shape[1] - 1)
         cells[level, at] = 0
         blocks[level, at // BLOCK] = 0
+        blocks[level, -1] = 0
 
 
 @compiled
@@ -165,23 +168,23 @@ def evaluate(
     """The figures of candidates, each in full: (candidate, variant, figure)."""
     found = np.empty((len(bits), levels if rule == SAFE else 1, FIGURES), np.int64)
     cells = np.zeros((levels, sizes, 2), np.int64)
-    blocks = np.zeros((levels, sizes // BLOCK + 1, 2), np.int64)
+    blocks = np.zeros((levels, sizes // BLOCK + 2, 2), np.int64)
     groups = np.zeros(unit[-1], np.uint32)
     cost_of = np.zeros(unit[-1], np.int64)
     places = np.zeros((2, len(counts)), np.int32)
     for i in range(len(bits)):
         radix = spread(bits[i], gap, unit, leaves, price, groups, cost_of)
-        cost, total, classes = fill(
+        cost, total, _, first = fill(
             packed, codes, counts, masks, words, unit, groups, radix, cost_of, rule, by_diversity, cells, blocks, places
         )
         judge(rule, cells, blocks, budget, cost, total, records, found[i])
-        exact_k(found[i], places[:, :classes], sizes)
-        clear(cells, blocks, places[:, :classes])
+        exact_k(found[i], places[:, : len(first)], sizes)
+        clear(cells, blocks, places[:, : len(first)])
     return found
 
 
 @compiled
-def change(
+def made(
     touched: Counts64,
     runs: Codes,
     held: Masks,
@@ -194,12 +197,10 @@ def change(
     rest: Counts64,
     rule: int,
     by_diversity: bool,
-    sign: int,
-    cells: Table,
-    blocks: Table,
-) -> tuple[int, int]:
-    """Take the classes of a column's runs between two boundaries out of the tally, or put them in."""
-    cost, total = 0, 0
+    classes: Table,
+    at: int,
+) -> int:
+    """List the classes of a column's runs between two boundaries: level, property, records, cost. Returns the end."""
     wide = held.shape[2]
     mask = np.zeros(wide, np.uint64)
     begin = low
@@ -215,15 +216,28 @@ def change(
                     mask[:] = 0
                     for u in range(begin, end):
                         for w in range(wide):
-                            mask[w] |= held[r, u, w]
+                            mask[w] |= held[u, r, w]
                     different = diversity(mask, words)
-                level, at = place_of(size, different, rule, by_diversity)
-                loss = size * (rest[r] + each)
-                add(cells, blocks, level, at, sign * size, sign * loss)
-                cost += loss
-                total += size * at
+                classes[at, 0], classes[at, 1] = place_of(size, different, rule, by_diversity)
+                classes[at, 2], classes[at, 3] = size, size * (rest[r] + each)
+                at += 1
         begin = end
-    return sign * cost, sign * total
+    return at
+
+
+@compiled
+def exchange(gone: Table, come: Table, cells: Table, blocks: Table) -> tuple[int, int]:
+    """Take classes out of the tally and put others in. Returns how the cost and the sum of the property move."""
+    cost, total = 0, 0
+    for c in range(len(gone)):
+        add(cells, blocks, gone[c, 0], gone[c, 1], -gone[c, 2], -gone[c, 3])
+        cost -= gone[c, 3]
+        total -= gone[c, 1] * gone[c, 2]
+    for c in range(len(come)):
+        add(cells, blocks, come[c, 0], come[c, 1], come[c, 2], come[c, 3])
+        cost += come[c, 3]
+        total += come[c, 1] * come[c, 2]
+    return cost, total
 
 
 @compiled
@@ -258,15 +272,17 @@ def sweep(
     """
     found = np.empty((len(column), levels if rule == SAFE else 1, FIGURES), np.int64)
     cells = np.zeros((levels, sizes, 2), np.int64)
-    blocks = np.zeros((levels, sizes // BLOCK + 1, 2), np.int64)
+    blocks = np.zeros((levels, sizes // BLOCK + 2, 2), np.int64)
     groups = np.zeros(unit[-1], np.uint32)
     cost_of = np.zeros(unit[-1], np.int64)
     radix = spread(bits, gap, unit, leaves, price, groups, cost_of)
     places = np.zeros((2, len(counts)), np.int32)
-    cost, total, _ = fill(
+    cost, total, class_of, leaders = fill(
         packed, codes, counts, masks, words, unit, groups, radix, cost_of, rule, by_diversity, cells, blocks, places
     )
     wide = masks.shape[1]
+    heads = packed[0][:, leaders]  # a class is told apart by its first tuple, and there are fewer of them
+    classes = np.empty((2 * len(counts), 4), np.int64)
     at = 0
     while at < len(column):
         j = column[at]
@@ -277,24 +293,25 @@ def sweep(
         others, alone = groups.copy(), radix.copy()
         others[unit[j] : unit[j + 1]] = 0
         alone[j] = 1
-        index, first = class_index(packed[0], packed[1], packed[2], packed[3], packed[4], others, unit[:-1], alone)
+        rest_of, first = class_index(heads, packed[1], packed[2], packed[3], packed[4], others, unit[:-1], alone)
         if len(first) * (size + 1) * (1 + 2 * wide) > room:
             found[at:last] = UNEVALUATED
             at = last
             continue
         runs = np.zeros((size + 1, len(first)), np.int32)
-        held = np.zeros((len(first), size if wide else 0, wide), np.uint64)
-        for t in range(len(index)):
-            runs[codes[j, t] + 1, index[t]] += counts[t]
+        held = np.zeros((size if wide else 0, len(first), wide), np.uint64)
+        for t in range(len(class_of)):
+            r = rest_of[class_of[t]]
+            runs[codes[j, t] + 1, r] += counts[t]
             for w in range(wide):
-                held[index[t], codes[j, t], w] |= masks[t, w]
+                held[codes[j, t], r, w] |= masks[t, w]
         for u in range(size):
             runs[u + 1] += runs[u]
         rest = np.zeros(len(first), np.int64)
         for r in range(len(first)):
             for other in range(codes.shape[0]):
                 if other != j:
-                    rest[r] += cost_of[unit[other] + codes[other, first[r]]]
+                    rest[r] += cost_of[unit[other] + codes[other, leaders[first[r]]]]
         up = leaves[unit[j] + j : unit[j + 1] + j + 1]
         old = np.empty(size, np.int64)
         touched = np.empty(len(first) + 1, np.int64)
@@ -312,10 +329,10 @@ def sweep(
                 some += right[r] > left[r]
             seen = touched[:some]
             a, b, c = low[m], high[m], price[j]
-            gone = change(seen, runs, held, words, a, was, b, up, c, rest, rule, by_diversity, -1, cells, blocks)
-            come = change(seen, runs, held, words, a, new, b, up, c, rest, rule, by_diversity, 1, cells, blocks)
-            judge(rule, cells, blocks, budget, cost + gone[0] + come[0], total + gone[1] + come[1], records, found[m])
-            change(seen, runs, held, words, a, new, b, up, c, rest, rule, by_diversity, -1, cells, blocks)
-            change(seen, runs, held, words, a, was, b, up, c, rest, rule, by_diversity, 1, cells, blocks)
+            half = made(seen, runs, held, words, a, was, b, up, c, rest, rule, by_diversity, classes, 0)
+            end = made(seen, runs, held, words, a, new, b, up, c, rest, rule, by_diversity, classes, half)
+            more, extra = exchange(classes[:half], classes[half:end], cells, blocks)
+            judge(rule, cells, blocks, budget, cost + more, total + extra, records, found[m])
+            exchange(classes[half:end], classes[:half], cells, blocks)
         at = last
     return found

@@ -2,7 +2,7 @@
 
 All classes of one size (and diversity) are one cell with its records and its cost. The cost is the generalization loss
 in whole units of a small fraction, so that adding and taking away leave no rounding behind. Blocks of cells are summed
-beside them: a rule skips empty or wholly suppressed blocks at once.
+beside them, and behind the last block stands the sum of all: a rule skips empty or wholly suppressed blocks at once.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ def add(cells: Table, blocks: Table, level: int, size: int, rows: int, cost: int
     cells[level, at, 1] += cost
     blocks[level, at // BLOCK, 0] += rows
     blocks[level, at // BLOCK, 1] += cost
+    blocks[level, -1, 0] += rows
+    blocks[level, -1, 1] += cost
 
 
 @compiled
@@ -37,7 +39,7 @@ def smallest_left(cells: Table, blocks: Table, low: int, budget: int) -> tuple[i
     """
     levels, sizes = cells.shape[0], cells.shape[1]
     gone, cost = 0, 0
-    for block in range(blocks.shape[1]):
+    for block in range(blocks.shape[1] - 1):
         rows, part = 0, 0
         for v in range(low, levels):
             rows += blocks[v, block, 0]
@@ -65,7 +67,7 @@ def below(cells: Table, blocks: Table, total: int, records: int) -> tuple[int, i
     """Suppress every class whose property is under the mean total/records: smallest left, records gone, their cost."""
     gone, cost = 0, 0
     sizes = cells.shape[1]
-    for block in range(blocks.shape[1]):
+    for block in range(blocks.shape[1] - 1):
         if blocks[0, block, 0] == 0:
             continue
         if (min((block + 1) * BLOCK, sizes) - 1) * records < total:
@@ -119,9 +121,8 @@ def judge(rule: int, cells: Table, blocks: Table, budget: int, cost: int, total:
         gone, lost = 0, 0
         for low in range(cells.shape[0]):
             if low > 0:
-                for block in range(blocks.shape[1]):
-                    gone += blocks[low - 1, block, 0]
-                    lost += blocks[low - 1, block, 1]
+                gone += blocks[low - 1, -1, 0]
+                lost += blocks[low - 1, -1, 1]
             if gone > budget:
                 break
             least, more, part = smallest_left(cells, blocks, low, budget - gone)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -139,7 +139,7 @@ def _measured(folder: Path, manifest: Mapping[str, Any]) -> list[Difference]:
         found.append(Difference(data, f"its loss is not the {manifest['loss']:.10g} of the manifest"))
     if classes.records != manifest["records"]:
         found.append(Difference(data, f"it stands for {classes.records} records, not {manifest['records']}"))
-    return found + _point(manifest)
+    return found + _point(manifest) + _plan(manifest, columns)
 
 
 def _point(manifest: Mapping[str, Any]) -> list[Difference]:
@@ -153,6 +153,24 @@ def _point(manifest: Mapping[str, Any]) -> list[Difference]:
         Difference(pack.MANIFEST, f"its point and its figures differ in {name}")
         for name, (said, measured) in values.items()
         if not same(said, measured)
+    ]
+
+
+def _plan(manifest: Mapping[str, Any], columns: Sequence[ColumnRecode]) -> list[Difference]:
+    """The plan of the manifest's point is the one that its hierarchies and levels say."""
+    told = manifest["point"]["plan"]
+    if manifest["system"] == "cuts":
+        found = {column.name: dict(zip(column.tree.leaves, column.groups, strict=True)) for column in columns}
+        agrees = {
+            name: sorted(group.get(start, -1) for start in told.get(name, ())) == sorted(set(group.values()))
+            for name, group in found.items()
+        }
+    else:
+        agrees = {name: told.get(name) == level for name, level in manifest["levels"].items()}
+    return [
+        Difference(pack.MANIFEST, f"its point and its hierarchies differ in {name}")
+        for name, same_plan in agrees.items()
+        if not same_plan
     ]
 
 

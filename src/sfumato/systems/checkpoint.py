@@ -19,7 +19,8 @@ from sfumato.errors import InputError
 from sfumato.study import Study
 from sfumato.version import __version__
 
-EVERY = 10.0  # seconds between two saves: a state may hold millions of candidates seen
+EVERY = 1.0  # seconds between two saves, at least; a state may hold millions of candidates seen, so saving is
+SHARE = 20  # kept to one part in this many of the time
 UNCOUNTED = {"threads"}  # settings that do not change the result
 
 
@@ -32,11 +33,12 @@ class Checkpoint:
         settings["search"] = {n: v for n, v in settings["search"].items() if n not in UNCOUNTED}
         said = json.dumps([settings, fingerprint, __version__], sort_keys=True, ensure_ascii=False)
         self._key = hashlib.sha256(said.encode()).hexdigest()
-        self._saved = time.monotonic()
+        self._next = time.monotonic() + every
 
     def save(self, state: State, now: bool = False) -> None:
         """Write the state if it is time to; whole or not at all."""
-        if not now and time.monotonic() - self._saved < self.every:
+        began = time.monotonic()
+        if not now and began < self._next:
             return
         part = self.path.with_name(self.path.name + ".part")
         with part.open("wb") as stream:
@@ -44,14 +46,15 @@ class Checkpoint:
             stream.flush()
             os.fsync(stream.fileno())
         part.replace(self.path)
-        self._saved = time.monotonic()
+        ended = time.monotonic()
+        self._next = ended + (max(self.every, SHARE * (ended - began)) if self.every else 0.0)
 
     def load(self) -> State | None:
         """The state as it was saved; None if there is none."""
         if not self.path.exists():
             return None
         try:
-            with np.load(self.path, allow_pickle=False) as found:
+            with self.path.open("rb") as stream, np.load(stream, allow_pickle=False) as found:
                 parts = {name: found[name] for name in found.files}
             about = json.loads(str(parts["about"]))
             if about["key"] == self._key:

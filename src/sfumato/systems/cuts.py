@@ -32,7 +32,7 @@ from sfumato.systems.lattice import Progress, search_lattice
 
 GRID = {"general_loss": 5e-4, "generalization_loss": 2.5e-3, "suppression_loss": 2.5e-3}
 LATTICE_LIMIT = 1_000_000  # nodes of a lattice that is searched exactly for seeds
-LATTICE_NODES = 4_000  # nodes evaluated at most for seeds
+LATTICE_NODES = 20_000  # nodes evaluated at most for seeds
 JOLTED = 0.7  # share of children that get random small changes
 FLIPS = 0.01
 
@@ -165,7 +165,9 @@ class CutSearch:
 
     def seeds(self, progress: Progress) -> Bits:
         """Both extremes and, for the memetic search, the front of the lattice over the same hierarchies."""
-        if self.settings.method == "nsga2" or not all(domain.declared for domain in self.table.domains):
+        if self.settings.method == "nsga2":  # the paper's population is random
+            return self.space.ends()[:0]
+        if not all(domain.declared for domain in self.table.domains):
             return self.space.ends()
         nodes = np.prod([float(domain.hierarchy.height + 1) for domain in self.table.domains])
         privacy = [o.name for o in self.asked.objectives if not o.name.endswith("loss") and self.fast]

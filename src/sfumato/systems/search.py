@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from sfumato.errors import InputError
 from sfumato.front import Front
 from sfumato.study import Study
 from sfumato.systems.cuts import search_cuts
 from sfumato.systems.lattice import Progress, search_lattice
 
 
-def search(study: Study, progress: Progress | None = None) -> Front:
+def search(
+    study: Study,
+    progress: Progress | None = None,
+    *,
+    checkpoint: str | Path | None = None,
+    resume: bool = False,
+) -> Front:
     """Find the front of a study. The same study, data and seed give the same front on any number of threads.
 
     `progress(done, total)` is told how far it is, and stops it by returning True; what was found is kept.
+    A search over cuts writes its state to `checkpoint` every few seconds, and with `resume` goes on from there to the
+    front that an unbroken run finds.
     """
+    if checkpoint is not None and resume and not Path(checkpoint).exists():
+        raise InputError(
+            f"there is no unfinished search at {checkpoint}",
+            expected="the state of a search that was broken off",
+            remedy="leave --resume out to start anew",
+        )
+    if resume and (checkpoint is None or study.search.system != "cuts"):
+        raise InputError(
+            "nothing to resume", expected="a search over cuts with a checkpoint", remedy="leave --resume out"
+        )
     if study.search.system == "cuts":
-        return search_cuts(study, progress=progress)
+        return search_cuts(
+            study, progress=progress, checkpoint=None if checkpoint is None else Path(checkpoint), resume=resume
+        )
     return search_lattice(study, progress=progress)
