@@ -38,18 +38,25 @@ if TYPE_CHECKING:
     from sfumato.measures.classes import ClassTable, classify
     from sfumato.measures.inspection import Inspection, inspect
     from sfumato.measures.registry import known_measures, measure
+    from sfumato.plans.channel import Channel, load_channel
     from sfumato.plans.levels import LevelPlan
     from sfumato.release.apply import apply_plan
     from sfumato.release.publish import Release
     from sfumato.release.verify import verify
     from sfumato.report.map import draw
     from sfumato.study import Study, read
+    from sfumato.systems.channel.disguise import disguise
+    from sfumato.systems.channel.estimate import estimate
+    from sfumato.systems.channel.front import ChannelFront, load_channel_front, pick_channel
+    from sfumato.systems.channel.search import search_channel
     from sfumato.systems.publish import publish
     from sfumato.systems.search import search
 
 # Names load when they are first used, so that `sfumato --help` does not wait for compilers and databases.
 _HOMES = {
     "Audit": "measures.audit",
+    "Channel": "plans.channel",
+    "ChannelFront": "systems.channel.front",
     "Choice": "decide",
     "ClassTable": "measures.classes",
     "DataError": "errors",
@@ -73,21 +80,29 @@ _HOMES = {
     "audit": "measures.audit",
     "classify": "measures.classes",
     "compare_fronts": "front",
+    "disguise": "systems.channel.disguise",
     "draw": "report.map",
+    "estimate": "systems.channel.estimate",
     "inspect": "measures.inspection",
     "known_measures": "measures.registry",
+    "load_channel": "plans.channel",
+    "load_channel_front": "systems.channel.front",
     "load_front": "front",
     "measure": "measures.registry",
     "pick": "decide",
+    "pick_channel": "systems.channel.front",
     "publish": "systems.publish",
     "read": "study",
     "sample": "data.sample",
     "search": "systems.search",
+    "search_channel": "systems.channel.search",
     "verify": "release.verify",
 }
 
 __all__ = [
     "Audit",
+    "Channel",
+    "ChannelFront",
     "Choice",
     "ClassTable",
     "DataError",
@@ -111,16 +126,22 @@ __all__ = [
     "audit",
     "classify",
     "compare_fronts",
+    "disguise",
     "draw",
+    "estimate",
     "inspect",
     "known_measures",
+    "load_channel",
+    "load_channel_front",
     "load_front",
     "measure",
     "pick",
+    "pick_channel",
     "publish",
     "read",
     "sample",
     "search",
+    "search_channel",
     "verify",
 ]
 

@@ -172,9 +172,10 @@ class Study(Settings):
         settings = self.data
         if path is not None:
             settings = settings.model_copy(update={"path": str(Path(path).absolute()), "format": None})
+        measured = [name for name, column in self.columns.items() if column.role in KEYED]
+        refuse_disguised(self._folder / settings.path, measured)
         source = open_source(settings, self._folder)
         check_roles(self, source, partial=path is not None)
-        refuse_disguised(source.path, [name for name, column in self.columns.items() if column.role in KEYED])
         return source
 
     def table(self, path: str | Path | None = None) -> FrequencyTable:
