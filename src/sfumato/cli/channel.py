@@ -301,6 +301,8 @@ def _print_front(front: ChannelFront) -> None:
         ]
         heads = ["id", *(f"{name}: privacy / worst posterior" for name in prior.columns)]
         table("Each column by itself", heads, rows, right=set(range(len(heads))))
+        if any(worst > front.delta + 1e-9 for point in front.points for _, worst in point.attributes.values()):
+            note(f"δ = {front.delta:g} holds for the columns together; one by itself may be told with more certainty")
 
 
 def _print_figures(found: dict[str, Any], title: str, as_json: bool) -> None:

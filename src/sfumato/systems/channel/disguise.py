@@ -96,6 +96,7 @@ def disguise(
         engine.stream(sql, _changer(channels, len(kept), draw, keep_order, test_seed), "disguised")
         names = [*names, TEST_COLUMN] if test_seed is not None else names
         listed = ", ".join(f"x{i} AS c{i}" for i in range(len(names)))
+        mark_of(path).unlink(missing_ok=True)  # a file without its channel is refused; one with another's would mislead
         engine.write(f"SELECT {listed} FROM disguised ORDER BY place", path, _like(source, path), names)
     notes = {"file": path.name, "rows": found.records, "disguised": own, "randomness": randomness_of(test_seed)}
     mark = _write_mark(channels, notes, path)

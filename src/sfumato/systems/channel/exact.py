@@ -22,6 +22,7 @@ AT_ONCE = 2500  # corners that are all used from the start; more are generated a
 ADDED = 400
 ROUNDS = 30
 CLOSED = 2e-6  # a gap at which no more corners are looked for
+DUST = 1e-7  # reports rarer than this are traces of the method, and would set the worst posterior
 TOUCHING = 1e-6  # privacy this close to the ceiling is the ceiling: tables print six digits
 
 
@@ -130,7 +131,7 @@ class ExactSearch:
         columns, heights = self.columns[:, chosen], self.heights[chosen]
         first, second = np.triu_indices(len(self.prior), 1)
         moments = np.concatenate([columns[first] * columns[second], columns, heights[None, :]])
-        weights = thin(moments, design.weights)
+        weights = _swept(np.vstack([columns, heights]), thin(moments, design.weights))
         kept = np.flatnonzero(weights)
         # The last digits: what the columns add up to is the prior itself.
         weights, columns = balanced(columns[:, kept], weights[kept], self.prior), columns[:, kept]
@@ -138,3 +139,14 @@ class ExactSearch:
         rows = (columns * weights).T[order]
         matrix = rows / self.prior
         return Optimum(matrix / matrix.sum(axis=0), columns.T[order], lower_bound)
+
+
+def _swept(rows: Floats, weights: Floats) -> Floats:
+    """Weights without traces, if the rest can still add up to the same."""
+    goal, kept = rows @ weights, np.flatnonzero(weights > DUST)
+    rest = balanced(rows[:, kept], weights[kept], goal)
+    if np.abs(rows[:, kept] @ rest - goal).max() > 1e-13 or rest.min() <= 0:
+        return weights
+    swept = np.zeros(len(weights))
+    swept[kept] = rest
+    return swept
