@@ -106,6 +106,17 @@ def test_two_categories_have_a_closed_form() -> None:
     assert measures.spread(found.matrix, prior) == pytest.approx(measures.spread(warner(2, 0.8), prior), rel=1e-6)
 
 
+def test_a_joint_channel_beats_the_product_of_single_ones() -> None:
+    both = np.array([[0.30, 0.05, 0.10], [0.10, 0.25, 0.20]])  # two attributes that go along with each other
+    singles = []
+    for prior in (both.sum(axis=1), both.sum(axis=0)):
+        search = ExactSearch(prior, 0.8)
+        singles.append(search.at(0.5 * sum(search.range)).matrix)
+    apart = measures.figures(np.kron(*singles), both.ravel(), RECORDS)
+    together = ExactSearch(both.ravel(), apart.worst_posterior).at(apart.privacy).matrix
+    assert measures.error(together, both.ravel(), RECORDS) < apart.error / 1.1
+
+
 def test_corners_are_all_the_corners() -> None:
     for n, delta in ((4, 0.3), (5, 0.45), (5, 0.5), (4, 1.0), (3, 0.34)):
         found = corners(n, delta)
