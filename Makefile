@@ -25,10 +25,14 @@ demo: $(STAMP)  ## The main job on the bundled Adult table: search, pick, map, p
 	@$(BIN)/sfumato map demo/front --point 4
 	@SFUMATO_STATE=demo/state $(BIN)/sfumato publish demo/front --point 4 -o demo/release --reason "demo: most k within 30 % loss"
 	@$(BIN)/sfumato verify demo/release --source demo/adult/adult.data.gz
+	@$(BIN)/sfumato search demo/adult/cuts.toml -o demo/cuts --json > demo/cuts.json
+	@$(BIN)/sfumato ask demo/cuts --max-loss 0.25 --max-suppression 0.10
+	@$(BIN)/sfumato map demo/cuts
 	@echo
 	@echo "Open in a browser:"
 	@echo "  demo/audit.html             the raw table: who is at risk"
 	@echo "  demo/front/map.html         every non-dominated generalization"
+	@echo "  demo/cuts/map.html          finer recodings: parts of every attribute"
 	@echo "  demo/release/internal.html  the release, for the publisher"
 	@echo "  demo/release/external.html  the release, for its users"
 

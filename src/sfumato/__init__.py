@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sfumato.data.hierarchies import Hierarchy
     from sfumato.data.roles import Role
     from sfumato.data.sample import sample
-    from sfumato.decide import Choice, pick
+    from sfumato.decide import Answer, Choice, ask, pick
     from sfumato.errors import (
         DataError,
         HierarchyError,
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from sfumato.front import Front, Objective, Point, compare_fronts, load_front
     from sfumato.measures.audit import Audit, audit
     from sfumato.measures.classes import ClassTable, classify
+    from sfumato.measures.cost import Cost, Costs
     from sfumato.measures.inspection import Inspection, inspect
     from sfumato.measures.registry import known_measures, measure
     from sfumato.plans.channel import Channel, load_channel
@@ -43,8 +44,10 @@ if TYPE_CHECKING:
     from sfumato.release.apply import apply_plan
     from sfumato.release.publish import Release
     from sfumato.release.verify import verify
+    from sfumato.report.baselines_page import draw_baselines
     from sfumato.report.map import draw
     from sfumato.study import Study, read
+    from sfumato.systems.baselines import baselines
     from sfumato.systems.channel.disguise import disguise
     from sfumato.systems.channel.estimate import estimate
     from sfumato.systems.channel.front import ChannelFront, load_channel_front, pick_channel
@@ -54,11 +57,14 @@ if TYPE_CHECKING:
 
 # Names load when they are first used, so that `sfumato --help` does not wait for compilers and databases.
 _HOMES = {
+    "Answer": "decide",
     "Audit": "measures.audit",
     "Channel": "plans.channel",
     "ChannelFront": "systems.channel.front",
     "Choice": "decide",
     "ClassTable": "measures.classes",
+    "Cost": "measures.cost",
+    "Costs": "measures.cost",
     "DataError": "errors",
     "FrequencyTable": "data.frequency",
     "Front": "front",
@@ -77,11 +83,14 @@ _HOMES = {
     "StudyError": "errors",
     "UnreachableError": "errors",
     "apply_plan": "release.apply",
+    "ask": "decide",
     "audit": "measures.audit",
+    "baselines": "systems.baselines",
     "classify": "measures.classes",
     "compare_fronts": "front",
     "disguise": "systems.channel.disguise",
     "draw": "report.map",
+    "draw_baselines": "report.baselines_page",
     "estimate": "systems.channel.estimate",
     "inspect": "measures.inspection",
     "known_measures": "measures.registry",
@@ -100,11 +109,14 @@ _HOMES = {
 }
 
 __all__ = [
+    "Answer",
     "Audit",
     "Channel",
     "ChannelFront",
     "Choice",
     "ClassTable",
+    "Cost",
+    "Costs",
     "DataError",
     "FrequencyTable",
     "Front",
@@ -123,11 +135,14 @@ __all__ = [
     "StudyError",
     "UnreachableError",
     "apply_plan",
+    "ask",
     "audit",
+    "baselines",
     "classify",
     "compare_fronts",
     "disguise",
     "draw",
+    "draw_baselines",
     "estimate",
     "inspect",
     "known_measures",

@@ -7,7 +7,8 @@ import platform
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -15,13 +16,16 @@ from typing import Any
 import numpy as np
 
 from sfumato.algorithms.dominance import comparable, first_dominator, hypervolume
+from sfumato.data.frequency import FrequencyTable
 from sfumato.errors import InputError, shortened
+from sfumato.measures.histograms import Histogram, Histograms, histograms_of
 from sfumato.plans.cuts import CutPlan
 from sfumato.plans.plan import Plan, plan_from
 from sfumato.study import Study, read
 from sfumato.version import __version__
 
 FILES = ("front.parquet", "front.json", "run.toml")
+CLASSES = "classes.parquet"  # fronts saved by earlier versions lack it
 PACKAGES = ("duckdb", "numba", "numpy", "pyarrow")
 
 
@@ -58,7 +62,7 @@ class Point:
             "suppressed": self.suppressed,
             "suppress_below": self.plan.suppress_below,
         }
-        if isinstance(self.plan, CutPlan):
+        if isinstance(self.plan, CutPlan) or self.plan.diversity_below:
             found["diversity_below"] = self.plan.diversity_below
         return found | {"plan": choices}
 
@@ -84,6 +88,28 @@ class Front:
     certificate: Mapping[str, Any] = field(default_factory=dict)
     others: tuple[Mapping[str, float], ...] = ()
     system: str = "lattice"
+    classes: Histograms | None = field(default=None, compare=False, repr=False)
+
+    @cached_property
+    def recoding_of(self) -> tuple[int, ...]:
+        """The recoding of each point, numbered in the order of the points: several may differ in suppression alone."""
+        numbers: dict[tuple[Any, ...], int] = {}
+        return tuple(numbers.setdefault(tuple(p.plan.choices.values()), len(numbers)) for p in self.points)
+
+    def with_classes(self, table: FrequencyTable) -> Front:
+        """The same front with the class histograms of its recodings, which answer other limits of suppression.
+
+        Where missing values match anything, or records were removed before, suppression has no such answers.
+        """
+        if table.removed or not self.points or any(domain.wildcard for domain in table.domains):
+            return self
+        first = dict(zip(reversed(self.recoding_of), reversed(self.points), strict=True))
+        plans = [first[number].plan for number in range(len(first))]
+        return replace(self, classes=histograms_of(table, plans, self.study.search.weights))
+
+    def histogram(self, number: int) -> Histogram | None:
+        """The classes of a point's recoding before suppression, if they were kept."""
+        return None if self.classes is None else self.classes.of(self.recoding_of[self.point(number).id])
 
     def point(self, number: int) -> Point:
         """A point by its id."""
@@ -165,6 +191,8 @@ class Front:
         about = self.as_dict() | {"others": [dict(other) for other in self.others], "versions": versions()}
         (folder / "front.json").write_text(json.dumps(about, indent=1, ensure_ascii=False, allow_nan=False), "utf-8")
         (folder / "run.toml").write_text(self.study.as_toml(), "utf-8")
+        if self.classes is not None:
+            self.classes.write(folder / CLASSES)
 
 
 def load_front(folder: str | Path) -> Front:
@@ -194,6 +222,7 @@ def load_front(folder: str | Path) -> Front:
             certificate=about["certificate"],
             others=tuple(about["others"]),
             system=about["system"],
+            classes=Histograms.read(folder / CLASSES) if (folder / CLASSES).is_file() else None,
         )
     except (KeyError, TypeError, json.JSONDecodeError) as error:
         raise InputError(f"{folder}/front.json cannot be read", expected="a file that sfumato search wrote") from error

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sfumato.cli import audit, channel, hierarchy, inspect, publish, reproduce, sample, search
+from sfumato.cli import ask, audit, baselines, channel, hierarchy, inspect, publish, reproduce, sample, search
 from sfumato.errors import InputError, SfumatoError
 from sfumato.version import __version__
 
@@ -31,8 +31,10 @@ app.command("inspect")(inspect.command)
 app.command("sample")(sample.command)
 app.command("search")(search.search)
 app.command("pick")(search.pick)
+app.command("ask")(ask.command)
 app.command("compare")(search.compare)
 app.command("map")(search.draw_map)
+app.command("baselines")(baselines.command)
 app.command("publish")(publish.publish_command)
 app.command("verify")(publish.verify_command)
 app.command("apply")(publish.apply_command)

@@ -18,14 +18,25 @@ def publish_command(
     starred: Annotated[
         bool, typer.Option("--starred", help="Keep suppressed rows, hidden and marked, instead of removing them.")
     ] = False,
+    suppress_below: Annotated[
+        int | None, typer.Option(min=0, help="Suppress classes with fewer records than this, instead of the point's.")
+    ] = None,
+    diversity_below: Annotated[
+        int | None, typer.Option(min=0, help="Suppress classes with fewer sensitive values than this as well.")
+    ] = None,
     reason: Annotated[str, typer.Option(help="Why this point: kept in the internal report.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Recode the source by a point of a front, read the file back, measure it, write the reports."""
+    from sfumato.decide.revise import with_suppression
     from sfumato.front import load_front
-    from sfumato.release.publish import publish
+    from sfumato.release.publish import publish, refuse_taken
 
-    release = publish(load_front(out), point, output, starred=starred, reason=reason)
+    refuse_taken(output.absolute())
+    front = load_front(out)
+    if suppress_below is not None or diversity_below is not None:
+        front = with_suppression(front, point, suppress_below or 0, diversity_below or 0)
+    release = publish(front, point, output, starred=starred, reason=reason)
     if as_json:
         emit(release.as_dict())
         return

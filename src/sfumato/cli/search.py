@@ -16,6 +16,7 @@ from sfumato.report.figures import number, percent
 
 if TYPE_CHECKING:
     from sfumato.front import Front
+    from sfumato.study import Study
 
 MOST_ROWS = 40
 
@@ -25,6 +26,11 @@ def search(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A new folder for the front.")] = None,
     algorithm: Annotated[
         str | None, typer.Option(help="exact, exhaustive or pbg_ea; for cuts memetic or nsga2.")
+    ] = None,
+    system: Annotated[str | None, typer.Option(help="lattice or cuts, instead of the run file's.")] = None,
+    problem: Annotated[int | None, typer.Option(min=1, max=4, help="One of the four problems of cuts.")] = None,
+    max_suppression: Annotated[
+        float | None, typer.Option(help="Share of records that may be suppressed, instead of the run file's.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="The seed, instead of the run file's.")] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="Threads; the front does not depend on them.")] = None,
@@ -45,7 +51,8 @@ def search(
         raise InputError(f"there is no folder {output.absolute().parent}", expected="an existing folder to write to")
     state = None if output is None else output.absolute().parent / f".{output.name}.state"
     changed = {"algorithm": algorithm, "seed": seed, "threads": threads}
-    study = read(run).with_search(**{name: value for name, value in changed.items() if value is not None})
+    study = _turned_to(read(run), system, problem, max_suppression)
+    study = study.with_search(**{name: value for name, value in changed.items() if value is not None})
     if state is not None and state.exists() and not resume:
         note(f"an unfinished search of this name starts anew; --resume would go on with it ({state})")
     with _Watch(seconds, "nodes" if study.search.system == "lattice" else "generations") as watch:
@@ -114,6 +121,9 @@ def draw_map(
         Path | None, typer.Option("--output", "-o", help="The page to write [map.html in the folder].")
     ] = None,
     point: Annotated[int | None, typer.Option(help="The chosen point, to be marked.")] = None,
+    compare: Annotated[
+        tuple[int, int] | None, typer.Option(help="Two points whose class sizes stand side by side.")
+    ] = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -125,13 +135,25 @@ def draw_map(
     target = output or folder / "map.html"
     front = load_front(folder)
     refuse_existing(target, overwrite=force)
-    if point is not None:
-        front.point(point)
-    draw(front, target, point)
+    for wanted in (*([] if point is None else [point]), *(compare or ())):
+        front.point(wanted)
+    draw(front, target, point, compare=compare)
     if as_json:
         emit({"map": str(target)})
     else:
         note(f"map: {target}")
+
+
+def _turned_to(study: Study, system: str | None, problem: int | None, max_suppression: float | None) -> Study:
+    """The study turned to another system, problem or limit; settings that belong to the old one are let go."""
+    settings: dict[str, Any] = {} if max_suppression is None else {"max_suppression": max_suppression}
+    if problem is not None:
+        system = system or "cuts"
+        settings |= {"problem": problem, "objectives": ("k", "general_loss"), "suppression": None}
+    if system is not None and system != study.search.system:
+        old = {"algorithm": None, "epsilon": None, "population": None, "problem": None, "suppression": None}
+        settings = {"system": system} | old | settings
+    return study.with_search(**settings) if settings else study
 
 
 def _go_on(run: Path, output: Path | None) -> str:

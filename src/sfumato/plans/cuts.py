@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
+from sfumato.data.arrays import Codes
 from sfumato.data.domain import MISSING, Domain
 from sfumato.data.frequency import FrequencyTable
 from sfumato.data.hierarchies import Hierarchy
@@ -43,6 +46,14 @@ class CutPlan:
         level = 2 if len(runs) == 1 and len(runs[0]) > 1 else 0 if len(runs) == len(paths) else 1
         return Hierarchy.from_paths(domain.name, paths), level
 
+    def grouped(self, domain: Domain) -> tuple[Codes, Codes]:
+        """The group of each code of a column and how many values each group has: the recoding without its labels."""
+        runs = self._runs(domain)
+        groups = np.empty(len(domain.labels), dtype=np.int32)
+        for place, run in enumerate(runs):
+            groups[run] = place
+        return groups, np.array([len(run) for run in runs], dtype=np.int32)
+
     def recoding(self, table: FrequencyTable) -> Recoding:
         """What the plan does to a table."""
         absent = [name for name in table.columns if name not in self.cuts]
@@ -64,7 +75,7 @@ class CutPlan:
         for domain in table.domains:
             tree, level = self.tree(domain)
             if level == 1:
-                labels = [label for label in tree.levels[1] if label != MISSING]
+                labels = [_brief(label) for label in tree.levels[1] if label != MISSING]
                 said.append(f"{domain.name} in {len(labels)} groups ({shortened(labels, 3)})")
             else:
                 said.append(f"{domain.name} hidden" if level else f"{domain.name} as it is")
@@ -110,6 +121,16 @@ def labels_of(domain: Domain, runs: Sequence[Sequence[int]]) -> list[str]:
         if clashes:  # two nodes of a hierarchy may share a name: the values themselves do not
             found[place] = "{" + " | ".join(leaves[leaf] for leaf in run) + "}"
     return found
+
+
+def _brief(label: str) -> str:
+    """A label for a sentence: of a long set, how many values it has.
+
+    >>> _brief("{a | b}"), _brief("{a | b | c | d | e}")
+    ('{a | b}', '{a … e: 5 values}')
+    """
+    parts = label.strip("{}").split(" | ")
+    return label if len(parts) < 4 else f"{{{parts[0]} … {parts[-1]}: {len(parts)} values}}"
 
 
 def _label(domain: Domain, run: Sequence[int]) -> str:

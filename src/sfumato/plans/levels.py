@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from sfumato.data.arrays import Codes
 from sfumato.data.domain import Domain
 from sfumato.data.frequency import FrequencyTable
 from sfumato.data.hierarchies import Hierarchy
 from sfumato.errors import StudyError, shortened
-from sfumato.plans.recoding import Recoding, at_levels
+from sfumato.plans.recoding import Recoding, at_level, at_levels
 
 
 @dataclass(frozen=True)
 class LevelPlan:
     """Levels by column, and the size below which a class is suppressed (0 and 1 suppress nothing).
+
+    `diversity_below` suppresses classes with fewer sensitive values as well; a search over levels leaves it at 0.
 
     >>> LevelPlan({"age": 2, "sex": 0}, suppress_below=5).as_dict()
     {'levels': {'age': 2, 'sex': 0}, 'suppress_below': 5}
@@ -22,11 +25,7 @@ class LevelPlan:
 
     levels: Mapping[str, int]
     suppress_below: int = 0
-
-    @property
-    def diversity_below(self) -> int:
-        """Levels are suppressed by size alone."""
-        return 0
+    diversity_below: int = 0
 
     @property
     def choices(self) -> Mapping[str, int]:
@@ -38,6 +37,11 @@ class LevelPlan:
         if domain.name not in self.levels:
             raise StudyError(f"the plan has no level for {domain.name}", expected="one level for each quasi-identifier")
         return domain.hierarchy, self.levels[domain.name]
+
+    def grouped(self, domain: Domain) -> tuple[Codes, Codes]:
+        """The group of each code of a column and how many values each group has: the recoding without its labels."""
+        part = at_level(domain, self.levels[domain.name])
+        return part.groups, part.covers
 
     def recoding(self, table: FrequencyTable) -> Recoding:
         """What the plan does to a table."""
@@ -65,4 +69,5 @@ class LevelPlan:
         return said
 
     def as_dict(self) -> dict[str, object]:
-        return {"levels": dict(self.levels), "suppress_below": self.suppress_below}
+        found: dict[str, object] = {"levels": dict(self.levels), "suppress_below": self.suppress_below}
+        return found | ({"diversity_below": self.diversity_below} if self.diversity_below else {})

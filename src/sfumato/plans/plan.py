@@ -15,9 +15,9 @@ def plan_from(system: str, found: Mapping[str, Any]) -> Plan:
     """The plan of a point as it was saved.
 
     >>> plan_from("lattice", {"plan": {"age": 2}, "suppress_below": 5})
-    LevelPlan(levels={'age': 2}, suppress_below=5)
+    LevelPlan(levels={'age': 2}, suppress_below=5, diversity_below=0)
     """
     if system == "cuts":
         cuts = {name: tuple(starts) for name, starts in found["plan"].items()}
         return CutPlan(cuts, found["suppress_below"], found["diversity_below"])
-    return LevelPlan(found["plan"], found["suppress_below"])
+    return LevelPlan(found["plan"], found["suppress_below"], found.get("diversity_below", 0))

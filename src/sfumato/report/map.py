@@ -1,61 +1,95 @@
-"""The risk–utility map: the front, what it dominates, the raw and the fully hidden table, the chosen point."""
+"""The risk–utility map: the front, what it dominates, its shape, and what a chosen point does to the table."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from markupsafe import Markup
 
 from sfumato.data.atomic import write_text
 from sfumato.data.frequency import FrequencyTable
-from sfumato.front import Front, Point
+from sfumato.decide import Answer, ask
+from sfumato.front import Front, Objective, Point
 from sfumato.measures.registry import known_measures
-from sfumato.report.figures import number, percent
+from sfumato.report.distributions import distributions_figure
+from sfumato.report.figures import figures_of, number, percent
+from sfumato.report.magnify import magnified_figure
+from sfumato.report.matrix import LOGARITHMIC, matrix_figure
 from sfumato.report.page import ACCENT, SECOND, figure, page
+from sfumato.report.partitions import partitions_figure
 from sfumato.version import __version__
 
 FAINT = "#b8c4cc"
+MOST_ROWS = 200  # points of the table on the page, and points whose hover tells the recoding in words
+SHADES = [[0.0, "#c9dfe1"], [0.5, "#3f979d"], [1.0, "#08363a"]]
 
 
-def draw(front: Front, path: str | Path, chosen: int | None = None, table: FrequencyTable | None = None) -> Path:
-    """Write the map of a front as a self-contained page; with the table, hovering tells a recoding in words."""
+def draw(
+    front: Front,
+    path: str | Path,
+    chosen: int | None = None,
+    table: FrequencyTable | None = None,
+    compare: tuple[int, int] | None = None,
+) -> Path:
+    """Write the map of a front as a self-contained page; `compare` names two points whose class sizes are shown."""
     table = front.study.table() if table is None else table
-    return write_text(path, map_page(front, table, chosen), overwrite=True)
+    return write_text(path, map_page(front, table, chosen, compare), overwrite=True)
 
 
-def map_page(front: Front, table: FrequencyTable, chosen: int | None = None) -> str:
+def map_page(
+    front: Front, table: FrequencyTable, chosen: int | None = None, compare: tuple[int, int] | None = None
+) -> str:
     """The page of a map."""
-    first = front.objectives[0]
+    some = _some(front, chosen)
+    words = {i: front.points[i].plan.words(table) for i in some}
     rows = [
         {
             "id": point.id,
             "values": [number(point.values[o.name]) for o in front.objectives],
             "loss": percent(point.loss),
             "suppressed": f"{point.suppressed:,}",
-            "words": "; ".join(point.plan.words(table)),
+            "words": "; ".join(words[point.id]),
             "chosen": point.id == chosen,
         }
-        for point in front.points
+        for point in (front.points[i] for i in some)
     ]
+    answer = ask(front, table=table)
+    pair = compare or _pair(front, answer, chosen)
+    shown = _quarter(front) if chosen is None else chosen
+    privacy = _privacy(front)
     return page(
         "map.html",
         title="Risk–utility map",
         version=__version__,
-        lead=f"{len(front.points)} non-dominated generalizations of {front.rows:,} records: {front.how}."
+        lead=f"{len(front.points):,} non-dominated generalizations of {front.rows:,} records: {front.how}."
         + (" No generalization of the lattice is better." if front.exact else ""),
-        picture=map_figure(front, table, chosen),
-        first=known_measures()[first.name].title,
+        picture=map_figure(front, words, answer, chosen),
+        shape=_shape(answer),
+        questions=answer.questions,
+        magnified=magnified_figure(front, privacy, chosen) if privacy is not None else None,
+        matrix=matrix_figure(front, chosen),
+        distributions=distributions_figure(front, pair),
+        partitions=partitions_figure(front.point(shown), table),
+        shown=shown,
+        shown_says=_says(front.point(shown)),
         heads=[known_measures()[o.name].title for o in front.objectives],
         rows=rows,
-        pairs=[pair_figure(front, o.name, chosen) for o in front.objectives[1:] if o.name != "general_loss"],
+        left_out=len(front.points) - len(rows),
+        pairs=[
+            pair_figure(front, o.name, chosen)
+            for o in front.objectives[1:]
+            if o.name != "general_loss" and len(front.objectives) < 3
+        ],
     )
 
 
-def map_figure(front: Front, table: FrequencyTable, chosen: int | None = None) -> Markup:
-    """Loss against the first objective."""
+def map_figure(
+    front: Front, words: dict[int, list[str]], answer: Answer | None = None, chosen: int | None = None
+) -> Markup:
+    """Loss against the first objective; where a second one seeks privacy too, it is the colour."""
     first = front.objectives[0].name
-    top = front.rows if first == "k" else None
     traces: list[dict[str, Any]] = []
     if front.others:
         traces.append(
@@ -63,43 +97,54 @@ def map_figure(front: Front, table: FrequencyTable, chosen: int | None = None) -
                 "type": "scatter",
                 "mode": "markers",
                 "name": "dominated",
-                "x": [other["loss"] * 100 for other in front.others],
+                "x": [round(other["loss"] * 100, 4) for other in front.others],
                 "y": [other[first] for other in front.others],
                 "marker": {"color": FAINT, "size": 5, "opacity": 0.45},
                 "hoverinfo": "skip",
             }
         )
+    if answer is not None and answer.wish.privacy.name == _plain(first):
+        traces += _stretches(answer)
+    many = len(front.points)
+    second = _second(front)
+    marker: dict[str, Any] = {"color": ACCENT, "size": 8 if many < 150 else 6 if many < 600 else 5}
+    if second is not None:
+        values = [point.values[second.name] for point in front.points]
+        title = known_measures()[second.name].title
+        marker |= {
+            "color": values,
+            "colorscale": SHADES,
+            "colorbar": {"title": {"text": title}, "thickness": 12, "len": 0.75, "y": 0.38},
+        }
     traces.append(
         {
             "type": "scatter",
-            "mode": "lines+markers",
+            "mode": "lines+markers" if len(front.objectives) < 3 else "markers",
             "name": "front",
-            "x": [point.loss * 100 for point in front.points],
+            "x": [round(point.loss * 100, 4) for point in front.points],
             "y": [point.values[first] for point in front.points],
             "line": {"color": ACCENT, "width": 1.5, "shape": "hv"},
-            "marker": {"color": ACCENT, "size": 8},
-            "text": [_hover(point, front, table) for point in front.points],
+            "marker": marker,
+            "text": [_hover(point, words.get(point.id, [])) for point in front.points],
             "hovertemplate": "%{text}<extra></extra>",
         }
     )
-    ends_x, ends_y, ends_text = [0.0, 100.0], [front.points[0].values[first], top], ["raw table", "everything hidden"]
-    if top is not None:
-        traces.append(_markers("ends of the lattice", ends_x, ends_y, ends_text, "#1f2933", "square-open", 11))
+    if first == "k":
+        ends = [(0.0, front.points[0].values[first], "raw table")] if front.points[0].loss == 0 else []
+        ends.append((100.0, front.rows, "everything hidden"))
+        x, y, text = (list(part) for part in zip(*ends, strict=True))
+        traces.append(_markers("the two extremes", x, y, text, "#1f2933", "square-open", 11))
     if chosen is not None:
         point = front.point(chosen)
-        traces.append(
-            _markers(
-                "chosen", [point.loss * 100], [point.values[first]], [f"chosen: point {chosen}"], SECOND, "diamond", 14
-            )
-        )
-    title = known_measures()[first].title
-    scale = "log" if first in ("k", "sum_k", "weighted_k", "sum_l") else "linear"
+        told = [f"chosen: point {chosen}"]
+        traces.append(_markers("chosen", [point.loss * 100], [point.values[first]], told, SECOND, "diamond", 14))
+    scale = "log" if first in LOGARITHMIC else "linear"
     return figure(
         traces,
         {"title": "information loss, % of d·N", "range": [-2, 102]},
-        {"title": title, "type": scale} | ({"dtick": 1} if scale == "log" else {}),
+        {"title": known_measures()[first].title, "type": scale} | ({"dtick": 1} if scale == "log" else {}),
         "map",
-        height=460,
+        height=480,
     )
 
 
@@ -125,6 +170,72 @@ def pair_figure(front: Front, name: str, chosen: int | None = None) -> Markup:
     return figure(traces, {"title": "information loss, % of d·N"}, {"title": title}, f"map-{name}", height=340)
 
 
+def _some(front: Front, chosen: int | None) -> list[int]:
+    """The points told in full: all, or an even choice of them and the chosen one."""
+    even = np.linspace(0, len(front.points) - 1, min(MOST_ROWS, len(front.points))).astype(np.int64)
+    return sorted({*even.tolist(), *([] if chosen is None else [front.point(chosen).id])})
+
+
+def _pair(front: Front, answer: Answer, chosen: int | None) -> tuple[int, int]:
+    """Two points worth comparing: the chosen one or one at a quarter of the loss, and the knee."""
+    low = _quarter(front) if chosen is None else chosen
+    knee = answer.curve.knee()
+    high = len(front.points) - 1 if knee is None else knee.point
+    high = high if high != low else len(front.points) - 1
+    return (low, high) if front.points[low].loss <= front.points[high].loss or chosen is not None else (high, low)
+
+
+def _quarter(front: Front) -> int:
+    """The point nearest to a loss of a quarter."""
+    return min(front.points, key=lambda point: abs(point.loss - 0.25)).id
+
+
+def _privacy(front: Front) -> Objective | None:
+    found = [o for o in front.objectives if known_measures()[o.name].kind == "privacy"]
+    return found[0] if found else None
+
+
+def _second(front: Front) -> Objective | None:
+    found = [o for o in front.objectives if known_measures()[o.name].kind == "privacy"]
+    return found[1] if len(found) > 1 and found[0] == front.objectives[0] else None
+
+
+def _plain(name: str) -> str:
+    return "l" if name == "distinct_l" else name
+
+
+def _shape(answer: Answer) -> list[str]:
+    """The knee, the stretches and the curve in sentences."""
+    knee, found = answer.curve.knee(), answer.stretches()
+    said = [f"Knee of {answer.about}: {answer.step(knee)} loss (point {knee.point})."] if knee else []
+    if found["flat"]:
+        said.append(f"Much privacy for little loss: {'; '.join(found['flat'])}.")
+    if found["steep"]:
+        said.append(f"Much loss for little privacy: {'; '.join(found['steep'])}.")
+    return [*said, answer.fit.says(answer.about)]
+
+
+def _stretches(answer: Answer) -> list[dict[str, Any]]:
+    """Flat and steep stretches as broad lines behind the front."""
+    traces = []
+    for name, pairs, colour in (
+        ("flat: much privacy, little loss", answer.curve.flat(), "rgba(76,153,76,0.55)"),
+        ("steep: much loss, little privacy", answer.curve.steep(), "rgba(200,85,61,0.45)"),
+    ):
+        x: list[float | None] = []
+        y: list[float | None] = []
+        for a, b in pairs:
+            inside = (answer.curve.loss >= a.loss) & (answer.curve.loss <= b.loss)
+            x += [*(answer.curve.loss[inside] * 100).round(4).tolist(), None]
+            y += [*answer.curve.values[inside].tolist(), None]
+        if x:
+            line = {"color": colour, "width": 9, "shape": "hv"}
+            traces.append(
+                {"type": "scatter", "mode": "lines", "name": name, "x": x, "y": y, "line": line, "hoverinfo": "skip"}
+            )
+    return traces
+
+
 def _markers(
     name: str, x: list[Any], y: list[Any], text: list[str], colour: str, symbol: str, size: int
 ) -> dict[str, Any]:
@@ -140,9 +251,10 @@ def _markers(
     }
 
 
-def _hover(point: Point, front: Front, table: FrequencyTable) -> str:
-    values = ", ".join(f"{o.name} {number(point.values[o.name])}" for o in front.objectives)
-    words = "<br>".join(word.replace("<", "&lt;") for word in point.plan.words(table))
-    return (
-        f"<b>point {point.id}</b>: {values}<br>loss {percent(point.loss)}, {point.suppressed:,} suppressed<br>{words}"
-    )
+def _says(point: Point) -> str:
+    return f"{figures_of(point.values)}, loss {percent(point.loss)}, {point.suppressed:,} suppressed"
+
+
+def _hover(point: Point, words: list[str]) -> str:
+    told = "".join("<br>" + word.replace("<", "&lt;") for word in words)
+    return f"<b>point {point.id}</b>: {_says(point)}{told}"

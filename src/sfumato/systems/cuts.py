@@ -280,7 +280,7 @@ def _front(ready: CutSearch, state: State, seconds: float) -> Front:
             "columns": {s.name: "along its tree" if s.constrained else "ordered" for s in ready.space.segments},
         },
         system="cuts",
-    )
+    ).with_classes(ready.table)
 
 
 def _suppressed(asked: Asked, figures: tally.Table) -> tuple[int, int]:

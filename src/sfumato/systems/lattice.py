@@ -242,7 +242,7 @@ def _front(
         rows=table.records,
         certificate=certificate,
         others=_others(ready, found, places),
-    )
+    ).with_classes(table)
 
 
 def _number(value: float) -> float:

@@ -1,0 +1,53 @@
+"""`sfumato baselines`: what other kinds of recoding cost, beside our own fronts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sfumato.cli.show import AsJson, Force, emit, note, table
+
+HEADS = ["method", "k asked", "k", "l", "loss", "suppressed", "classes", "labels", ""]
+
+
+def command(
+    run: Annotated[Path, typer.Argument(help="The run file.")],
+    front: Annotated[
+        list[Path] | None, typer.Option(help="The folder of a front to stand beside them; once for each system.")
+    ] = None,
+    k: Annotated[list[int] | None, typer.Option("--k", help="A k to ask for; may be given several times.")] = None,
+    l: Annotated[int, typer.Option("--l", help="Different sensitive values that every class must have.")] = 1,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(help="Only these: lattice_optimum, datafly, mondrian_strict, mondrian_relaxed, mondrian_even."),
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="A page to write.")] = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Compare with Mondrian, Datafly and the best node of the lattice: what each kind of recoding costs."""
+    from sfumato.data.atomic import refuse_existing
+    from sfumato.front import load_front
+    from sfumato.report.baselines_page import draw_baselines, sentences, told
+    from sfumato.study import read
+    from sfumato.systems.baselines import baselines
+
+    if output is not None:
+        refuse_existing(output, overwrite=force)
+    fronts = [load_front(folder) for folder in front or []]
+    costs = baselines(read(run), k or None, l=l, fronts=fronts, methods=method or None)
+    if output is not None:
+        draw_baselines(costs, output, fronts, overwrite=force)
+    if as_json:
+        emit(costs.as_dict())
+        return
+    rows = sorted(costs.rows, key=lambda row: (row.asked, costs.methods.index(row.method)))
+    table("What each kind of recoding costs", HEADS, [told(row) for row in rows], right=set(range(1, 8)))
+    for sentence in sentences(costs):
+        print(sentence)
+    for remark in costs.notes:
+        note(remark)
+    if output is not None:
+        note(f"page: {output}")

@@ -1,0 +1,196 @@
+"""The publisher's questions: what can be had within limits, what binds, and which relaxations pay."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.data.frequency import FrequencyTable
+from sfumato.decide.curve import Curve
+from sfumato.decide.fit import Fit, fitted
+from sfumato.decide.limits import Limits, Wish, checked, choices
+from sfumato.decide.notes import alone, alphabetical, notes_of, publish_command, table_of, unreachable, words_of
+from sfumato.decide.offers import TITLES, Offer, Offers, Privacy, offers_of, points_of, sought
+from sfumato.decide.pick import Choice
+from sfumato.decide.questions import Asker, Question
+from sfumato.decide.relax import Relaxation, binding, reach, relaxations
+from sfumato.decide.revise import with_suppression
+from sfumato.decide.searches import better_searches, search_command, searched_limit
+from sfumato.decide.sentences import number, share, whole
+from sfumato.errors import InputError, MeasureError
+from sfumato.front import Front, load_front
+
+USUAL_LOSS, USUAL_SUPPRESSION = 0.25, 0.10  # what the four questions are asked with where nothing is given
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """The best offer within limits and all that helps to judge it. `choice` can be published."""
+
+    front: Front
+    limits: Limits
+    wish: Wish
+    offer: Offer
+    words: tuple[str, ...]
+    binds: tuple[str, ...]
+    relaxations: tuple[Relaxation, ...]
+    choices: tuple[Offer, ...]
+    curve: Curve
+    floor: int
+    fit: Fit
+    questions: tuple[Question, ...]
+    notes: tuple[str, ...]
+    command: str
+    publish: str
+
+    @property
+    def says(self) -> str:
+        """The answer in one line."""
+        return whole(self.offer, self.wish.privacy, self.wish.both)
+
+    @cached_property
+    def choice(self) -> Choice:
+        """What `sf.publish` takes: the point, under the suppression that the answer has."""
+        front, offer = self.front, self.offer
+        if not offer.searched:
+            front = with_suppression(front, offer.point, offer.suppress_below, offer.diversity_below)
+        return Choice(front, front.point(offer.point), f"asked for {self.limits.says()}")
+
+    @property
+    def about(self) -> str:
+        """What the curve is of."""
+        return self.wish.privacy.title + (f" with ℓ of at least {self.floor}" if self.floor > 1 else "")
+
+    def stretches(self) -> dict[str, list[str]]:
+        """Flat and steep stretches in words."""
+        return {
+            kind: [f"{self.step(a)} → {self.step(b)}" for a, b in found]
+            for kind, found in (("flat", self.curve.flat()), ("steep", self.curve.steep()))
+        }
+
+    def step(self, offer: Offer) -> str:
+        """A step of the curve in words."""
+        return f"{self.wish.privacy.title} {number(offer.value)} at {share(offer.loss)}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """As `sfumato ask --json` prints it."""
+        knee = self.curve.knee()
+        pairs = {"flat": self.curve.flat(), "steep": self.curve.steep()}
+        return {
+            "asked": self.limits.as_dict() | {"seeks": "both" if self.wish.both else self.wish.privacy.name},
+            "answer": self.offer.as_dict() | {"says": self.says, "words": list(self.words), "publish": self.publish},
+            "binds": list(self.binds),
+            "relaxations": [found.as_dict() for found in self.relaxations],
+            "choices": [offer.as_dict() for offer in self.choices],
+            "knee": knee.as_dict() if knee else None,
+            **{kind: [{"from": a.as_dict(), "to": b.as_dict()} for a, b in found] for kind, found in pairs.items()},
+            "fit": self.fit.as_dict() | {"says": self.fit.says(self.about)},
+            "questions": [question.as_dict() for question in self.questions],
+            "notes": list(self.notes),
+            "command": self.command or None,
+        }
+
+
+def ask(
+    front: Front | str | Path,
+    *,
+    max_loss: float | None = None,
+    max_suppression: float | None = None,
+    min_k: float | None = None,
+    min_l: float | None = None,
+    prefer: str | None = None,
+    table: FrequencyTable | None = None,
+) -> Answer:
+    """What can be had within limits: most privacy, or with `min_k` or `min_l` and no loss limit the least loss.
+
+    The suppression limit is the searched one unless given. k and ℓ together are balanced; `prefer` seeks one of them
+    ("k" or "l"). With the table at hand it is not read again.
+
+    >>> import sfumato as sf
+    >>> front = sf.search(sf.read(sf.sample("adult")))
+    >>> answer = ask(front, max_loss=0.30, max_suppression=0.05)
+    >>> answer.offer.k, round(answer.offer.loss, 3), answer.offer.suppressed
+    (18, 0.288, 1496)
+    >>> answer.relaxations[0].says
+    'loss 30.7 % instead of 30 %: k 26 instead of 18'
+    """
+    folder = None if isinstance(front, Front) else Path(front)
+    front = front if isinstance(front, Front) else load_front(front)
+    usual = searched_limit(front)
+    given = usual if max_suppression is None else max_suppression
+    limits = checked(front.rows, max_loss, given, min_k, min_l)
+    wish = _wish(front, limits, prefer)
+    offers = _offers(front, limits, wish, usual, folder)
+    if min_l is not None and not np.any(offers.l > 0):
+        raise MeasureError("min_l where no column is sensitive", expected="a sensitive column, or no min_l")
+    found = wish.best(offers, limits.met(offers))
+    if max_loss is None and min_k is None and min_l is None and found is not None:
+        steps = Curve.of(offers.some(limits.met(offers)), wish.privacy)
+        best = steps.knee() or offers.at(found, wish.privacy)
+    elif found is None:
+        raise unreachable(front, limits, wish)
+    else:
+        best = offers.at(found, wish.privacy)
+    level = limits.without("max_loss").met(offers)
+    floor = (best.l or 0) if wish.both and max_loss is not None else 0
+    if floor:  # k and ℓ have a surface of trade-offs; the curve is the one through the answer
+        level &= offers.l >= floor
+    curve = Curve.of(offers.some(level), wish.privacy)
+    table = table_of(front) if table is None else table
+    commands = better_searches(front, limits.max_suppression, folder)
+    return Answer(
+        front=front,
+        limits=limits,
+        wish=wish,
+        offer=best,
+        words=words_of(front, best, table),
+        binds=binding(offers, limits, wish, best),
+        relaxations=relaxations(offers, limits, wish, best, curve.rate),
+        choices=tuple(choices(offers, limits.met(offers), wish.privacy)) if wish.both else (),
+        curve=curve,
+        floor=floor,
+        fit=fitted(curve.loss, curve.values),
+        questions=_four(front, offers, limits, commands),
+        notes=(*alone(offers, limits, best), *notes_of(front, limits, best, usual), *alphabetical(front, table)),
+        command="" if limits.max_suppression == usual else search_command(limits.max_suppression, folder),
+        publish=publish_command(folder, best),
+    )
+
+
+def _wish(front: Front, limits: Limits, prefer: str | None) -> Wish:
+    if prefer not in (None, "k", "l"):
+        raise InputError(f'prefer is "{prefer}"', expected="k or l")
+    names = {objective.name for objective in front.objectives}
+    least = limits.max_loss is None and (limits.min_k is not None or limits.min_l is not None)
+    if prefer is not None:
+        return Wish(Privacy.named(prefer), least_loss=least, second=Privacy.named("k" if prefer == "l" else "l"))
+    both = {"k", "distinct_l"} <= names
+    return Wish(sought(front, limits.max_suppression == 0, both), both, least)
+
+
+def _offers(front: Front, limits: Limits, wish: Wish, usual: float, folder: Path | None) -> Offers:
+    """What can be told: from histograms where they tell what is sought, else of the points as they are."""
+    told = wish.privacy.name in TITLES
+    if front.classes is not None and told:
+        reached = max(reach(limits.max_suppression, 0.5), reach(USUAL_SUPPRESSION, 0.5))
+        return offers_of(front, int(np.ceil(reached * front.rows)))
+    if limits.max_suppression != usual:
+        why = "it was saved without its classes" if told else f"{wish.privacy.title} is not told by class sizes"
+        raise InputError(
+            f"the front was searched with {share(usual)} suppressed and cannot tell of "
+            f"{share(limits.max_suppression)}: {why}",
+            expected=f"max_suppression of {usual:g}",
+            remedy=search_command(limits.max_suppression, folder),
+        )
+    return points_of(front)
+
+
+def _four(front: Front, offers: Offers, limits: Limits, commands: dict[int, str]) -> tuple[Question, ...]:
+    most = limits.max_suppression if 0 < limits.max_suppression < 1 else USUAL_SUPPRESSION
+    loss = USUAL_LOSS if limits.max_loss is None else limits.max_loss
+    secret = any(column.role.value == "sensitive" for column in front.study.columns.values())
+    return Asker(offers, loss, most, commands, secret).four()

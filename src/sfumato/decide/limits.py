@@ -1,0 +1,148 @@
+"""The limits of a question, and which offer is best within them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sfumato.data.arrays import Flags, Floats
+from sfumato.decide.offers import Offer, Offers, Privacy
+from sfumato.decide.sentences import number, share
+from sfumato.errors import InputError
+from sfumato.measures.suppression import budget
+
+NAMES = ("max_loss", "max_suppression", "min_k", "min_l")
+TOLERANCE = 1e-12
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a release must keep to. `max_suppression` of 1 is no limit."""
+
+    rows: int
+    max_loss: float | None = None
+    max_suppression: float = 0.0
+    min_k: float | None = None
+    min_l: float | None = None
+
+    @property
+    def most(self) -> int:
+        """Records that may be suppressed."""
+        return self.rows if self.max_suppression >= 1 else budget(self.max_suppression, self.rows)
+
+    def without(self, name: str) -> Limits:
+        """The same limits with one let go."""
+        let_go: dict[str, Any] = {name: 1.0 if name == "max_suppression" else None}
+        return replace(self, **let_go)
+
+    def given(self) -> list[str]:
+        """The limits that are set."""
+        return [name for name in NAMES if getattr(self, name) is not None and getattr(self, name) != 1.0]
+
+    def met(self, offers: Offers) -> Flags:
+        """Which offers keep to every limit."""
+        found = offers.suppressed <= self.most
+        if self.max_loss is not None:
+            found &= offers.loss <= self.max_loss + TOLERANCE
+        if self.min_k is not None:
+            found &= offers.k >= math.ceil(self.min_k)
+        if self.min_l is not None:
+            found &= offers.l >= math.ceil(self.min_l)
+        return np.asarray(found)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in NAMES}
+
+    def says(self) -> str:
+        """The limits in words."""
+        parts = [f"at most {share(self.max_suppression)} suppressed" if self.max_suppression < 1 else "any suppression"]
+        if self.max_suppression == 0:
+            parts = ["nothing suppressed"]
+        if self.max_loss is not None:
+            parts.insert(0, f"loss of at most {share(self.max_loss)}")
+        for name, title in (("min_k", "k"), ("min_l", "ℓ")):
+            if getattr(self, name) is not None:
+                parts.append(f"{title} of at least {number(getattr(self, name))}")
+        return ", ".join(parts)
+
+
+def checked(
+    rows: int, max_loss: float | None, max_suppression: float, min_k: float | None, min_l: float | None
+) -> Limits:
+    """Limits that make sense, or an error that guesses the slip."""
+    for name, value, top in (("max_loss", max_loss, 1.0), ("max_suppression", max_suppression, 1.0)):
+        if value is not None and not 0 <= value <= top:
+            guess = f"--{name.replace('_', '-')} {value / 100:g}" if 1 < value <= 100 else ""
+            raise InputError(f"{name} is {value:g}", expected="a share from 0 to 1", remedy=guess)
+    for name, value in (("min_k", min_k), ("min_l", min_l)):
+        if value is not None and not (1 <= value < math.inf):
+            raise InputError(f"{name} is {value:g}", expected="a number from 1")
+    return Limits(rows, max_loss, max_suppression, min_k, min_l)
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is best within limits: most of one number, a balance of k and ℓ, or least loss.
+
+    `both` seeks (k, ℓ) together: each on its own logarithmic scale, as a share of the most that can be had. `second`
+    decides among offers with equally much of the first.
+    """
+
+    privacy: Privacy
+    both: bool = False
+    least_loss: bool = False
+    second: Privacy | None = None
+
+    def gain(self, offers: Offers) -> Floats:
+        """Privacy on a scale where equal steps are worth the same."""
+        if self.both:
+            return np.asarray(np.log(np.maximum(offers.k, 1)) + np.log(np.maximum(offers.l, 1)))
+        return self.privacy.gain(offers.values(self.privacy))
+
+    def gain_of(self, offer: Offer) -> float:
+        """The same of one offer."""
+        if self.both:
+            return math.log(max(offer.k, 1)) + math.log(max(offer.l or 1, 1))
+        return float(self.privacy.gain(np.array([offer.value]))[0])
+
+    def beats(self, offers: Offers, than: Offer) -> Flags:
+        """Which offers have more privacy than one, and in nothing that is sought less."""
+        if self.both:
+            level = than.l or 0
+            more = (offers.k > than.k) | (offers.l > level)
+            return np.asarray(more & (offers.k >= than.k) & (offers.l >= level))
+        better = offers.values(self.privacy) - than.value
+        return np.asarray(better > 1e-12 if self.privacy.direction == "max" else better < -1e-12)
+
+    def best(self, offers: Offers, within: Flags) -> int | None:
+        """The place of the best offer among some, or None if there is none."""
+        places = np.flatnonzero(within & np.isfinite(self.gain(offers)))
+        if not len(places):
+            return None
+        some = offers.some(places)
+        gain = _balance(some) if self.both else self.gain(some)
+        # What is equal goes to the point that was searched, then to the first.
+        loss = np.round(some.loss, 12)
+        other = np.zeros(len(some)) if self.second is None else -some.values(self.second)
+        keys = (-gain, other, loss) if self.least_loss else (loss, other, -gain)
+        return int(places[np.lexsort((some.point, ~some.searched, some.suppressed, *keys))[0]])
+
+
+def _balance(offers: Offers) -> Floats:
+    size, level = np.log(np.maximum(offers.k, 1)), np.log(np.maximum(offers.l, 1))
+    return np.asarray(size / max(size.max(), 1e-9) + level / max(level.max(), 1e-9))
+
+
+def choices(offers: Offers, within: Flags, privacy: Privacy) -> list[Offer]:
+    """The maximal (k, ℓ) within limits, ℓ rising: for each ℓ the most k, at least loss."""
+    places = np.flatnonzero(within & (offers.l > 0))
+    order = places[np.lexsort((np.round(offers.loss[places], 12), -offers.k[places], -offers.l[places]))]
+    found, most = [], 0
+    for place in order.tolist():
+        if offers.k[place] > most:
+            most = int(offers.k[place])
+            found.append(offers.at(place, privacy))
+    return found[::-1]

@@ -1,0 +1,120 @@
+"""What is told beside an answer: the recoding in words, warnings, and the nearest that can be had."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from sfumato.data.frequency import FrequencyTable
+from sfumato.data.hierarchies.recipes import HierarchyFile
+from sfumato.data.roles import Role
+from sfumato.decide.limits import Limits, Wish
+from sfumato.decide.offers import TITLES, Offer, Offers, Privacy, offers_of, points_of
+from sfumato.decide.sentences import share
+from sfumato.errors import SfumatoError, UnreachableError, shortened
+from sfumato.front import Front
+
+
+def unreachable(front: Front, limits: Limits, wish: Wish) -> UnreachableError:
+    """Nothing is within the limits: say the nearest value of each that would do, the others kept."""
+    offers = offers_of(front, front.rows) if wish.privacy.name in TITLES else points_of(front)
+    near = []
+    for name in limits.given():
+        free = limits.without(name).met(offers)
+        if not free.any():
+            continue
+        if name == "max_loss":
+            value: float = np.ceil(offers.loss[free].min() * 1000) / 1000
+        elif name == "max_suppression":
+            value = np.ceil(offers.suppression[free].min() * 10000) / 10000
+        else:
+            value = float(getattr(offers, name.removeprefix("min_"))[free].max())
+            if value < 1:
+                continue
+        near.append(f"--{name.replace('_', '-')} {value:g}")
+    return UnreachableError(
+        f"no recoding of the front has {limits.says()}",
+        expected="limits that some release keeps to",
+        remedy=", or ".join(near) if near else "let two limits go at once, or search again with more generations",
+    )
+
+
+def table_of(front: Front) -> FrequencyTable | None:
+    """The table of a front, or None where it can no longer be read."""
+    try:
+        return front.study.table()
+    except SfumatoError:
+        return None
+
+
+def alphabetical(front: Front, table: FrequencyTable | None) -> list[str]:
+    """A warning where words without an order were joined as neighbours: theirs is that of the alphabet."""
+    if front.system != "cuts" or table is None:
+        return []
+    columns = front.study.columns
+    found = [
+        domain.name
+        for domain in table.domains
+        if domain.spans is None
+        and len(domain.labels) > 2
+        and domain.hierarchy.height < 2
+        and columns[domain.name].order is None
+        and not isinstance(columns[domain.name].hierarchy, str | HierarchyFile)
+        and columns[domain.name].role is Role.QUASI_IDENTIFIER
+    ]
+    if not found:
+        return []
+    said = f"{shortened(found)} {'has' if len(found) == 1 else 'have'} no order and no tree"
+    return [f"{said}, so neighbours are those of the alphabet: order = [...] or a hierarchy says better."]
+
+
+def words_of(front: Front, offer: Offer, table: FrequencyTable | None) -> tuple[str, ...]:
+    """The recoding in words, with the labels where the table can be read."""
+    plan = front.point(offer.point).plan
+    if table is not None:
+        return tuple(plan.words(table))
+    counted = {name: choice if isinstance(choice, int) else len(choice) for name, choice in plan.choices.items()}
+    kind = "at level {}" if front.system == "lattice" else "in {} groups"
+    return tuple(f"{name} {kind.format(value)}" for name, value in counted.items())
+
+
+def alone(offers: Offers, limits: Limits, best: Offer) -> list[str]:
+    """A warning where somebody stays alone in a class, with the least loss at which nobody does."""
+    if best.k != 1:
+        return []
+    pairs = Wish(Privacy.named("k"), least_loss=True)
+    place = pairs.best(offers, replace(limits, max_loss=None, min_k=2).met(offers))
+    way = ""
+    if place is not None:
+        offer = offers.at(place, pairs.privacy)
+        way = f" The least loss with k 2 is {share(offer.loss)} (point {offer.point})."
+    return [f"k 1 protects no one who stands alone in a class.{way}"]
+
+
+def notes_of(front: Front, limits: Limits, best: Offer, usual: float) -> tuple[str, ...]:
+    notes = []
+    if not best.searched:
+        kept = f"classes below {best.suppress_below:,} records" if best.suppress_below > 1 else ""
+        level = f"classes with fewer than {best.diversity_below} sensitive values" if best.diversity_below > 1 else ""
+        goes = " and ".join(part for part in (kept, level) if part) or "nothing"
+        notes.append(f"This is the recoding of point {best.point} under another suppression: {goes} suppressed.")
+    if limits.max_suppression != usual:
+        notes.append(
+            f"The recodings were searched with {'any suppression' if usual >= 1 else share(usual) + ' suppressed'}; "
+            "a search with the limit asked for may find better ones."
+        )
+    if not front.exact:
+        notes.append("The front is the best found, not proven: more generations may find better.")
+    return tuple(notes)
+
+
+def publish_command(folder: Path | None, best: Offer) -> str:
+    if folder is None:
+        return "sf.publish(answer.choice, 'release')"
+    extra = ""
+    if not best.searched:
+        extra = f" --suppress-below {best.suppress_below}"
+        extra += f" --diversity-below {best.diversity_below}" if best.diversity_below else ""
+    return f"sfumato publish {folder} --point {best.point}{extra} -o release"

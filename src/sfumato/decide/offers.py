@@ -1,0 +1,215 @@
+"""Offers: what the recodings of a front give under every suppression, not only the one that was searched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from sfumato.data.arrays import Counts64, Flags, Floats
+from sfumato.front import Front
+from sfumato.measures.registry import known_measures
+
+# The measures that a class histogram tells, by the name of what they are a form of.
+TOLD = {
+    "k": "k",
+    "prosecutor_risk": "k",
+    "distinct_l": "l",
+    "p_sensitive": "l",
+    "weighted_k": "weighted_k",
+    "sum_k": "weighted_k",
+    "weighted_l": "weighted_l",
+}
+TITLES = {"k": "k", "l": "ℓ", "weighted_k": "weighted k", "weighted_l": "weighted ℓ"}
+
+
+@dataclass(frozen=True)
+class Offer:
+    """One release that could be made: a point's recoding, and the thresholds below which classes are suppressed.
+
+    `searched` says that it is the point itself; else the recoding is the point's and the suppression another.
+    """
+
+    point: int
+    searched: bool
+    k: int
+    l: int | None
+    weighted_k: float | None
+    loss: float
+    suppressed: int
+    suppression: float
+    suppress_below: int
+    diversity_below: int
+    value: float
+
+    def as_dict(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "value"}
+
+
+@dataclass(frozen=True)
+class Privacy:
+    """What is sought: one number of an offer. `name` is k, l, weighted_k, weighted_l or another measure."""
+
+    name: str
+    title: str
+    direction: str = "max"
+
+    @classmethod
+    def named(cls, name: str) -> Privacy:
+        return cls(name, TITLES[name])
+
+    def gain(self, values: Floats) -> Floats:
+        """Values on a scale where equal steps are worth the same: logarithmic if more is better."""
+        if self.direction == "min":
+            return np.asarray(-values)
+        return np.asarray(np.log(np.maximum(values, 1e-9)))
+
+
+@dataclass(frozen=True, eq=False)
+class Offers:
+    """Many offers as arrays; `l` is -1 where diversity is not known, weighted_k NaN where sizes are not."""
+
+    front: Front
+    point: Counts64
+    searched: Flags
+    k: Counts64
+    l: Counts64
+    weighted_k: Floats
+    weighted_l: Floats
+    loss: Floats
+    suppressed: Counts64
+    suppress_below: Counts64
+    diversity_below: Counts64
+
+    def __len__(self) -> int:
+        return len(self.point)
+
+    @property
+    def suppression(self) -> Floats:
+        return self.suppressed / self.front.rows
+
+    @cached_property
+    def _own(self) -> Mapping[str, Floats]:
+        """The objectives of searched points; an offer under another suppression has none."""
+        found = {}
+        for objective in self.front.objectives:
+            values = np.array([point.values[objective.name] for point in self.front.points], dtype=np.float64)
+            found[objective.name] = np.where(self.searched, values[self.point], np.nan)
+        return found
+
+    def values(self, privacy: Privacy) -> Floats:
+        """The number that is sought, of each offer."""
+        if privacy.name in TITLES:
+            return np.asarray(getattr(self, privacy.name), dtype=np.float64)
+        return self._own[privacy.name]
+
+    def some(self, which: Flags | Counts64) -> Offers:
+        """The offers of a mask or of places."""
+        arrays = {f.name: getattr(self, f.name)[which] for f in fields(self) if f.name != "front"}
+        return replace(self, **arrays)
+
+    def at(self, place: int, privacy: Privacy) -> Offer:
+        def whole(name: str) -> int:
+            return int(getattr(self, name)[place])
+
+        mean = float(self.weighted_k[place])
+        return Offer(
+            point=whole("point"),
+            searched=bool(self.searched[place]),
+            k=whole("k"),
+            l=whole("l") if self.l[place] > 0 else None,
+            weighted_k=mean if np.isfinite(mean) else None,
+            loss=float(self.loss[place]),
+            suppressed=whole("suppressed"),
+            suppression=whole("suppressed") / self.front.rows,
+            suppress_below=whole("suppress_below"),
+            diversity_below=whole("diversity_below"),
+            value=float(self.values(privacy)[place]),
+        )
+
+
+def sought(front: Front, zero: bool, both: bool) -> Privacy:
+    """What a front's owner asks for: its own privacy objective in the form that can be told.
+
+    Weighted k is a question without suppression; with it, and for k and ℓ together, k is.
+    """
+    for objective in front.objectives:
+        measure = known_measures()[objective.name]
+        if measure.kind != "privacy":
+            continue
+        name = TOLD.get(objective.name)
+        if name is None:
+            return Privacy(objective.name, measure.title, objective.direction)
+        if both or (name.startswith("weighted") and not zero):
+            name = "l" if name == "weighted_l" else "k"
+        return Privacy.named(name)
+    return Privacy.named("k")
+
+
+def offers_of(front: Front, most: int) -> Offers:
+    """Every offer of a front's recodings that suppresses at most `most` records, from their class histograms."""
+    if front.classes is None:
+        return points_of(front)
+    known: dict[tuple[int, int, int], int] = {}
+    first: dict[int, int] = {}
+    printed = front.study.search.reproduction and front.study.search.problem == 4
+    for point, number in zip(front.points, front.recoding_of, strict=True):
+        first.setdefault(number, point.id)
+        k, l, gone = front.classes.of(number).achieved(point.plan.suppress_below, point.plan.diversity_below)
+        if gone == point.suppressed and not printed:
+            known.setdefault((number, k, l), point.id)
+    parts = []
+    for number in range(len(front.classes)):
+        options = front.classes.of(number).options(most)
+        ids = [known.get((number, k, l), -1) for k, l in zip(options.k.tolist(), options.l.tolist(), strict=True)]
+        own = np.array(ids, dtype=np.int64)
+        loss = options.loss.copy()
+        loss[own >= 0] = [front.points[place].loss for place in own[own >= 0]]
+        parts.append(
+            (
+                np.where(own >= 0, own, first[number]),
+                own >= 0,
+                options.k,
+                options.l if front.classes.diverse else np.full(len(own), -1),
+                options.weighted_k,
+                options.weighted_l if front.classes.diverse else np.full(len(own), np.nan),
+                loss,
+                options.suppressed,
+                options.suppress_below,
+                options.diversity_below,
+            )
+        )
+    return Offers(front, *[np.concatenate(column) for column in zip(*parts, strict=True)])
+
+
+def points_of(front: Front) -> Offers:
+    """The points of a front as they are. What histograms would tell is not known without them."""
+    count = len(front.points)
+    plans = [point.plan for point in front.points]
+    k = np.array([point.values.get("k", point.plan.suppress_below) for point in front.points])
+    l = np.array([point.values.get("distinct_l", max(point.plan.diversity_below, -1)) for point in front.points])
+    mean = np.array([point.values.get("weighted_k", np.nan) for point in front.points], dtype=np.float64)
+    other = np.array([point.values.get("weighted_l", np.nan) for point in front.points], dtype=np.float64)
+    if front.classes is not None:
+        told = [
+            front.classes.of(number).achieved(plan.suppress_below, plan.diversity_below)
+            for number, plan in zip(front.recoding_of, plans, strict=True)
+        ]
+        k = np.array([size for size, _, _ in told])
+        l = np.array([held if front.classes.diverse else -1 for _, held, _ in told])
+    return Offers(
+        front,
+        np.arange(count),
+        np.ones(count, dtype=np.bool_),
+        k.astype(np.int64),
+        np.where(l > 0, l, -1).astype(np.int64),
+        mean,
+        other,
+        np.array([point.loss for point in front.points], dtype=np.float64),
+        np.array([point.suppressed for point in front.points], dtype=np.int64),
+        np.array([plan.suppress_below for plan in plans], dtype=np.int64),
+        np.array([plan.diversity_below for plan in plans], dtype=np.int64),
+    )

@@ -1,0 +1,170 @@
+"""The four questions of a data publisher (section 1 of the cuts paper), answered for the data at hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sfumato.decide.curve import Curve
+from sfumato.decide.limits import Limits, Wish, choices
+from sfumato.decide.offers import Offer, Offers, Privacy
+from sfumato.decide.relax import relaxations
+from sfumato.decide.sentences import costs, number, safe, share, whole
+
+K, WEIGHTED = Privacy.named("k"), Privacy.named("weighted_k")
+SHOWN = 5  # choices told at most
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question, its answer in words, and the search that seeks exactly this (empty if the front's own did)."""
+
+    number: int
+    asks: str
+    answered: bool
+    says: str
+    offers: tuple[Offer, ...] = ()
+    relaxed: tuple[str, ...] = ()
+    command: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "number": self.number,
+            "asks": self.asks,
+            "answered": self.answered,
+            "says": self.says,
+            "offers": [offer.as_dict() for offer in self.offers],
+            "relaxations": list(self.relaxed),
+            "command": self.command or None,
+        }
+
+
+@dataclass(frozen=True)
+class Asker:
+    """What the questions are asked of: the offers, two limits, and the commands of better searches."""
+
+    offers: Offers
+    max_loss: float
+    max_suppression: float
+    commands: dict[int, str]
+    has_sensitive: bool
+
+    @property
+    def told(self) -> bool:
+        """Whether classes are known beyond what was searched."""
+        return self.offers.front.classes is not None
+
+    def four(self) -> tuple[Question, ...]:
+        return self._first(), self._second(), self._third(), self._fourth()
+
+    def _limits(self, **given: float) -> Limits:
+        return Limits(self.offers.front.rows, self.max_loss, self.max_suppression, **given)
+
+    def _first(self) -> Question:
+        asks = f"What privacy without suppressing anyone, with a loss of at most {share(self.max_loss)}?"
+        limits = Limits(self.offers.front.rows, self.max_loss, 0.0)
+        return self._one(1, asks, limits, Wish(WEIGHTED))
+
+    def _second(self) -> Question:
+        most, loss = share(self.max_suppression), share(self.max_loss)
+        asks = f"What k with at most {most} suppressed and a loss of at most {loss}?"
+        return self._one(2, asks, self._limits(), Wish(K))
+
+    def _one(self, place: int, asks: str, limits: Limits, wish: Wish) -> Question:
+        command = self.commands.get(place, "")
+        if not self.told and command:
+            return Question(
+                place, asks, False, "This front was not searched for it and keeps no classes.", (), (), command
+            )
+        found = wish.best(self.offers, limits.met(self.offers))
+        if found is None:
+            says = f"No recoding of this front has it: the least loss with that suppression is {self._least(limits)}."
+            return Question(place, asks, False, says, (), (), command)
+        best = self.offers.at(found, wish.privacy)
+        says = whole(best, wish.privacy, both=False) + "."
+        if place == 1:
+            says += f" A record hides among {number(best.value)} on average, the worst off among {best.k:,}."
+        rate = Curve.of(self.offers.some(limits.without("max_loss").met(self.offers)), wish.privacy).rate
+        near = relaxations(self.offers, limits, wish, best, rate)
+        if place == 1:  # this question allows no suppression
+            near = tuple(found for found in near if found.limit != "max_suppression")
+        return Question(place, asks, True, says, (best,), tuple(found.says for found in near), command)
+
+    def _third(self) -> Question:
+        asks = "Can k-anonymity and ℓ-diversity be had together?"
+        without = self._without_diversity(3, asks)
+        if without is not None:
+            return without
+        limits = self._limits()
+        found = choices(self.offers, limits.met(self.offers), K)
+        both = [offer for offer in found if (offer.l or 0) >= 2 and offer.k >= 2]
+        command = self.commands.get(4, "")
+        if not both:
+            reached = f"the most are {', '.join(safe(offer) for offer in found)}" if found else "nothing is within them"
+            says = f"Not within these limits ({limits.says()}): {reached}. {self._nearest_pair()}".rstrip()
+            return Question(3, asks, True, says, tuple(found[-1:]), (), command)
+        alone = max(found, key=lambda offer: offer.k)
+        wish = Wish(K, both=True)
+        place = wish.best(self.offers, limits.met(self.offers))
+        best = self.offers.at(place, K) if place is not None else both[0]
+        price = (
+            f"k alone reaches {alone.k:,} with ℓ {alone.l}, so the higher ℓ costs {alone.k - best.k:,} of k"
+            if alone.k > best.k
+            else "k alone reaches no more"
+        )
+        says = f"Yes: {safe(best)}, with {costs(best)} (point {best.point}); {price}."
+        return Question(3, asks, True, says, (best,), (), command)
+
+    def _fourth(self) -> Question:
+        asks = (
+            f"High k and high ℓ with at most {share(self.max_suppression)} suppressed and a loss of at most "
+            f"{share(self.max_loss)}?"
+        )
+        without = self._without_diversity(4, asks)
+        if without is not None:
+            return without
+        limits, command = self._limits(), self.commands.get(4, "")
+        wish = Wish(K, both=True)
+        within = limits.met(self.offers)
+        place = wish.best(self.offers, within)
+        if place is None:
+            says = f"No recoding of this front has it: the least loss with that suppression is {self._least(limits)}."
+            return Question(4, asks, False, says, (), (), command)
+        best = self.offers.at(place, K)
+        if best.k < 2 or (best.l or 0) < 2:
+            says = f"No: {safe(best)} is the most that this front has within them. {self._nearest_pair()}".rstrip()
+            return Question(4, asks, True, says, (best,), (), command)
+        found = choices(self.offers, within, K)
+        others = [safe(offer) for offer in found if (offer.k, offer.l) != (best.k, best.l)]
+        if len(others) > SHOWN:
+            others = [others[round(i * (len(others) - 1) / (SHOWN - 1))] for i in range(SHOWN)]
+        rest = f"; also {', '.join(others)}" if others else ""
+        says = f"{safe(best)} is the best balance, with {costs(best)} (point {best.point}){rest}."
+        rate = Curve.of(self.offers.some(limits.without("max_loss").met(self.offers)), K).rate
+        near = relaxations(self.offers, limits, wish, best, rate)
+        return Question(4, asks, True, says, tuple(found), tuple(found.says for found in near), command)
+
+    def _without_diversity(self, place: int, asks: str) -> Question | None:
+        if np.any(self.offers.l > 0):
+            return None
+        if self.has_sensitive:
+            says = "This front keeps no diversity of its classes."
+            return Question(place, asks, False, says, (), (), self.commands.get(4, ""))
+        says = 'No column is sensitive, so there is no ℓ: give one role = "sensitive" in the run file and search again.'
+        return Question(place, asks, False, says)
+
+    def _nearest_pair(self) -> str:
+        """The least loss with any (k, ℓ) worth the name."""
+        place = Wish(K, least_loss=True).best(
+            self.offers, self._limits(min_k=2, min_l=2).without("max_loss").met(self.offers)
+        )
+        if place is None:
+            return ""
+        offer = self.offers.at(place, K)
+        return f"The least loss with k and ℓ of 2 is {share(offer.loss)}: {safe(offer)} (point {offer.point})."
+
+    def _least(self, limits: Limits) -> str:
+        within = limits.without("max_loss").met(self.offers)
+        return share(float(self.offers.loss[within].min())) if within.any() else "not known"

@@ -1,0 +1,165 @@
+"""Which limit binds, and the nearest relaxations that pay, each with its price."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sfumato.data.arrays import Flags, Floats
+from sfumato.decide.limits import Limits, Wish
+from sfumato.decide.offers import Offer, Offers
+from sfumato.decide.sentences import number, share, what
+
+LEAST = np.log(1.1)  # a relaxation that pays brings a tenth more privacy
+SAVED = 0.005  # or spares half a point of loss
+MOST = 3  # relaxations told of each limit
+SLIVER = 0.005  # no price is lower than half a point, so that a step right behind the limit is not priceless
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """A limit moved a little, and what that buys."""
+
+    limit: str
+    before: float
+    after: float
+    offer: Offer
+    says: str
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "limit": self.limit,
+            "from": self.before,
+            "to": self.after,
+            "says": self.says,
+            "offer": self.offer.as_dict(),
+        }
+
+
+def reach(limit: float, part: float) -> float:
+    """How far a limit on a share is moved at most: five points, or a part of itself if that is more.
+
+    >>> round(reach(0.25, 0.2), 3), round(reach(0.10, 0.5), 3)
+    (0.3, 0.15)
+    """
+    return min(limit + max(0.05, part * limit), 1.0)
+
+
+def binding(offers: Offers, limits: Limits, wish: Wish, best: Offer) -> tuple[str, ...]:
+    """The limits without which more could be had (or the same for less loss)."""
+    found = []
+    for name in limits.given():
+        free = limits.without(name).met(offers)
+        better = offers.loss < best.loss - 1e-9 if wish.least_loss else wish.beats(offers, best)
+        if np.any(free & better):
+            found.append(name)
+    return tuple(found)
+
+
+def relaxations(offers: Offers, limits: Limits, wish: Wish, best: Offer, rate: float) -> tuple[Relaxation, ...]:
+    """The nearest relaxations that pay: each buys more than the trade-off does on the whole, by its `rate`."""
+    found: list[Relaxation] = []
+    if limits.max_loss is not None or wish.least_loss:
+        limit = limits.max_loss if limits.max_loss is not None else best.loss
+        near = limits.without("max_loss").met(offers) & (offers.loss <= reach(limit, 0.2)) & (offers.loss > limit)
+        for offer in _paying(offers, near, wish, best, rate, offers.loss - limit):
+            found.append(_more(offer, best, wish, "max_loss", limit, offer.loss))
+    if limits.max_suppression < 1:
+        limit = limits.max_suppression
+        near = limits.without("max_suppression").met(offers) & (offers.suppressed > limits.most)
+        near &= offers.suppression <= reach(limit, 0.5)
+        if wish.least_loss:
+            found += _cheaper(offers, near, wish, best, "max_suppression", limit)
+        else:
+            for offer in _paying(offers, near, wish, best, rate, offers.suppression - limit):
+                found.append(_more(offer, best, wish, "max_suppression", limit, offer.suppression))
+    found += _less(offers, limits, wish, best, rate)
+    return tuple(found)
+
+
+def _paying(offers: Offers, near: Flags, wish: Wish, best: Offer, rate: float, price: Floats) -> list[Offer]:
+    """Steps up from the best answer, each the one that gains fastest from the last."""
+    places = np.flatnonzero(near & wish.beats(offers, best))
+    if not len(places):
+        return []
+    some = offers.some(places)
+    gains, prices, losses = wish.gain(some), price[places], some.loss
+    at = wish.gain_of(best)
+    least = 0.0 if wish.privacy.name == "l" and not wish.both else LEAST  # one more ℓ is never a trifle
+    paid = 0.0
+    found: list[Offer] = []
+    while len(found) < MOST:
+        ahead = np.flatnonzero((gains >= at + least) & ((prices > paid) | (not found)))
+        if not len(ahead):
+            break
+        speed = (gains[ahead] - at) / np.maximum(prices[ahead] - paid, SLIVER)
+        pick = int(ahead[np.lexsort((losses[ahead], -np.round(speed, 9)))[0]])
+        if speed.max() < rate:
+            break
+        found.append(offers.at(int(places[pick]), wish.privacy))
+        at, paid = gains[pick], float(prices[pick])
+    return found
+
+
+def _less(offers: Offers, limits: Limits, wish: Wish, best: Offer, rate: float) -> list[Relaxation]:
+    """A little less privacy that spares much loss: the answer may stand at the end of a steep stretch."""
+    inside = limits.without("min_k").without("min_l").met(offers) & (offers.loss < best.loss - SAVED)
+    found = []
+    for name, now in (("k", best.k), ("l", best.l or 0)):
+        floor = limits.min_k if name == "k" else limits.min_l
+        if now <= 1 or not (wish.both or wish.privacy.name == name or (wish.least_loss and floor)):
+            continue
+        other = offers.l >= (best.l or -1) if name == "k" else offers.k >= best.k
+        if not wish.both and not wish.least_loss:
+            other = np.ones(len(offers), dtype=np.bool_)
+        if wish.least_loss:
+            other = limits.without(f"min_{name}").met(offers)
+        here = getattr(offers, name)
+        places = np.flatnonzero(
+            inside & other & (here < now) & (here >= 0.75 * now if name == "k" else here == now - 1)
+        )
+        if not len(places):
+            continue
+        given = np.log(now / here[places])
+        spared = best.loss - offers.loss[places]
+        worth = spared / np.maximum(given, 1e-9)
+        pick = int(np.argmax(worth))
+        if worth[pick] * rate < 2.0:  # twice what the trade-off asks for it on the whole
+            continue
+        offer = offers.at(int(places[pick]), wish.privacy)
+        title = "k" if name == "k" else "ℓ"
+        value = int(here[places[pick]])
+        says = (
+            f"{title} {value:,} instead of {now:,}: loss {share(offer.loss, best.loss)} "
+            f"instead of {share(best.loss, offer.loss)}"
+        )
+        found.append(Relaxation(f"min_{name}", float(now), float(value), offer, says))
+    return found
+
+
+def _cheaper(offers: Offers, near: Flags, wish: Wish, best: Offer, name: str, limit: float) -> list[Relaxation]:
+    """A limit moved for less loss: the step that spares most for how far it goes."""
+    places = np.flatnonzero(near & (offers.loss < best.loss - SAVED))
+    if not len(places):
+        return []
+    moved = np.maximum(offers.suppression[places] - limit, SLIVER)
+    pick = int(places[np.argmax((best.loss - offers.loss[places]) / moved)])
+    offer = offers.at(pick, wish.privacy)
+    says = (
+        f"{share(offer.suppression, limit)} suppressed instead of {share(limit, offer.suppression)}: "
+        f"loss {share(offer.loss, best.loss)} instead of {share(best.loss, offer.loss)}"
+    )
+    return [Relaxation(name, limit, offer.suppression, offer, says)]
+
+
+def _more(offer: Offer, best: Offer, wish: Wish, name: str, before: float, after: float) -> Relaxation:
+    moved = f"{share(after, before)} instead of {share(before, after)}"
+    first = (
+        f"loss {moved}"
+        if name == "max_loss"
+        else f"{share(after, before)} suppressed instead of {share(before, after)}"
+    )
+    was = what(best, wish.privacy, wish.both) if wish.both else number(best.value)
+    return Relaxation(name, before, after, offer, f"{first}: {what(offer, wish.privacy, wish.both)} instead of {was}")

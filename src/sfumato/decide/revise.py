@@ -1,0 +1,48 @@
+"""A point with another suppression: the same recoding, other thresholds, measured again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sfumato.data.frequency import FrequencyTable
+from sfumato.errors import InputError, UnreachableError
+from sfumato.front import Front, Point
+from sfumato.measures.classes import classify
+from sfumato.measures.registry import measure
+from sfumato.measures.suppression import suppress_planned
+
+
+def with_suppression(
+    front: Front, number: int, suppress_below: int, diversity_below: int = 0, table: FrequencyTable | None = None
+) -> Front:
+    """The front with one of its points suppressed otherwise: classes below two thresholds go, and it is measured again.
+
+    Such a point is publishable like any other; it was not sought, so the front no longer counts as exact.
+    """
+    point = front.point(number)
+    for name, value in (("suppress_below", suppress_below), ("diversity_below", diversity_below)):
+        if value < 0:
+            raise InputError(f"{name} is {value}", expected="a whole number from 0")
+    if (suppress_below, diversity_below) == (point.plan.suppress_below, point.plan.diversity_below):
+        return front
+    table = front.study.table() if table is None else table
+    if diversity_below > 1 and not table.sensitive:
+        raise InputError("no column is sensitive", expected="a sensitive column for diversity_below")
+    plan = replace(point.plan, suppress_below=suppress_below, diversity_below=diversity_below)
+    weights = tuple(front.study.search.weights.get(name, 1.0) for name in table.columns)
+    whole = classify(table, plan.recoding(table), weights)
+    classes = suppress_planned(whole, suppress_below, diversity_below)
+    if not classes.kept.any():
+        raise UnreachableError(
+            f"no class of point {number} has {suppress_below} records and {diversity_below} sensitive values",
+            expected="thresholds that leave something to release",
+            remedy=f"--suppress-below {int(whole.size.max())} at most",
+        )
+    values: dict[str, float] = {}
+    for objective in front.objectives:
+        found = measure(objective.name).with_parameters(front.study.measures.get(objective.name, {}))
+        values[objective.name] = float(found.value(classes if objective.taken == "released" else whole))
+    loss = measure("general_loss").value(classes) / (sum(weights) * table.records)
+    changed = Point(number, values, float(loss), classes.suppressed_rows, plan)
+    points = (*front.points[:number], changed, *front.points[number + 1 :])
+    return replace(front, points=points, exact=False, classes=None)

@@ -1,0 +1,48 @@
+"""The searches that answer what a front cannot: the exact command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sfumato.front import Front
+
+
+def searched_limit(front: Front) -> float:
+    """The share that a front's search was allowed to suppress; 1 where any suppression was."""
+    settings = front.study.search
+    if front.system == "cuts" and not settings.max_suppression:
+        rule = settings.suppression or ""
+        if settings.problem == 3 or (settings.problem is None and rule == "below_mean"):
+            return 1.0
+    return settings.max_suppression
+
+
+def search_command(max_suppression: float, folder: Path | None, problem: int | None = None) -> str:
+    """The command that searches the same study with another limit, or for another of the four problems."""
+    run = "run.toml" if folder is None else str(folder / "run.toml")
+    name = "front" if folder is None else str(folder).rstrip("/")
+    parts = ["sfumato search", run]
+    if problem is not None:
+        parts += ["--system cuts", f"--problem {problem}"]
+        name += f"-problem-{problem}"
+    parts.append(f"--max-suppression {min(max_suppression, 0.999):g}")
+    if problem is None:
+        name += f"-suppression-{max_suppression:g}"
+    return " ".join([*parts, f"-o {name}"])
+
+
+def better_searches(front: Front, max_suppression: float, folder: Path | None) -> dict[int, str]:
+    """For each of the four questions the search that seeks exactly it; none where the front's own did."""
+    settings = front.study.search
+    usual = searched_limit(front)
+    most = max_suppression if 0 < max_suppression < 1 else 0.1
+    names = {objective.name for objective in front.objectives}
+    found = {}
+    if not ({"weighted_k", "sum_k"} & names and usual == 0):
+        found[1] = search_command(0.0, folder, problem=1)
+    if not ("k" in names and "distinct_l" not in names and usual == most):
+        found[2] = search_command(most, folder, problem=2)
+    sensitive = any(column.role.value == "sensitive" for column in front.study.columns.values())
+    if sensitive and not ({"k", "distinct_l"} <= names and usual == most and not settings.reproduction):
+        found[4] = search_command(most, folder, problem=4)
+    return found
