@@ -136,10 +136,14 @@ def _front(points: Sequence[tuple[int, Figures, float | None]], chosen: int) -> 
         traces.append(curve("certified least", privacy, [bound for *_, bound in points if bound], INK, "lines", "dot"))
     here = next(said for place, said, _ in points if place == chosen)
     traces.append(curve("chosen", [here.privacy], [here.error], SECOND, "markers", size=12))
-    return figure(traces, {"title": {"text": "privacy"}}, LOG_ERROR, "front")
+    return figure(traces, {"title": {"text": "privacy"}}, _error_axis(traces), "front")
 
 
-LOG_ERROR = {"title": {"text": "mean squared error"}, "type": "log", "dtick": "D2", "tickformat": ".0e"}
+def _error_axis(traces: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """A logarithmic axis; within a decade every digit has its mark."""
+    errors = [error for trace in traces for error in trace["y"]]
+    ticks = "D1" if max(errors) < 10 * min(errors) else "D2"
+    return {"title": {"text": "mean squared error"}, "type": "log", "dtick": ticks, "tickformat": ".0e"}
 
 
 def curve(
@@ -168,7 +172,7 @@ def paper_page(title: str, lead: str, panels: Sequence[Mapping[str, Any]]) -> st
             curve(name, [p for p, _ in points], [e for _, e in points], COLOURS[name], "lines", _dash(name))
             for name, points in panel["curves"].items()
         ]
-        drawn = figure(traces, {"title": {"text": "privacy"}}, LOG_ERROR, f"panel{place}", 380)
+        drawn = figure(traces, {"title": {"text": "privacy"}}, _error_axis(traces), f"panel{place}", 380)
         shown.append(dict(panel) | {"figure": drawn})
     return page("channel_paper.html", title=title, version=__version__, lead=lead, panels=shown)
 

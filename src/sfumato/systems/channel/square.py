@@ -175,7 +175,9 @@ class SquareSearch:
         """What the barrier keeps from zero by a hair becomes zero; the largest entry of each column takes it up."""
         small = joint < zero * np.minimum(self.prior, joint.sum(axis=1, keepdims=True))
         snapped = np.where(small, 0.0, joint)
-        top = np.argmax(np.where(joint < 0.999 * joint.max(axis=1, keepdims=True), joint, 0.0), axis=0)
+        # Not an entry that δ or the guesser holds down, if there is another.
+        free = (snapped > 0) & (joint < 0.999 * joint.max(axis=1, keepdims=True))
+        top = np.argmax(snapped + free, axis=0)
         snapped[top, np.arange(len(top))] += self.prior - snapped.sum(axis=0)
         return snapped
 
