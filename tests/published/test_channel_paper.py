@@ -59,7 +59,7 @@ def test_square_meets_the_reference_and_never_loses_to_optrr(shared: Path, name:
     low, high = 1 - delta, 1 - float(prior.max())
     levels = np.unique([*(p for p, _ in rows), *(high - (high - low) * 0.1 * 0.55**k for k in range(6))])
     seeds = [[archive.matrices[p]] if (p := archive.best_at(level)) is not None else [] for level in levels]
-    settings = SquareSettings(starts=4, sweeps=12, shakes=4, seed=1)
+    settings = SquareSettings(starts=8, sweeps=14, shakes=6, seed=1)
     found = SquareSearch(prior, delta, levels, settings).run(seeds)
     for level, matrix in zip(levels, found, strict=True):
         assert matrix is not None

@@ -153,4 +153,6 @@ def _descent(curvature: Floats, slope: Floats) -> Floats:
             factor = scipy.linalg.cho_factor(scaled + shift * np.eye(len(scaled)), check_finite=False)
             return np.asarray(-scale * scipy.linalg.cho_solve(factor, scale * slope, check_finite=False))
         except np.linalg.LinAlgError:
+            if not shift < 1e6:  # no number is left to work with
+                return np.zeros(len(slope))
             shift = max(4.0 * shift, 1e-3)

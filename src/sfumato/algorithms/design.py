@@ -75,7 +75,10 @@ def solve(prior: Floats, columns: Floats, heights: Floats, limit: float | None, 
     for _ in range(STEPS):
         if point.done(tolerance):
             break
-        point.step()
+        try:
+            point.step()
+        except np.linalg.LinAlgError:  # rounding has the last word; the bound still says how good this is
+            break
     return point.design()
 
 
@@ -198,6 +201,8 @@ def _factored(normal: Floats) -> Callable[[Floats], Floats]:
             factor = scipy.linalg.cho_factor(scaled + shift * np.eye(len(scaled)), check_finite=False)
             break
         except np.linalg.LinAlgError:
+            if not shift < 1.0:  # no number is left to work with
+                raise
             shift *= 10.0
 
     def solved(right: Floats) -> Floats:

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from sfumato.data.arrays import Floats
-from sfumato.errors import InputError
+from sfumato.errors import InputError, UnreachableError
 
+ROOM = 1e-4  # of what is left above the largest share
 SINGULAR = 1e-10  # S is scaled to eigenvalues from 0 to 1; below this the reports do not tell all categories apart
 
 
@@ -122,6 +123,17 @@ def attainable(prior: Floats, delta: float) -> tuple[float, float]:
             remedy=f"--delta {min(math.ceil(most * 100 + 1e-9) / 100, 1):g} is about the least possible",
         )
     return 1.0 - max(delta, most), 1.0 - most
+
+
+def require_room(prior: Floats, delta: float) -> None:
+    """Raise where δ leaves no room: then no report may say anything of the commonest category, and S is singular."""
+    most = float(prior.max())
+    if delta - most < ROOM * (1.0 - most):
+        raise UnreachableError(
+            f"with delta at {delta:g} and the commonest category at {most:.6g} its share cannot be estimated",
+            expected="delta above the largest share: at it, no report may say anything of the commonest category",
+            remedy=f"--delta {min(math.ceil(most * 100 + 1) / 100, 1):g}",
+        )
 
 
 def attribute_figures(matrix: Floats, prior: Floats, groups: Sequence[Any]) -> tuple[float, float]:

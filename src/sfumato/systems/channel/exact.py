@@ -14,7 +14,7 @@ from sfumato.algorithms.design import Bound, Design, solve
 from sfumato.algorithms.thinning import balanced, thin
 from sfumato.data.arrays import Counts64, Flags, Floats
 from sfumato.errors import InputError, UnreachableError
-from sfumato.measures.channel import attainable
+from sfumato.measures.channel import attainable, require_room
 from sfumato.plans.posteriors import corners
 
 MOST_CATEGORIES = 16
@@ -42,6 +42,7 @@ class ExactSearch:
         """`candidates` are other posteriors than all corners; what is then found is proven among them only."""
         self.prior, self.delta = prior, delta
         self.range = attainable(prior, delta)
+        require_room(prior, delta)
         if len(prior) > MOST_CATEGORIES:
             raise InputError(
                 f"{len(prior)} categories are too many for the exact engine",

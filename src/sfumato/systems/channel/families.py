@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -39,14 +40,12 @@ def channel_figures(channel: Channel, prior: Prior) -> dict[str, Any]:
     shares = prior.shares[places]
     said = measures.figures(channel.matrix, shares, prior.records)
     lower = None
-    if len(shares) <= MOST_CATEGORIES:
+    if len(shares) <= MOST_CATEGORIES and said.error < math.inf:
         with threadpool_limits(1):
             search = ExactSearch(shares, min(said.worst_posterior, 1.0))
             low, high = search.range
-            search.at(min(max(said.privacy, low), high - 1e-3 * (high - low)) if high > low else low)
-            lower = (
-                measures.error_of(search.lower_bound(said.privacy), shares, prior.records) if search.bounds else None
-            )
+            search.at(min(max(said.privacy, low), high - 1e-3 * (high - low)))
+            lower = measures.error_of(search.lower_bound(said.privacy), shares, prior.records)
     return finite(
         {
             "privacy": said.privacy,

@@ -41,6 +41,7 @@ def search_channel(study: Study, progress: Progress | None = None, prior: Prior 
     settings, began = study.channel, time.process_time()
     prior = prior_of(study) if prior is None else prior
     span = measures.attainable(prior.shares, settings.delta)
+    measures.require_room(prior.shares, settings.delta)
     levels = levels_of(prior, settings, span)
     # These matrices are small: more threads would only wait for each other, and change the last digits.
     with threadpool_limits(1):

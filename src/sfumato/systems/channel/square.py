@@ -35,7 +35,7 @@ class SquareSettings:
 
     starts: int = 8
     sweeps: int = 4
-    shakes: int = 2
+    shakes: int = 3
     seed: int = 1
 
 
@@ -83,6 +83,9 @@ class SquareSearch:
                 neighbour = self.best[place - 1 if sweep % 2 == 0 else place + 1]
                 if neighbour is not None:
                     improved |= self._follow(place, neighbour.joint, (LATE, EARLY))
+                stranger = self.best[int(self.rng.integers(len(self.levels)))]
+                if stranger is not None:
+                    improved |= self._follow(place, stranger.joint, (LATE,))
                 improved |= self._shake(place)
                 done += 1
                 if progress is not None and progress(done, total):
