@@ -15,7 +15,7 @@ from sfumato.algorithms.memetic import Bits, State
 from sfumato.algorithms.seen import Hashes, Seen
 from sfumato.data.arrays import Floats
 from sfumato.data.frequency import FrequencyTable
-from sfumato.errors import StudyError, UnreachableError, nearest, shortened
+from sfumato.errors import StudyError, UnreachableError, shortened
 from sfumato.front import Front, Objective, Point, numbered
 from sfumato.measures import tally
 from sfumato.measures.cut_moves import Moves
@@ -25,9 +25,9 @@ from sfumato.measures.cuts import RULES, CutProblem
 from sfumato.measures.suppression import budget
 from sfumato.plans.gaps import CutSpace
 from sfumato.plans.levels import LevelPlan
-from sfumato.study import ALGORITHMS, SearchSettings, Study
+from sfumato.study import SearchSettings, Study
 from sfumato.systems.checkpoint import Checkpoint
-from sfumato.systems.goals import goal_of
+from sfumato.systems.goals import check_algorithm, check_weights, goal_of
 from sfumato.systems.lattice import Live, Progress, search_lattice
 
 GRID = {"general_loss": 5e-4, "generalization_loss": 2.5e-3, "suppression_loss": 2.5e-3}
@@ -71,12 +71,7 @@ class CutSearch:
 
     def __init__(self, study: Study, table: FrequencyTable | None = None) -> None:
         settings = study.search
-        if settings.method not in ALGORITHMS["cuts"]:
-            raise StudyError(
-                f'algorithm = "{settings.method}" for cuts',
-                expected="one of: " + ", ".join(ALGORITHMS["cuts"]),
-                remedy="leave algorithm out to take memetic",
-            )
+        check_algorithm(settings, "cuts")
         self.study, self.settings = study, settings
         self.table = study.table() if table is None else table
         if self.table.removed:
@@ -334,13 +329,7 @@ def _check(ready: CutSearch) -> None:
         from sfumato.measures.registry import measure
 
         measure("distinct_l").value(raw)
-    unknown = [name for name in ready.settings.weights if name not in ready.table.columns]
-    if unknown:
-        raise StudyError(
-            f"weights for {shortened(unknown)}",
-            expected="quasi-identifiers",
-            remedy=nearest(unknown[0], ready.table.columns),
-        )
+    check_weights(ready.settings, ready.table)
 
 
 def _unreachable(ready: CutSearch) -> UnreachableError:

@@ -1,11 +1,12 @@
-"""A measure as a goal of a search, by the name a run file gives it."""
+"""What a search is asked for: measures as goals, by the names a run file gives them; and what can be checked of it."""
 
 from __future__ import annotations
 
-from sfumato.errors import StudyError, nearest
+from sfumato.data.frequency import FrequencyTable
+from sfumato.errors import StudyError, nearest, shortened
 from sfumato.measures.lattice import Goal
 from sfumato.measures.registry import known_measures, measure
-from sfumato.study import Study
+from sfumato.study import ALGORITHMS, SearchSettings, Study
 
 
 def goal_of(study: Study, name: str, direction: str | None, limit: float | None = None) -> Goal:
@@ -13,3 +14,25 @@ def goal_of(study: Study, name: str, direction: str | None, limit: float | None 
         raise StudyError(f'unknown objective "{name}"', expected="a measure", remedy=nearest(name, known_measures()))
     found = measure(name).with_parameters(study.measures.get(name, {}))
     return Goal(found, direction or found.direction, limit)
+
+
+def check_algorithm(settings: SearchSettings, system: str) -> None:
+    """Raise unless the algorithm is one of the system's."""
+    known = ALGORITHMS[system]
+    if settings.method not in known:
+        raise StudyError(
+            f'algorithm = "{settings.method}" for {system}',
+            expected="one of: " + ", ".join(known),
+            remedy=f"leave algorithm out to take {known[0]}",
+        )
+
+
+def check_weights(settings: SearchSettings, table: FrequencyTable) -> None:
+    """Raise unless weights are of quasi-identifiers."""
+    unknown = [name for name in settings.weights if name not in table.columns]
+    if unknown:
+        raise StudyError(
+            f"weights for {shortened(unknown)}",
+            expected="quasi-identifiers",
+            remedy=nearest(unknown[0], table.columns),
+        )

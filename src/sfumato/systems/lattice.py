@@ -15,15 +15,15 @@ from sfumato.algorithms.exact import Bound, exact, front_of
 from sfumato.algorithms.pbg_ea import Hints, pbg_ea
 from sfumato.data.arrays import Codes, Counts64, Floats
 from sfumato.data.frequency import FrequencyTable
-from sfumato.errors import StudyError, UnreachableError, nearest, shortened
+from sfumato.errors import StudyError, UnreachableError, shortened
 from sfumato.front import Front, Objective, Point, numbered
 from sfumato.measures.classes import classify
 from sfumato.measures.lattice import LatticeProblem
 from sfumato.measures.suppression import budget
 from sfumato.plans.levels import LevelPlan
 from sfumato.plans.recoding import at_level
-from sfumato.study import ALGORITHMS, SearchSettings, Study
-from sfumato.systems.goals import goal_of
+from sfumato.study import SearchSettings, Study
+from sfumato.systems.goals import check_algorithm, check_weights, goal_of
 
 EXHAUSTIVE_LIMIT = 5_000_000
 EXACT_LIMIT = 20_000_000
@@ -48,11 +48,7 @@ class Search:
     def prepare(cls, study: Study, table: FrequencyTable | None = None) -> Search:
         """Read the table and check that every objective and limit can be measured on it."""
         settings = study.search
-        if settings.method not in ALGORITHMS["lattice"]:
-            raise StudyError(
-                f'algorithm = "{settings.method}" for the lattice',
-                expected="one of: " + ", ".join(ALGORITHMS["lattice"]),
-            )
+        check_algorithm(settings, "lattice")
         table = study.table() if table is None else table
         undeclared = [domain.name for domain in table.domains if not domain.declared]
         if undeclared:
@@ -71,13 +67,7 @@ class Search:
         raw = classify(table)
         for goal in (*sought, *limits):
             goal.measure.value(raw)
-        unknown = [name for name in settings.weights if name not in table.columns]
-        if unknown:
-            raise StudyError(
-                f"weights for {shortened(unknown)}",
-                expected="quasi-identifiers",
-                remedy=nearest(unknown[0], table.columns),
-            )
+        check_weights(settings, table)
         floor = 0
         if "k" in settings.constraints and "k" not in names:
             floor = math.ceil(settings.constraints["k"])
