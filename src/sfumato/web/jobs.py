@@ -97,7 +97,7 @@ class Jobs:
         if about.get("status") in ("running", *ENDED):
             about["progress"] = read_json(folder / "progress.json") or None
         about["found"] = read_json(folder / "done.json").get("found")
-        about["front"] = (folder / "front" / "front.json").is_file()
+        about["front"] = any((folder / name).is_dir() for name in ("front", "channel", "groups"))
         about["ahead"] = self._queue.index(folder) if folder in self._queue else None
         return about
 

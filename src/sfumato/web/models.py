@@ -81,6 +81,28 @@ class Search(Body):
     seconds: float | None = Field(default=None, gt=0, le=1e6)
 
 
+class ChannelSearch(Body):
+    """Randomized response for one sensitive column: δ bounds what a report may let anyone believe."""
+
+    column: str = Field(max_length=1000)
+    delta: float = Field(default=0.75, gt=0, le=1)
+    engine: Literal["exact", "square", "optrr"] = "exact"
+    points: int = Field(default=12, ge=1, le=200)
+    epsilon: float | None = Field(default=None, gt=0, le=50)
+
+
+class Disguise(Body):
+    """Which plain columns go along with the disguised one."""
+
+    keep: list[str] = Field(default_factory=list, max_length=1000)
+
+
+class GroupsSearch(Body):
+    """Attack the areas of a group, then protect it; `attacker` instead of the run file's."""
+
+    protect: bool = True
+
+
 class Limits(Body):
     """A publisher's question: what can be had within these."""
 

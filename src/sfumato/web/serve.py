@@ -83,6 +83,7 @@ def _socket(host: str, port: int) -> socket.socket:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             sock.bind((host, tried))
+            sock.listen(128)  # whoever opens the address as soon as it is printed waits instead of being refused
         except OSError as error:
             sock.close()
             reason = error.strerror

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 from sfumato.front import Front
 from sfumato.study import read
 from sfumato.systems.search import search
+from sfumato.web.calls import channels, groups
 from sfumato.web.calls.releasing import publish
 from sfumato.web.places import Places, read_json, write_json
 from sfumato.web.worker import plain, told
@@ -27,6 +29,8 @@ def run_job(places: Places, folder: Path) -> None:
     try:
         if about["kind"] == "publish":
             end = {"status": "done", "found": publish(places, about["study"], **about["with"])}
+        elif about["kind"] in ("channel", "groups"):
+            end = _other(folder, about)
         else:
             end = _search(folder, about)
     except Exception as error:  # noqa: BLE001  whatever happens is told on the page, never with people's records
@@ -44,6 +48,16 @@ def _search(folder: Path, about: dict[str, Any]) -> dict[str, Any]:
     front.save(folder / "front", replace=True)
     watch.last(front)
     return {"status": "stopped" if watch.stopped else "done", "found": {"points": len(front.points), "how": front.how}}
+
+
+def _other(folder: Path, about: dict[str, Any]) -> dict[str, Any]:
+    """A search for channels, or an attack on a group's areas and the protection against it."""
+    module = channels if about["kind"] == "channel" else groups
+    watch = Watch(folder, about["with"].get("seconds"))
+    for name in ("channel", "groups"):  # what an earlier try left
+        shutil.rmtree(folder / name, ignore_errors=True)
+    found = module.search(read(folder / "run.toml"), about["with"], folder, watch)
+    return {"status": "stopped" if watch.stopped else "done", "found": found}
 
 
 class Watch:

@@ -23,7 +23,7 @@ def publish(
     number: int,
     reason: str,
     starred: bool,
-    limits: dict[str, float] | None = None,
+    limits: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Write a release, then verify it against the source; the ledger is the user's own.
 

@@ -29,6 +29,8 @@ def run_file(places: Places, study: str) -> dict[str, Any]:
     declared = study_of(places, study)
     settings = declared.model_dump(mode="json", exclude_none=True)
     settings["data"]["path"] = places.shown(declared.folder / declared.data.path)
+    for file in (settings.get("groups") or {}).get("auxiliary", ()):
+        file["path"] = places.shown(declared.folder / file["path"])
     for name, column in settings["columns"].items():
         tree = declared.columns[name].hierarchy
         if isinstance(tree, str):
@@ -41,6 +43,8 @@ def run_file(places: Places, study: str) -> dict[str, Any]:
 def paths_of(study: Study) -> list[Path]:
     """Every file that a study names."""
     found = [study.data.path] + ([study.population.path] if study.population is not None else [])
+    found += [study.channel.prior] if study.channel.prior is not None else []
+    found += [file.path for file in study.groups.auxiliary] if study.groups is not None else []
     for column in study.columns.values():
         tree = column.hierarchy
         if isinstance(tree, str):

@@ -30,6 +30,11 @@ def jobs(request: Request) -> list[dict[str, Any]]:
 @router.post("/studies/{study}/jobs")
 async def search(request: Request, study: StudyId, body: Search) -> dict[str, Any]:
     """Start a search of the study as it is declared now; it waits if others are at work."""
+    return started(request, study, "search", {"name": body.name, "seconds": body.seconds})
+
+
+def started(request: Request, study: str, kind: str, given: dict[str, Any]) -> dict[str, Any]:
+    """A job of a study as it is declared now, once somebody has checked its roles."""
     places: Places = request.app.state.places
     folder = places.study(study)
     if not read_json(folder / "study.json").get("reviewed"):
@@ -39,7 +44,7 @@ async def search(request: Request, study: StudyId, body: Search) -> dict[str, An
             remedy="go to Declare, check the roles, and confirm them",
         )
     queue: Jobs = request.app.state.jobs
-    made = queue.prepare(study, "search", {"name": body.name, "seconds": body.seconds})
+    made = queue.prepare(study, kind, given)
     shutil.copyfile(folder / "run.toml", made / "run.toml")
     return queue.add(made)
 

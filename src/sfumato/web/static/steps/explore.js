@@ -3,24 +3,35 @@ import { attempt, get, query } from "../api.js";
 import { cloud } from "../charts/cloud.js";
 import { matrix } from "../charts/matrix.js";
 import { parallel } from "../charts/parallel.js";
+import { drawChannel } from "../channel.js";
 import { button, defined, field, fill, h, number, percent, plural, select } from "../dom.js";
+import { drawGroups } from "../groups.js";
 import { drawComparison, drawPoint } from "../point.js";
 import { go, here, measure, note, state } from "../state.js";
 
 const ROWS = 100;
 
 export async function exploreStep(place) {
-  const jobs = [...state.jobs.values()].filter((job) => job.study === state.study && job.kind === "search" && job.front).sort((a, b) => b.added - a.added);
+  const jobs = [...state.jobs.values()].filter((job) => job.study === state.study && ["search", "channel", "groups"].includes(job.kind) && job.front).sort((a, b) => b.added - a.added);
   if (!jobs.length) {
     fill(place, h("div", { class: "card empty" }, h("div", {}, h("p", {}, "No search of this table has a front yet."), button("Search →", () => go({ step: "search" }), { class: "main" }))));
     return undefined;
   }
   if (!jobs.some((job) => job.id === state.job)) note({ job: jobs[0].id, point: null });
+  const kind = jobs.find((job) => job.id === state.job).kind;
+  if (kind !== "search") {
+    const other = h("div", {});
+    fill(place, jobs.length > 1 && h("div", { class: "row spread" }, h("span", {}), chooser(jobs)), other);
+    await (kind === "channel" ? drawChannel : drawGroups)(other);
+    return undefined;
+  }
   const front = await attempt(() => get(`${here()}/jobs/${state.job}/front`, "reading the front …"));
   if (!front) return undefined;
   fill(place, ...(await explorer(front, jobs)));
   return undefined;
 }
+
+const chooser = (jobs) => field("Search", select(jobs.map((job) => [job.id, `${job.id} (${job.found?.points ?? "?"} points)`]), state.job, (job) => go({ job, point: null })));
 
 export async function explorer(front, jobs) {
   const names = front.objectives.map((each) => each.name);
@@ -105,7 +116,7 @@ export async function explorer(front, jobs) {
   if (state.point !== null && front.points[state.point]) choose(state.point);
 
   return [
-    h("div", { class: "row spread" }, h("h1", {}, "Risk–utility map"), h("div", { class: "row" }, jobs.length > 1 && field("Search", select(jobs.map((job) => [job.id, `${job.id} (${job.found?.points ?? "?"} points)`]), state.job, (job) => go({ job, point: null })))) ),
+    h("div", { class: "row spread" }, h("h1", {}, "Risk–utility map"), h("div", { class: "row" }, jobs.length > 1 && chooser(jobs)) ),
     h("p", { class: "quiet" }, `${plural(front.points.length, "release")} that no other beats, of ${number(front.rows)} records: ${front.how}.`, front.exact && " No generalization of the lattice is better."),
     h("div", { class: "columns" },
       h("div", {}, h("div", { class: "card" }, h("div", { class: "row spread" }, axisTitles, counted, button("Show all", () => keep(null), { class: "plain small" })),

@@ -2,6 +2,7 @@
 import { attempt, get, post, put, query, remove } from "../api.js";
 import { cloud } from "../charts/cloud.js";
 import { button, defined, field, fill, h, number, percent, plural, select, table } from "../dom.js";
+import { channelForm, groupsForm } from "../other-searches.js";
 import { go, here, measure, onChange, state } from "../state.js";
 
 const SYSTEMS = [["lattice", "lattice: a level for each column"], ["cuts", "cuts: free groups of neighbours"]];
@@ -42,7 +43,15 @@ export async function searchStep(place) {
     fill(guess, h("small", { title: "Measured by evaluating 64 candidates of this table on this machine" },
       `${found.space > 1e9 ? found.space.toExponential(1) : number(found.space)} ${found.unit}; ${long}. ${plural(found.tuples, "distinct tuple")} of ${number(found.records)} records, ${(found.bytes / 1e6).toFixed(1)} MB; a worker may use ${state.about.gigabytes} GB.`));
   }
+  let mode = state.declared.study.groups ? "groups" : "recode";
+  const modes = () => h("div", { class: "tabs", role: "tablist" }, [["recode", "Recode (levels, cuts)"], ["channel", "Randomized response"], ["groups", "Hide a group"]].map(([name, text]) =>
+    button(text, () => { mode = name; draw(); }, { role: "tab", "aria-selected": mode === name ? "true" : "false", "data-mode": name })));
+  const begun = (path) => async (body) => {
+    const job = await attempt(() => post(`${here()}/${path}`, body), says);
+    if (job) { fill(says); state.jobs.set(job.id, job); watched = job.id; drawJobs(); }
+  };
   function draw() {
+    if (mode !== "recode") { fill(form, modes(), says, mode === "channel" ? channelForm(begun("channels")) : groupsForm(begun("groups"))); return; }
     const now = settings();
     const objectives = (now.objectives ?? ["k", "general_loss"]).map((each) => each.name ?? each);
     const sensitive = Object.values(state.declared.study.columns).some((column) => column.role === "sensitive");
@@ -53,7 +62,7 @@ export async function searchStep(place) {
       } }), each.title)));
     const amount = (name, value, properties, definition, apply) => field(name, h("input", { type: "number", value, ...properties, onchange: (event) => apply(event.target.value === "" ? undefined : Number(event.target.value)) }), definition);
     const limits = Object.entries(now.constraints ?? {});
-    fill(form, h("h2", {}, "What to look for"), says,
+    fill(form, modes(), says,
       h("div", { class: "row top" },
         field("System", select(SYSTEMS, now.system ?? "lattice", (system) => change({ system, ...(system === "cuts" ? { problem: 2, objectives: undefined, constraints: undefined } : {}) }), { id: "system" }), "Levels are full-domain; cuts part each column where it pays"),
         field("Algorithm", select(ALGORITHMS[now.system ?? "lattice"], now.algorithm ?? ALGORITHMS[now.system ?? "lattice"][0][0], (algorithm) => change({ algorithm }), { id: "algorithm" })),
@@ -77,7 +86,7 @@ export async function searchStep(place) {
         if (job) { fill(says); state.jobs.set(job.id, job); watched = job.id; drawJobs(); }
       }, { class: "main", id: "start" }));
   }
-  const mine = () => [...state.jobs.values()].filter((job) => job.study === state.study && job.kind === "search").sort((a, b) => b.added - a.added);
+  const mine = () => [...state.jobs.values()].filter((job) => job.study === state.study && job.kind !== "publish").sort((a, b) => b.added - a.added);
 
   function drawJobs() {
     const jobs = mine();
@@ -95,11 +104,11 @@ export async function searchStep(place) {
         job.status === "running" && h("progress", { max: progress?.total ?? 1, value: progress?.done ?? null, "aria-label": "Progress" }),
         job.error && h("div", { class: "error", style: "grid-column:1/-1;margin:.3rem 0 0" }, h("span", {}, job.error.what), job.error.try && h("span", {}, `Try: ${job.error.try}`)));
     }), comparison(jobs));
-    const running = jobs.find((job) => job.status === "running") ?? jobs.find((job) => job.id === watched) ?? jobs.find((job) => job.front);
+    const running = jobs.find((job) => job.status === "running") ?? jobs.find((job) => job.id === watched) ?? jobs.find((job) => job.front && job.kind === "search");
     drawLive(running);
   }
   function comparison(jobs) {
-    const ended = jobs.filter((job) => job.front);
+    const ended = jobs.filter((job) => job.front && job.kind === "search");
     if (ended.length < 2) return null;
     const names = ended.map((job) => job.id);
     const one = select(names, names[1], () => {}, { "aria-label": "One search" });
@@ -115,7 +124,7 @@ export async function searchStep(place) {
   }
   let shown = null;
   async function drawLive(job) {
-    if (!job) return;
+    if (!job || job.kind !== "search") return;
     let front = job.live;
     if (!front?.points && job.status !== "queued" && shown !== `${job.id} ${job.status}`) {
       shown = `${job.id} ${job.status}`;
@@ -128,7 +137,7 @@ export async function searchStep(place) {
   }
   draw();
   drawJobs();
-  estimate();
+  if (mode === "recode") estimate();
   fill(place, h("div", { class: "columns" }, h("div", {}, form), h("div", {}, live, list)));
   return onChange((what) => { if (what === "job") drawJobs(); });
 }
