@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 from tests.doors.bench import Server, server, write_table
 
+from sfumato.systems.groups.census import make_census
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 HOSTILE = "<img src=x onerror=document.title='owned'>"
 PIXELS = """canvas => {
@@ -33,6 +35,10 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     root = tmp_path_factory.mktemp("bench")
     write_table(root / "people.csv")
     write_table(root / "hostile.csv", names=f"age,{HOSTILE},sex,ill")
+    made = make_census(root / "census", 6_000, 300, 12, seed=3)
+    protect = '[groups.protect]\nattackers = ["exact"]\nlevels = 1\nknown_seeds = 1\nfresh_seeds = 1\n'
+    more = "\n[groups.attack]\nseeds = 1\nfolds = 3\n" + protect
+    made.run.write_text(made.run.read_text("utf-8") + more, "utf-8")
     with server(root) as found:
         yield found
 
@@ -182,6 +188,40 @@ def test_a_search_is_stopped_and_its_best_kept(page: Any) -> None:
     page.wait_for_selector(".job[data-status=stopped]")
     page.locator(".job").get_by_role("button", name="Explore").click()
     page.wait_for_selector("#points tr[data-point='0']")
+
+
+def test_a_channel_is_found_and_a_column_disguised(page: Any, tmp_path: Path) -> None:
+    declared(page, "people.csv")
+    page.select_option("select[aria-label='Role of ill']", "sensitive")
+    page.wait_for_selector("[data-tree=ill]")
+    page.click("#to-search")
+    page.click("[data-mode=channel]")
+    page.fill("#channel-points", "4")
+    page.click("#start-channel")
+    page.wait_for_selector(".job[data-status=done]")
+    page.click(".job button.main")
+    page.click("[data-channel='1']")
+    page.wait_for_selector("#channel-point canvas")
+    assert drawn(page, ".step.explore canvas") > 300  # error against privacy
+    assert drawn(page, "#channel-point canvas") > 300  # the matrix
+    page.click("#disguise")
+    with page.expect_download() as download:
+        page.locator("#disguised a").first.click()
+    download.value.save_as(tmp_path / "disguised.csv")
+    assert len((tmp_path / "disguised.csv").read_text("utf-8").splitlines()) == 401
+
+
+def test_a_group_is_attacked_and_protected(page: Any) -> None:
+    page.click("text=census")
+    page.click("[data-file='census/run.toml']")
+    page.click("#to-declare")
+    page.click("#to-search")
+    page.click("#start-groups")
+    page.wait_for_selector(".job[data-status=done]")
+    page.click(".job button.main")
+    page.wait_for_selector("text=What the attacker sees")
+    assert drawn(page, ".step.explore canvas") > 300
+    assert "Cost against what is still found" in page.inner_text(".step.explore")
 
 
 def test_markup_in_a_column_name_is_only_a_name(page: Any) -> None:

@@ -20,11 +20,11 @@ export function heat(matrix, { rows, columns, height = 320, label, text }) {
     pen.textBaseline = "middle";
     pen.textAlign = "right";
     const every = Math.ceil(15 / high);
-    rows.forEach((name, row) => { if (row % every === 0) pen.fillText(name.length > 16 ? `${name.slice(0, 15)}…` : name, left - 5, (row + 0.5) * high); });
+    rows.forEach((name, row) => { if (row % every === 0) pen.fillText(name.length > 14 ? `${name.slice(0, 13)}…` : name, left - 5, Math.max((row + 0.5) * high, 8)); });
     pen.textBaseline = "top";
     pen.textAlign = "center";
     const step = Math.ceil(70 / wide);
-    columns.forEach((name, column) => { if (column % step === 0) pen.fillText(name.length > 11 ? `${name.slice(0, 10)}…` : name, left + (column + 0.5) * wide, rows.length * high + 5); });
+    columns.forEach((name, column) => { if (column % step === 0) pen.fillText(name.length > 11 ? `${name.slice(0, 10)}…` : name, Math.min(left + (column + 0.5) * wide, width - 34), rows.length * high + 5); });
     pen.textAlign = "left";
     pen.fillStyle = colour.ink;
     if (over) pen.fillText(text(over[0], over[1], matrix[over[0]][over[1]]), 2, tall - 18);

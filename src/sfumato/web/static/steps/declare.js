@@ -13,6 +13,11 @@ const MISSING = [
 const KEYED = ["quasi_identifier", "sensitive"];
 
 export async function declareStep(place) {
+  if (state.declared.study.groups && !Object.keys(state.declared.study.columns).length) {
+    fill(place, h("div", { class: "card empty" }, h("div", {}, h("p", {}, "This study is about a group of people: its columns are declared under [groups] in the run file."),
+      button("Search →", () => go({ step: "search" }), { class: "main", id: "to-search" }))));
+    return undefined;
+  }
   const profile = await attempt(() => get(`${here()}/profile`, "profiling the columns …"));
   if (!profile) return undefined;
   const risk = h("div", { class: "card sticky", id: "risk" });
@@ -33,9 +38,9 @@ export async function declareStep(place) {
   const columns = () => structuredClone(state.declared.study.columns);
 
   function drawRole(name, about) {
-    const now = state.declared.study.columns[name];
+    const now = state.declared.study.columns[name] ?? { role: "" };
     const suggested = about.suggested_role !== now.role;
-    return h("div", {}, select(state.about.roles.map((role) => [role.name, role.name.replace("_", "-"), role.meaning]), now.role, async (role) => {
+    return h("div", {}, select([...(now.role ? [] : [["", "no role yet"]]), ...state.about.roles.map((role) => [role.name, role.name.replace("_", "-"), role.meaning])], now.role, async (role) => {
       const all = columns();
       all[name] = { ...all[name], role };
       if (role === "quasi_identifier" && !all[name].hierarchy) all[name].hierarchy = { build: about.kind === "date" ? "date" : about.distinct > 20 ? (about.kind === "text" ? "frequency" : "interval") : "flat" };
@@ -45,7 +50,7 @@ export async function declareStep(place) {
   }
 
   function drawTree(name, about) {
-    const now = state.declared.study.columns[name];
+    const now = state.declared.study.columns[name] ?? { role: "" };
     if (!KEYED.includes(now.role)) return h("small", {}, state.about.roles.find((role) => role.name === now.role)?.meaning);
     const tree = now.hierarchy;
     const said = !tree ? "none" : typeof tree === "string" ? tree.split("/").at(-1) : tree.path ? tree.path.split("/").at(-1) : tree.build;

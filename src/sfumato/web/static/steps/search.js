@@ -138,7 +138,7 @@ export async function searchStep(place) {
   draw();
   drawJobs();
   if (mode === "recode") estimate();
-  fill(place, h("div", { class: "columns" }, h("div", {}, form), h("div", {}, live, list)));
+  fill(place, h("div", { class: "columns" }, h("div", {}, form, list), live));
   return onChange((what) => { if (what === "job") drawJobs(); });
 }
 
