@@ -9,6 +9,7 @@ import numpy as np
 from sfumato.data.frequency import FrequencyTable
 from sfumato.decide import ask as asked
 from sfumato.decide import knee_of
+from sfumato.decide.revise import with_suppression
 from sfumato.errors import InputError, SfumatoError
 from sfumato.front import Point, compare_fronts, load_front
 from sfumato.measures.classes import ClassTable, classify
@@ -36,10 +37,17 @@ def front(places: Places, study: str, job: str) -> dict[str, Any]:
     return told | {"knee": knee}
 
 
-def point(places: Places, study: str, job: str, number: int) -> dict[str, Any]:
-    """One point: its recoding in words, class sizes, columns before and after, a sample of rows, attackers' risks."""
+def point(
+    places: Places, study: str, job: str, number: int, size: int | None = None, diversity: int | None = None
+) -> dict[str, Any]:
+    """One point: its recoding in words, class sizes, columns before and after, a sample of rows, attackers' risks.
+
+    With `size` or `diversity` it is under another suppression than the searched one, as an answer may be.
+    """
     found, table = front_of(places, study, job)
     chosen = found.point(number)
+    if size is not None or diversity is not None:
+        chosen = with_suppression(found, number, size or 0, diversity or 0, table).point(number)
     raw, after = classify(table), _after(table, chosen)
     return chosen.as_dict() | {
         "words": chosen.plan.words(table),

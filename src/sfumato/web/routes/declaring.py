@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import PlainTextResponse
 
-from sfumato.web.models import Changes, Edit, Imported, Kept, Recipe, StudyId
+from sfumato.web.models import Changes, Edit, Imported, Kept, Recipe, Share, StudyId
 
 router = APIRouter(tags=["declare"])
 Column = Annotated[str, Query(max_length=1000)]
@@ -91,7 +91,13 @@ async def program(
     study: StudyId,
     job: OptionalId = None,
     point: Annotated[int | None, Query(ge=0, le=10**9)] = None,
+    max_loss: Annotated[Share | None, Query()] = None,
+    max_suppression: Annotated[Share | None, Query()] = None,
+    min_k: Annotated[float | None, Query(ge=1, le=1e12, allow_inf_nan=False)] = None,
+    min_l: Annotated[float | None, Query(ge=1, le=1e12, allow_inf_nan=False)] = None,
 ) -> PlainTextResponse:
-    """The same as a Python program."""
-    text = await request.app.state.desks.ask("exploring.as_python", study=study, job=job, number=point)
+    """The same as a Python program; with limits, the answer to that question is what it publishes."""
+    limits = {"max_loss": max_loss, "max_suppression": max_suppression, "min_k": min_k, "min_l": min_l}
+    given = {name: value for name, value in limits.items() if value is not None}
+    text = await request.app.state.desks.ask("exploring.as_python", study=study, job=job, number=point, limits=given)
     return PlainTextResponse(text)

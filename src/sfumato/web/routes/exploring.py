@@ -19,9 +19,17 @@ async def front(request: Request, study: StudyId, job: JobId) -> dict[str, Any]:
 
 
 @router.get("/studies/{study}/jobs/{job}/points/{number}")
-async def point(request: Request, study: StudyId, job: JobId, number: int) -> dict[str, Any]:
-    """One point in detail."""
-    return dict(await request.app.state.desks.ask("exploring.point", study=study, job=job, number=number))
+async def point(
+    request: Request,
+    study: StudyId,
+    job: JobId,
+    number: int,
+    size: Annotated[int | None, Query(ge=0, le=10**9)] = None,
+    diversity: Annotated[int | None, Query(ge=0, le=10**9)] = None,
+) -> dict[str, Any]:
+    """One point in detail; with `size` and `diversity`, classes below them are suppressed instead."""
+    given = {"number": number, "size": size, "diversity": diversity}
+    return dict(await request.app.state.desks.ask("exploring.point", study=study, job=job, **given))
 
 
 @router.get("/studies/{study}/jobs/{job}/ask")

@@ -9,13 +9,13 @@ const SHARES = ["uniques", "below_5", "prosecutor_risk", "journalist_risk", "mar
 const text = (name) => (value) => value === null || value === undefined ? "–" : SHARES.includes(name) ? percent(value) : number(value);
 let asked = 0;
 
-export async function drawPoint(card, front, id, publish) {
+export async function drawPoint(card, offer, id, publish) {
   const mine = ++asked;
-  const found = await attempt(() => get(`${here()}/jobs/${state.job}/points/${id}`, "measuring the point …"), card);
+  const found = await attempt(() => get(`${here()}/jobs/${state.job}/points/${id}${query(offer ? { size: offer.suppress_below, diversity: offer.diversity_below } : {})}`, "measuring the point …"), card);
   if (!found || mine !== asked) return;
   const tile = ([name, each]) => figure(text(name)(each.after), each.reason ? `${each.title}: ${each.reason}` : `${each.title}, before ${text(name)(each.before)}`, `${each.sentence} Before: ${text(name)(each.before)}. ${each.reason ?? ""}`);
   fill(card, h("div", { class: "row spread" }, h("h2", { id: "point-title" }, `Point ${id}`), button("Publish this …", publish, { class: "main", id: "to-publish" })),
-    h("p", {}, `Loses ${percent(found.loss)} of the detail, suppresses ${plural(found.suppressed, "record")}.`),
+    h("p", {}, `Loses ${percent(found.loss)} of the detail, suppresses ${plural(found.suppressed, "record")}.`, offer && " This is the answer to your question: the same recoding, with other classes suppressed than in the search."),
     h("ul", { class: "words" }, found.words.map((word) => h("li", {}, word))),
     h("h3", { style: "margin-top:.8rem" }, "What attackers can do"),
     h("div", { class: "tiles" }, Object.entries(found.attackers).map(tile)),

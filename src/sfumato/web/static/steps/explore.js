@@ -91,14 +91,14 @@ export async function explorer(front, jobs) {
     pairs?.draw({ inside });
     drawList();
   }
-  async function choose(id, limits = null) {
+  async function choose(id, limits = null, offer = null) {
     note({ point: id });
-    state.choice = { job: state.job, point: id, limits };
+    state.choice = { job: state.job, point: id, limits, offer };
     map.draw({ marks: marks() });
     lines.draw({ chosen: id });
     pairs?.draw({ chosen: id });
     drawList();
-    await drawPoint(panel, front, id, () => go({ step: "publish" }));
+    await drawPoint(panel, offer, id, () => go({ step: "publish" }));
     if (rival !== null) await versus(rival);
   }
   async function versus(id) {
@@ -143,7 +143,7 @@ function questions(front, choose) {
     const offer = found.answer;
     const list = (title, rows, definition) => rows?.length > 0 && h("div", {}, h("h3", { title: definition }, title), h("ul", { class: "words" }, rows.map((row) => h("li", {}, row))));
     fill(answer, h("div", { class: "fine" }, h("b", {}, offer.says), h("span", {}, found.binds.length ? `What binds: ${found.binds.join(", ")}.` : ""),
-      h("div", { class: "row" }, button(`Look at point ${offer.point}`, () => choose(offer.point, offer.searched ? null : given), { class: "small" }))),
+      h("div", { class: "row" }, button(`Look at point ${offer.point}`, () => choose(offer.point, offer.searched ? null : given, offer.searched ? null : offer), { class: "small" }))),
     list("Relaxations that pay", found.relaxations.map((each) => each.says), "What a little more room would buy"),
     list("Flat stretches: privacy for almost nothing", found.stretches.flat, "Steps of privacy that cost little loss"),
     list("Steep stretches: where it gets dear", found.stretches.steep, "Steps of privacy that cost much loss"),

@@ -20,7 +20,7 @@ export async function publishStep(place) {
     const reason = h("textarea", { rows: 3, id: "reason", placeholder: "Why this point? The reason goes into the internal report." });
     const starred = h("input", { type: "checkbox", id: "starred" });
     fill(made, h("h2", {}, `Publish point ${point.id}`),
-      h("p", {}, front.objectives.map((each) => `${measure(each.name).title} ${number(point.values[each.name])}`).join(", "), `; loses ${percent(point.loss)} of the detail, suppresses ${plural(point.suppressed, "record")}.`),
+      limits ? h("p", {}, state.choice.offer.says) : h("p", {}, front.objectives.map((each) => `${measure(each.name).title} ${number(point.values[each.name])}`).join(", "), `; loses ${percent(point.loss)} of the detail, suppresses ${plural(point.suppressed, "record")}.`),
       limits && h("div", { class: "warning" }, h("span", {}, `With the suppression of your question (${Object.entries(limits).map(([name, value]) => `${name.replace("_", " ")} ${value}`).join(", ")}), not that of the search.`)),
       h("label", { class: "field", style: "width:100%" }, h("span", {}, "Reason"), reason),
       h("p", {}, h("label", {}, starred, " keep suppressed records with every quasi-identifier hidden, instead of leaving them out")),
@@ -35,7 +35,7 @@ export async function publishStep(place) {
     if (!found) return;
     fill(list, h("h2", {}, "Releases of this table"), found.length > 1 && h("div", { class: "warning" }, "Several releases of one table together can tell more than each alone."), found.length ? found.map((release) => {
       const says = h("div", {});
-      return h("div", { class: "job" }, h("div", {}, h("b", {}, release.name), h("div", {}, h("small", {}, `k ${number(release.k)}, loss ${percent(release.loss)}, ${plural(release.released, "record")} released, ${number(release.suppressed)} suppressed; in ${release.folder}`)),
+      return h("div", { class: "job whole" }, h("div", {}, h("b", {}, release.name), h("div", {}, h("small", {}, `k ${number(release.k)}, loss ${percent(release.loss)}, ${plural(release.released, "record")} released, ${number(release.suppressed)} suppressed; in ${release.folder}`)),
         release.about.reason && h("div", {}, h("small", {}, `“${release.about.reason}”`)), says),
       h("div", { class: "row" }, h("a", { class: "button main", href: `/api${here()}/releases/${release.name}/pack.zip`, download: `${release.name}.zip` }, "Download"),
         release.reports.map((name) => h("a", { class: "button", href: `/api${here()}/releases/${release.name}/${name}`, target: "_blank", rel: "noopener" }, name.replace(".html", ""))),
