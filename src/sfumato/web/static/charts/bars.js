@@ -33,7 +33,9 @@ export function bars(counts, { labels = null, second = null, height = 56, label 
     labels.forEach((text, place) => {
       if (place % every) return;
       const fits = Math.max(Math.floor((wide * every) / 7), 3);
-      pen.fillText(text.length > fits ? `${text.slice(0, fits - 1)}…` : text, Math.min(Math.max((place + 0.5) * wide, 14), width - 14), floor + 6);
+      const said = text.length > fits ? `${text.slice(0, fits - 1)}…` : text;
+      const half = pen.measureText(said).width / 2;
+      pen.fillText(said, Math.min(Math.max((place + 0.5) * wide, half), width - half), floor + 6);
     });
     if (chosen >= 0) {
       pen.fillStyle = colour.ink;

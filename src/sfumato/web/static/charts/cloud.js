@@ -39,7 +39,7 @@ export function cloud({ height = 420, label, xTitle, yTitle, xText, yText, picke
     for (const list of [points, others]) for (const point of list) { if (point[name] < low) low = point[name]; if (point[name] > high) high = point[name]; }
     return low > high ? [0, 1] : [low, high];
   }
-  const box = () => ({ left: 58, right: chart.width - 14, top: 24, bottom: height - 44 });
+  const box = () => ({ left: 58, right: chart.width - 22, top: 24, bottom: height - 44 });
 
   const chart = new Canvas(height, label, (pen, width, tall, colour) => {
     const frame = box();

@@ -3,7 +3,7 @@ import { Canvas, Scale, axes } from "./canvas.js";
 
 export function curves(series, { height = 260, label, xTitle, yTitle, logY = false, xText, yText }) {
   const chart = new Canvas(height, label, (pen, width, tall, colour) => {
-    const frame = { left: 58, right: width - 12, top: 24, bottom: tall - 42 };
+    const frame = { left: 58, right: width - 24, top: 24, bottom: tall - 42 };
     const xs = series.flatMap((each) => each.x);
     const ys = series.flatMap((each) => each.y).filter((value) => Number.isFinite(value));
     const log = logY && Math.min(...ys) > 0;

@@ -142,7 +142,7 @@ function questions(front, choose) {
     const given = Object.fromEntries(Object.entries(limits).filter(([, each]) => each !== null && each !== "").map(([name, each]) => [name, Number(each)]));
     const offer = found.answer;
     const list = (title, rows, definition) => rows?.length > 0 && h("div", {}, h("h3", { title: definition }, title), h("ul", { class: "words" }, rows.map((row) => h("li", {}, row))));
-    fill(answer, h("div", { class: "fine" }, h("b", {}, offer.says), h("span", {}, found.binds.length ? `What binds: ${found.binds.join(", ")}.` : ""),
+    fill(answer, h("div", { class: "fine" }, h("b", {}, offer.says), h("span", {}, found.binds.length ? `What binds: ${found.binds.map((name) => ({ max_loss: "the limit on loss", max_suppression: "the limit on suppression", min_k: "the least k", min_l: "the least ℓ" })[name] ?? name).join(" and ")}.` : ""),
       h("div", { class: "row" }, button(`Look at point ${offer.point}`, () => choose(offer.point, offer.searched ? null : given, offer.searched ? null : offer), { class: "small" }))),
     list("Relaxations that pay", found.relaxations.map((each) => each.says), "What a little more room would buy"),
     list("Flat stretches: privacy for almost nothing", found.stretches.flat, "Steps of privacy that cost little loss"),
