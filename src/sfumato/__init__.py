@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     from sfumato.systems.channel.estimate import estimate
     from sfumato.systems.channel.front import ChannelFront, load_channel_front, pick_channel
     from sfumato.systems.channel.search import search_channel
+    from sfumato.systems.groups.attack import attack
+    from sfumato.systems.groups.protect import protect
     from sfumato.systems.publish import publish
     from sfumato.systems.search import search
 
@@ -84,6 +86,7 @@ _HOMES = {
     "UnreachableError": "errors",
     "apply_plan": "release.apply",
     "ask": "decide",
+    "attack": "systems.groups.attack",
     "audit": "measures.audit",
     "baselines": "systems.baselines",
     "classify": "measures.classes",
@@ -100,6 +103,7 @@ _HOMES = {
     "measure": "measures.registry",
     "pick": "decide",
     "pick_channel": "systems.channel.front",
+    "protect": "systems.groups.protect",
     "publish": "systems.publish",
     "read": "study",
     "sample": "data.sample",
@@ -136,6 +140,7 @@ __all__ = [
     "UnreachableError",
     "apply_plan",
     "ask",
+    "attack",
     "audit",
     "baselines",
     "classify",
@@ -152,6 +157,7 @@ __all__ = [
     "measure",
     "pick",
     "pick_channel",
+    "protect",
     "publish",
     "read",
     "sample",

@@ -16,6 +16,8 @@ from sfumato.data.disguised import refuse_disguised
 from sfumato.data.domain import Builder
 from sfumato.data.engine import open_engine
 from sfumato.data.frequency import FrequencyTable
+from sfumato.data.group_settings import AttackSettings, AuxiliarySettings, GroupsSettings, ProtectSettings
+from sfumato.data.harmonise import Attribute, Case, TermSettings
 from sfumato.data.hierarchies import Hierarchy, load
 from sfumato.data.hierarchies.recipes import BRANCHES, RECIPES, Declared, HierarchyFile, builder
 from sfumato.data.roles import Role
@@ -108,7 +110,8 @@ class Study(Settings):
 
     version: Literal[1] = 1
     data: DataSettings
-    columns: dict[str, ColumnSettings]
+    columns: dict[str, ColumnSettings] = Field(default_factory=dict)
+    groups: GroupsSettings | None = None
     population: DataSettings | None = None
     measures: dict[str, dict[str, float | str]] = Field(default_factory=dict)
     engine: str = "duckdb"
@@ -141,7 +144,9 @@ class Study(Settings):
             settings["population"]["path"] = str((self._folder / self.population.path).absolute())
         if self.channel.prior is not None:
             settings["channel"]["prior"] = str((self._folder / self.channel.prior).absolute())
-        for name, column in settings["columns"].items():
+        for given in settings.get("groups", {}).get("auxiliary", ()):
+            given["path"] = str((self._folder / given["path"]).absolute())
+        for name, column in settings.get("columns", {}).items():
             tree = self.columns[name].hierarchy
             if isinstance(tree, str):
                 column["hierarchy"] = str((self._folder / tree).absolute())
@@ -162,6 +167,10 @@ class Study(Settings):
         """The same study with other settings of its [channel] section."""
         changed = ChannelSettings.given(**(self.channel.model_dump() | settings))
         return self.model_copy(update={"channel": changed})._placed(self._folder)
+
+    def with_groups(self, groups: GroupsSettings) -> Study:
+        """The same study with another [groups] section."""
+        return self.model_copy(update={"groups": groups})._placed(self._folder)
 
     def named(self, role: Role) -> list[str]:
         """The columns of a role."""
@@ -355,5 +364,20 @@ def _keys_at(place: Sequence[str | int]) -> list[str]:
             known: list[type[Settings]] = [*RECIPES.values(), HierarchyFile]
             return sorted({key for recipe in known for key in recipe.model_fields})
         return list(ColumnSettings.model_fields)
-    model = sections.get(str(place[0]))
+    model = _groups_section(place) if place[0] == "groups" else sections.get(str(place[0]))
     return list(model.model_fields) if model else []
+
+
+def _groups_section(place: Sequence[str | int]) -> type[Settings]:
+    """The model whose keys are known at a place under [groups]."""
+    inside: Mapping[str, type[Settings]] = {"attack": AttackSettings, "protect": ProtectSettings}
+    words = [str(part) for part in place]
+    if "terms" in words:
+        return TermSettings
+    if "cases" in words:
+        return Case
+    if "attributes" in words:
+        return Attribute
+    if "auxiliary" in words:
+        return AuxiliarySettings
+    return next((inside[word] for word in words if word in inside), GroupsSettings)

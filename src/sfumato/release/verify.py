@@ -22,6 +22,8 @@ from sfumato.release.readback import (
     same,
 )
 from sfumato.release.recode import Below, recode
+from sfumato.release.swap_pack import study_source
+from sfumato.release.swapped import changed_marginals, differing_parts
 from sfumato.report.release_pages import block_of
 from sfumato.study import Study, read
 
@@ -46,7 +48,10 @@ def verify(folder: str | Path, source: str | Path | None = None) -> list[Differe
         return [Difference(pack.MANIFEST, "the release was never finished: this is the folder it was built in")]
     try:
         manifest = pack.read_manifest(folder)
-        found = _manifest_itself(manifest) + _files(folder, manifest) + _reports(folder, manifest)
+        found = _manifest_itself(manifest) + _files(folder, manifest)
+        if manifest["system"] == "groups":
+            return found + _swapped(folder, manifest, None if source is None else Path(source), whole=not found)
+        found += _reports(folder, manifest)
     except SfumatoError as error:
         return [Difference(pack.MANIFEST, error.what)]
     except (KeyError, TypeError, ValueError, AttributeError):
@@ -60,6 +65,36 @@ def verify(folder: str | Path, source: str | Path | None = None) -> list[Differe
     if source is not None:
         found += _source(folder, manifest, Path(source), whole=not found)
     return found
+
+
+def _swapped(folder: Path, manifest: Mapping[str, Any], path: Path | None, whole: bool) -> list[Difference]:
+    """A release with places exchanged. Which were is secret, so with the source at hand every column's counts are
+    compared, and every row but for its place."""
+    found = [
+        Difference(name, "its figures are not those of the manifest")
+        for name in (pack.INTERNAL, pack.EXTERNAL)
+        if (folder / name).is_file()
+        and block_of((folder / name).read_text(encoding="utf-8", errors="replace")) != manifest["reports"][name]
+    ]
+    if path is None or not whole:
+        return found
+    data = str(manifest["data"])
+    try:
+        study = study_of(manifest)
+        source = study_source(study.with_data(path=str(path.absolute())))
+        if source.fingerprint != manifest["source"]["sha256"]:
+            return [*found, Difference(path.name, "it is not the source of this release: its SHA-256 is another")]
+        written = study_source(read(folder / pack.RUN))
+        stays = [name for name in manifest["columns"] if name not in manifest["exchanged"]]
+        with open_engine(study.engine, study.engine_options) as engine:
+            changed = changed_marginals(engine, source, written, manifest["columns"])
+            torn = differing_parts(engine, source, written, stays)
+    except SfumatoError as error:
+        return [*found, Difference(data, f"it cannot be compared with the source: {error.what}")]
+    found += [Difference(data, f"the values of {name} do not occur as often as in the source") for name in changed]
+    return found + (
+        [Difference(data, f"{torn} rows differ from the source in other columns than places")] if torn else []
+    )
 
 
 def study_of(manifest: Mapping[str, Any]) -> Study:

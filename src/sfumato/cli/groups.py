@@ -1,0 +1,331 @@
+"""`sfumato groups`: find where a group stands out, and hide it with the fewest changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sfumato.cli.show import AsJson, Force, emit, note, table
+from sfumato.report.figures import number
+
+app = typer.Typer(help="Find where a group of people stands out, and protect it.", no_args_is_help=True)
+MOST_RULES = 12
+
+Run = Annotated[Path, typer.Argument(help="The run file, with a [groups] section.")]
+Auxiliary = Annotated[str | None, typer.Option(help="The auxiliary file by its name [the first].")]
+Group = Annotated[str | None, typer.Option(help="The group by its name [the first].")]
+
+
+@app.command()
+def harmonise(
+    run: Run,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the harmonised file (Parquet).")] = None,
+    auxiliary: Annotated[str | None, typer.Option(help="An auxiliary file instead of the one to publish.")] = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Map a file to the common attributes, and say what was dropped and why."""
+    from sfumato.data.atomic import refuse_existing
+    from sfumato.study import read
+    from sfumato.systems.groups.files import auxiliary_settings, read_auxiliary, read_target
+    from sfumato.systems.groups.harmonised import save_microfile
+
+    if output is not None:
+        refuse_existing(output, overwrite=force)
+    study = read(run)
+    found = read_auxiliary(study, auxiliary_settings(study, auxiliary)) if auxiliary else read_target(study)
+    if output is not None:
+        save_microfile(found, output)
+    dropped = found.dropped
+    if as_json:
+        members = {group: int(flags.sum()) for group, flags in found.members.items()}
+        emit({"file": found.name, **dropped.as_dict(), "members": members, "areas": len(found.areas)})
+        return
+    print(f"{found.name}: {dropped.kept:,} of {dropped.read:,} rows are in range, in {len(found.areas)} areas")
+    for group, flags in found.members.items():
+        print(f"  group {group}: {int(flags.sum()):,} of {int(found.everyone[group].sum()):,} members are in range")
+    rows = [[reason, f"{count:,}", f"{dropped.alone[reason]:,}"] for reason, count in dropped.reasons.items()]
+    if dropped.left_out:
+        rows.append(["left out by a condition", f"{dropped.left_out:,}", "–"])
+    table("Dropped", ["reason", "rows", "rows with no other reason"], rows, right={1, 2})
+
+
+@app.command()
+def variables(run: Run, auxiliary: Auxiliary = None, as_json: AsJson = False) -> None:
+    """Show the linguistic variables; where none are declared, terms are proposed from the auxiliary file's values."""
+    from sfumato.study import read
+    from sfumato.systems.groups.files import auxiliary_settings, read_auxiliary, variables_for
+
+    study = read(run)
+    found = variables_for(study, read_auxiliary(study, auxiliary_settings(study, auxiliary)))
+    told = {
+        v.attribute: {t.name: {"kind": t.kind, "numbers": [float(f"{n:.6g}") for n in t.numbers]} for t in v.terms}
+        for v in found
+    }
+    if as_json:
+        emit(told)
+        return
+    for name, terms in told.items():
+        for word, term in terms.items():
+            print(f"{name:12} {word:28} {term['kind']:10} {term['numbers']}")
+
+
+@app.command()
+def attack(
+    run: Run,
+    attacker: Annotated[str | None, typer.Option(help="exact, evolutionary or boosted.")] = None,
+    auxiliary: Auxiliary = None,
+    group: Group = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="How many seeds.")] = None,
+    html: Annotated[Path | None, typer.Option("--html", help="Also write a page with pictures.")] = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> int:
+    """Learn the group from an auxiliary file, and see which areas it gives away."""
+    from sfumato.cli.watch import Watch
+    from sfumato.data.atomic import refuse_existing, write_text
+    from sfumato.data.group_settings import ATTACKERS
+    from sfumato.errors import StudyError, nearest
+    from sfumato.study import read
+    from sfumato.systems.groups.attack import attack as run_attack
+
+    if attacker is not None and attacker not in ATTACKERS:
+        raise StudyError(f'unknown attacker "{attacker}"', expected="an attacker", remedy=nearest(attacker, ATTACKERS))
+    if html is not None:
+        refuse_existing(html, overwrite=force)
+    with Watch("seeds") as watch:
+        found = run_attack(read(run), attacker, auxiliary, group, seeds, watch)
+    told = found[0].as_dict() | {"spread": [one.line() for one in found]}
+    if html is not None:
+        from sfumato.report.groups_pages import attack_page
+
+        write_text(html, attack_page(told), overwrite=force)
+    if as_json:
+        emit(told)
+    else:
+        _print_attack(told)
+        if html is not None:
+            note(f"page: {html}")
+    return 130 if watch.interrupted else 0
+
+
+def _print_attack(told: dict[str, Any]) -> None:
+    model = told["model"]
+    limits = f", γ = {model['gamma']:g}, κ = {model['kappa']:g}" if "gamma" in model else ""
+    how = f" ({model['chosen']})" if "chosen" in model else ""
+    print(f"{told['attacker']} attacker, group {told['group']}, learned from {told['auxiliary']}{limits}{how}\n")
+    rules = told["rules"]
+    if rules:
+        rows = [
+            [r["words"], number(r["df"]), "∞" if r["rcf"] is None else number(r["rcf"]), number(r["support"])]
+            for r in rules[:MOST_RULES]
+        ]
+        some = f", {MOST_RULES} of {len(rules)} shown" if len(rules) > MOST_RULES else ""
+        table(f"Rules{some}", ["rule", "DF", "RCF", "support"], rows, right={1, 2, 3})
+    outliers = told["outliers"]
+    sensitive = outliers.get("sensitive", [])
+    rows = [
+        [
+            area["area"] + (" !" if area["area"] in sensitive else ""),
+            "–" if area["q"] is None else f"{area['q']:,}",
+            f"{area['auxiliary']:.2f}",
+            f"{area['crisp']:,}",
+            str(area["rank"]),
+            "–" if area["ratio"] is None else f"{area['ratio']:.2f}",
+            f"{area['concentration']:.4f}",
+            " ".join(s for s in ("hinges", "mad") if area["area"] in outliers["auxiliary"][s]["high"]),
+        ]
+        for area in told["areas"][:60]
+    ]
+    heads = ["area", "true q", "auxiliary", "crisp", "rank", "over median", "share of records", "outlier by"]
+    some = f", 60 of {len(told['areas'])} shown" if len(told["areas"]) > 60 else ""
+    table(f"Areas (! must not be found{some})", heads, rows, right={1, 2, 3, 4, 5, 6})
+    if told["adequacy"] is None:
+        note("the file lacks the vital columns, so nothing can be compared with the truth")
+        return
+    if not sensitive:
+        note("no area stands out in the true signal: there is nothing to disclose")
+    _print_adequacy(told)
+
+
+def _print_adequacy(told: dict[str, Any]) -> None:
+    found = told["adequacy"]
+    ways = {"Thompson τ, hinges": found, "Thompson τ, MAD": found["mad"], "top ranks": found["rank"]}
+    rows = [
+        [way, *(str(a[n]) for n in ("disclosed", "undisclosed", "false")), *(number(a[n]) for n in FIGURES)]
+        for way, a in ways.items()
+    ]
+    heads = ["sensitive areas by", "disclosed", "undisclosed", "false", "PA", "J printed", "Youden J", "MB"]
+    table(f"Adequacy (Spearman {number(found['spearman'])})", heads, rows, right=set(range(1, 8)))
+    rows = [
+        [
+            str(line["seed"]),
+            number(line["spearman"]),
+            number(line["average_precision"]),
+            " ".join(map(str, line["ranks"])),
+            *(str(line["undisclosed"][way]) for way in ("hinges", "mad", "rank")),
+            *(str(line["false"][way]) for way in ("hinges", "mad", "rank")),
+        ]
+        for line in told["spread"]
+    ]
+    heads = ["seed", "Spearman", "average precision", "ranks of the sensitive"]
+    heads += [f"{word}, {way}" for word in ("undisclosed", "false") for way in ("hinges", "MAD", "rank")]
+    table("Over the seeds", heads, rows, right=set(range(len(heads))))
+
+
+FIGURES = ("PA", "J_printed", "J_youden", "MB")
+
+
+@app.command()
+def protect(
+    run: Run,
+    output: Annotated[Path, typer.Option("--output", "-o", help="A new folder for the plans and the report.")],
+    method: Annotated[str | None, typer.Option(help="exact or memetic, instead of the run file's.")] = None,
+    levels: Annotated[int | None, typer.Option(min=1, help="How many levels to try.")] = None,
+    test_seed: Annotated[
+        int | None, typer.Option(help="For tests only: swaps must not be guessed, so they are drawn from the system.")
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Find the cheapest swaps that hide the sensitive areas, attack again, and say whether it holds. Exit 3 if not."""
+    from sfumato.cli.watch import Watch
+    from sfumato.study import read
+    from sfumato.systems.groups.files import with_protect
+    from sfumato.systems.groups.protect import protect as find
+    from sfumato.systems.groups.saved import refuse_folder, save
+
+    refuse_folder(output)
+    changed = {"method": method, "levels": levels}
+    study = with_protect(read(run), **{name: value for name, value in changed.items() if value is not None})
+    with Watch("steps") as watch:
+        found = find(study, test_seed=test_seed, progress=watch)
+    told = save(found, output)
+    if as_json:
+        emit(told)
+    else:
+        _print_protection(told)
+        note(f"report: {output}/report.html. Next: sfumato groups publish {output} -o release")
+        note(f"{output} tells which records were swapped: keep it to yourself")
+    if watch.interrupted:
+        note("stopped; what was found so far is kept")
+        return 130
+    return 0 if found.holds else 3
+
+
+def _print_protection(told: dict[str, Any]) -> None:
+    rows = [
+        [
+            str(p["id"]) + (" *" if p["id"] == told["chosen"] else ""),
+            f"{p['level']:.0%}",
+            number(p["swaps"]),
+            number(p["cost"]),
+            "–" if p["bound"] is None else f"{p['bound']:.1f}",
+            f"{p['loss']:.5f}",
+            f"{p['found']} of {told['found_before']}",
+            *(str(p["found_after"][way]) for way in ("hinges", "mad", "rank")),
+        ]
+        for p in told["points"]
+    ]
+    heads = ["point", "way down", "swaps", "cost", "no plan below", "loss", "still found", "hinges", "MAD", "rank"]
+    table("Cost against what is still found (* chosen)", heads, rows, right=set(range(10)))
+    chosen = told["points"][told["chosen"]]
+    rows = [
+        [
+            row["attacker"],
+            row["auxiliary"],
+            str(row["seed"]),
+            "bounded" if row["known"] else "fresh",
+            *(
+                " / ".join(str(row[f"found_{when}"][w]) for w in ("hinges", "mad", "rank"))
+                for when in ("before", "after")
+            ),
+            " ".join(map(str, row["ranks_before"])) + " → " + " ".join(map(str, row["ranks_after"])),
+            "hidden" if row["protected"] else "FOUND",
+        ]
+        for row in chosen["residual"]
+    ]
+    heads = ["attacker", "learned from", "seed", "kind", "found: hinges / MAD / rank", "after", "ranks", "verdict"]
+    table("Attacked again", heads, rows)
+    for group in told["groups"]:
+        rows = [[a["area"], number(a["q"][group]), number(a["q_after"][group])] for a in told["areas"]]
+        if len(rows) <= 60:
+            table(f"True members, {group}", ["area", "before", "after"], rows, right={1, 2})
+    if told["holds"]:
+        print("no attack that was tried finds the sensitive areas any more, by either outlier test or by rank")
+    else:
+        bad = sum(not row["protected"] for row in chosen["residual"])
+        print(f"not hidden from every attack: {bad} of {len(chosen['residual'])} still find a sensitive area")
+
+
+@app.command()
+def publish(
+    out: Annotated[Path, typer.Argument(help="The folder that sfumato groups protect wrote.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The new folder of the release.")],
+    point: Annotated[int | None, typer.Option("--point", "-p", help="The id of a point [the chosen one].")] = None,
+    reason: Annotated[str, typer.Option(help="Why this point: kept in the manifest.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Write the protected file as a release: vital columns left out, places exchanged, read back and compared."""
+    from sfumato.systems.groups.publish import publish_protection
+
+    release = publish_protection(out, output, point, reason=reason)
+    found = release.manifest
+    if as_json:
+        emit(release.as_dict())
+        return
+    rows = [
+        ["records released", number(found["released"])],
+        ["pairs swapped", number(found["point"]["swaps"])],
+        ["columns exchanged", ", ".join(found["exchanged"])],
+        ["columns left out", number(found["left_out"])],
+        ["findings before → after", f"{found['figures']['found_before']} → {found['figures']['found_after']}"],
+    ]
+    table("Released", ["figure", "value"], rows)
+    for text in release.warnings:
+        note(f"warning: {text}")
+    note(f"release: {release.folder}. For the outside: {release.data.name}, dictionary.html and external.html.")
+    note(f"check it at any time: sfumato verify {release.folder}")
+
+
+@app.command()
+def census(
+    output: Annotated[Path, typer.Option("--output", "-o", help="A new folder.")],
+    records: Annotated[int, typer.Option(min=100, help="Records of the census.")] = 3_205_478,
+    members: Annotated[int, typer.Option(min=1, help="Members of the group in it.")] = 14_263,
+    areas: Annotated[int, typer.Option(min=2, help="Areas.")] = 1_238,
+    state: Annotated[int | None, typer.Option(help="Let the run file look at one state only.")] = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same census.")] = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Write a synthetic census with planted installations: known truth, at any size."""
+    from sfumato.systems.groups.census import make_census
+
+    made = make_census(output, records, members, areas, seed, state)
+    told = {"run": str(made.run), "areas": len(made.census.areas), "installations": len(made.census.installations)}
+    if as_json:
+        emit(told)
+    else:
+        note(f"{told['areas']:,} areas, {told['installations']} with an installation")
+        note(f"next: sfumato groups attack {made.run}")
+
+
+@app.command()
+def ipums(
+    ddi: Annotated[Path, typer.Argument(help="The codebook of an IPUMS extract (.xml).")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The Parquet file to write.")],
+    data: Annotated[Path | None, typer.Option(help="The extract (.dat.gz) [as the codebook names it].")] = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Convert an IPUMS extract to Parquet, a chunk at a time, for recipe = "ipums"."""
+    from sfumato.data.atomic import refuse_existing
+    from sfumato.systems.groups.ipums import convert_extract
+
+    refuse_existing(output, overwrite=force)
+    rows, columns = convert_extract(ddi, output, data)
+    if as_json:
+        emit({"file": str(output), "rows": rows, "columns": columns})
+    else:
+        note(f"{rows:,} rows, {columns} columns: {output}")

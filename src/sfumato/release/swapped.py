@@ -1,0 +1,195 @@
+"""Rows with places exchanged, inside the engine: every other cell of every row stays as it is.
+
+Before anything is written, columns are looked at that would undo the protection: those that name the group, those
+from which the original area follows, and geography beside the area, which is exchanged together with it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from sfumato.data.engine import Engine, quoted
+from sfumato.data.group_settings import GroupsSettings
+from sfumato.data.harmonise import meets, vital_columns
+from sfumato.data.rows import cleaned
+from sfumato.data.source import Column, Source
+from sfumato.errors import DataError, StudyError, nearest, shortened
+from sfumato.plans.swaps import SwapPlan
+from sfumato.release.columns import UNRELEASED
+from sfumato.study import Study
+
+
+@dataclass(frozen=True)
+class Swapped:
+    """What will be released: the columns, which of them change places, and how many rows there are."""
+
+    source: Source
+    columns: tuple[Column, ...]
+    exchanged: frozenset[str]
+    rows: int
+    swaps: int
+
+    @property
+    def names(self) -> list[str]:
+        return [column.name for column in self.columns]
+
+    def sql(self, order: str = "") -> str:
+        """The released rows; their columns are `c0`, `c1`, …"""
+        cells = [
+            f"CASE WHEN s.partner IS NULL THEN r.{c.sql} ELSE p.{c.sql} END AS c{i}"
+            if c.name in self.exchanged
+            else f"r.{c.sql} AS c{i}"
+            for i, c in enumerate(self.columns)
+        ]
+        return (
+            f"SELECT {', '.join(cells)} FROM held AS r LEFT JOIN swaps AS s ON r.r = s.r "
+            f"LEFT JOIN held AS p ON p.r = s.partner{order}"
+        )
+
+    def write(self, engine: Engine, path: Path) -> None:
+        """Write the rows in an order that tells nothing: sorted by a digest whose salt is never kept."""
+        salt = os.urandom(16).hex()
+        engine.write(self.sql(f" ORDER BY md5({quoted(salt)} || CAST(r.r AS VARCHAR))"), path, self.source, self.names)
+
+
+def exchange(engine: Engine, source: Source, study: Study, settings: GroupsSettings, plan: SwapPlan) -> Swapped:
+    """Make the engine ready to release a source with the places of some pairs of rows exchanged."""
+    withheld = withheld_columns(study, settings, source)
+    mapping = settings.mapping()
+    engine.attach(source, "raw")
+    listed = ", ".join(column.sql for column in source.columns)
+    engine.run(f"CREATE OR REPLACE TEMP TABLE held AS SELECT row_number() OVER () - 1 AS r, {listed} FROM raw")
+    rows = np.concatenate([plan.givers, plan.takers])
+    engine.upload("swaps", {"r": rows, "partner": np.concatenate([plan.takers, plan.givers])})
+    released = tuple(column for column in source.columns if column.name not in withheld)
+    area = " || '-' || ".join(f"coalesce({cleaned(source, source.column(name))}, '')" for name in mapping.area)
+    exchanged = {*mapping.area, *settings.swap, *mapping.usually_swapped} & {column.name for column in released}
+    exchanged |= _geography(engine, source, [c for c in released if c.name not in exchanged], area)
+    flags = " OR ".join(meets(source, conditions) for conditions in mapping.vital.values())
+    free = [c for c in released if c.name not in exchanged]
+    basic = {name for attribute in mapping.attributes.values() for name in attribute.columns}
+    _refuse_telling(engine, source, [c for c in free if c.name not in basic], flags)
+    count = int(engine.rows("SELECT count(*) FROM held")[0][0])
+    if len(rows) and int(rows.max()) >= count:
+        raise DataError("the plan swaps rows that the file lacks", expected="the file that was protected")
+    return Swapped(source, released, frozenset(exchanged), count, plan.swaps)
+
+
+def withheld_columns(study: Study, settings: GroupsSettings, source: Source) -> set[str]:
+    """Columns that are not released: vital ones, those withheld, identifiers and dropped ones."""
+    vital = set(vital_columns(settings.mapping()))
+    declared = {name: column.role for name, column in study.columns.items()}
+    kept = [name for name in sorted(vital) if name in declared and declared[name] not in (*UNRELEASED, "vital")]
+    if kept:
+        raise StudyError(
+            f"the vital columns {shortened(kept)} are declared for release",
+            expected='role = "vital", "identifier" or "drop" for columns that define the group',
+            remedy="a file that names the group cannot protect it",
+        )
+    unknown = [name for name in (*settings.withhold, *settings.swap) if name not in source.names]
+    if unknown:
+        raise StudyError(
+            f"the table has no column {shortened(unknown)}",
+            expected="columns of the table under withhold and swap",
+            remedy=nearest(unknown[0], source.names),
+        )
+    dropped = {name for name, role in declared.items() if role in (*UNRELEASED, "vital")}
+    usual = set(settings.mapping().usually_withheld) & set(source.names)
+    return vital | set(settings.withhold) | dropped | usual
+
+
+def _geography(engine: Engine, source: Source, columns: Sequence[Column], area: str) -> set[str]:
+    """Columns that follow from the area are exchanged with it; a column from which the area follows is refused."""
+    areas, records = (int(n) for n in engine.rows(f"SELECT count(DISTINCT {area}), count(*) FROM held")[0])
+    found, telling = set(), []
+    for column in columns:
+        cell = f"coalesce({cleaned(source, column)}, '')"
+        values, pairs = (
+            int(n)
+            for n in engine.rows(
+                f"SELECT count(DISTINCT v), count(*) FROM (SELECT {cell} AS v, {area} AS a FROM held GROUP BY 1, 2)"
+            )[0]
+        )
+        if values > 1 and pairs == areas:
+            found.add(column.name)
+        elif 1 < values < records and pairs == values:
+            telling.append(column.name)
+    if telling:
+        raise StudyError(
+            f"the original area follows from {shortened(telling)}",
+            expected="no released column from which the area can be read back, such as a household's number",
+            remedy="name it under withhold, or under swap if it is a place, in [groups]",
+        )
+    return found
+
+
+def _refuse_telling(engine: Engine, source: Source, columns: Sequence[Column], flags: str) -> None:
+    """A column whose values alone find half the members, more right than wrong, is the group by another name."""
+    engine.run(f"CREATE OR REPLACE TEMP TABLE flagged AS SELECT *, ({flags}) AS member FROM held")
+    members = int(engine.rows("SELECT count(*) FROM flagged WHERE member")[0][0])
+    telling = []
+    for column in columns:
+        cell = cleaned(source, column)
+        counts = "count(*) AS n, count(*) FILTER (member) AS m"
+        values = f"SELECT {counts} FROM flagged WHERE {cell} IS NOT NULL GROUP BY {cell}"
+        found = engine.rows(
+            f"SELECT CAST(coalesce(sum(m), 0) AS BIGINT), count(*) FROM ({values}) WHERE 2 * m > n AND n > 1"
+        )
+        if 2 * int(found[0][0]) > members:
+            telling.append(column.name)
+    if telling:
+        raise StudyError(
+            f"{len(telling)} columns name the group by themselves: {shortened(telling)}",
+            expected="no released column whose values alone tell the members",
+            remedy=f"withhold = [{', '.join(repr(name) for name in telling)}] under [groups]".replace("'", '"'),
+        )
+
+
+def differences(engine: Engine, swapped: Swapped, written: Source) -> int:
+    """Rows that stand in one of the two only: the written file, and what was to be written."""
+    engine.attach(written, "written")
+    cells = ", ".join(f"coalesce(CAST(c{i} AS VARCHAR), '') AS c{i}" for i in range(len(swapped.names)))
+    keys = ", ".join(f"c{i}" for i in range(len(swapped.names)))
+    both = f"SELECT {cells}, 1 AS side FROM ({swapped.sql()}) UNION ALL SELECT {cells}, -1 AS side FROM written"
+    sides = f"SELECT sum(side) AS n FROM ({both}) GROUP BY {keys}"
+    return int(engine.rows(f"SELECT CAST(coalesce(sum(abs(n)), 0) AS BIGINT) FROM ({sides})")[0][0])
+
+
+def _side_by_side(engine: Engine, source: Source, written: Source) -> None:
+    """Both files as tables: a view would read its file again for every column."""
+    for name, file in (("before", source), ("after", written)):
+        engine.attach(file, f"{name}_file")
+        engine.run(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM {name}_file")
+
+
+def changed_marginals(engine: Engine, source: Source, written: Source, names: Sequence[str]) -> list[str]:
+    """Columns whose values do not occur as often in the written file as in the source."""
+    _side_by_side(engine, source, written)
+    found = []
+    for name in names:
+        one, two = source.column(name), written.column(name)
+        both = (
+            f"SELECT coalesce({cleaned(source, one)}, '') AS v, 1 AS side FROM before "
+            f"UNION ALL SELECT coalesce({cleaned(written, two)}, '') AS v, -1 AS side FROM after"
+        )
+        differing = engine.rows(f"SELECT count(*) FROM (SELECT v FROM ({both}) GROUP BY v HAVING sum(side) <> 0)")
+        if differing[0][0]:
+            found.append(name)
+    return found
+
+
+def differing_parts(engine: Engine, source: Source, written: Source, names: Sequence[str]) -> int:
+    """Rows of two files that stand in one of them only, looking at some columns."""
+    _side_by_side(engine, source, written)
+    parts = []
+    for view, file, side in (("before", source, 1), ("after", written, -1)):
+        cells = [f"coalesce({cleaned(file, file.column(name))}, '') AS c{i}" for i, name in enumerate(names)]
+        parts.append(f"SELECT {', '.join(cells)}, {side} AS side FROM {view}")
+    keys = ", ".join(f"c{i}" for i in range(len(names)))
+    sides = f"SELECT sum(side) AS n FROM ({' UNION ALL '.join(parts)}) GROUP BY {keys}"
+    return int(engine.rows(f"SELECT CAST(coalesce(sum(abs(n)), 0) AS BIGINT) FROM ({sides})")[0][0])

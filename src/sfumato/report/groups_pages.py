@@ -1,0 +1,226 @@
+"""The pages of the groups system: an attack, and a protection with the front of cost against disclosure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from sfumato.report.figures import number, percent
+from sfumato.report.page import ACCENT, SECOND, figure, page
+from sfumato.report.release_pages import json_block
+from sfumato.version import __version__
+
+FAINT = "#9fb3c8"
+INK = "#1f2933"
+MOST_RULES = 40
+MOST_SIGNALS = 10
+WAYS = {"hinges": "Thompson τ, hinges", "mad": "Thompson τ, MAD", "rank": "top ranks"}
+
+
+def attack_page(told: Mapping[str, Any]) -> str:
+    """What an attacker sees: the rules, the signal beside the true one, the outliers, the adequacy."""
+    areas, outliers, adequacy = told["areas"], told["outliers"], told["adequacy"]
+    sensitive = set(outliers.get("sensitive", []))
+    marks = {scale: set(outliers["auxiliary"][scale]["high"]) for scale in ("hinges", "mad")}
+    rows = [
+        {
+            "area": a["area"],
+            "sensitive": a["area"] in sensitive,
+            "cells": [
+                number(a["q"]),
+                number(a["q_all_rows"]),
+                f"{a['auxiliary']:.2f}",
+                number(a["crisp"]),
+                str(a["rank"]),
+                number(a["ratio"]),
+                percent(a["concentration"]),
+            ],
+            "outlier": ", ".join(scale for scale in marks if a["area"] in marks[scale]),
+        }
+        for a in areas
+    ]
+    found = [] if adequacy is None else [(WAYS["hinges"], adequacy), *((WAYS[w], adequacy[w]) for w in ("mad", "rank"))]
+    return page(
+        "groups_attack.html",
+        title="What an attacker sees",
+        version=__version__,
+        told=told,
+        picture=signal_figure(areas, sensitive, marks["hinges"] | marks["mad"]),
+        rules=[_rule(rule) for rule in told["rules"][:MOST_RULES]],
+        more=max(len(told["rules"]) - MOST_RULES, 0),
+        rows=rows,
+        adequacy=[{"way": way, "cells": _adequacy(a)} for way, a in found],
+        spearman=None if adequacy is None else number(adequacy["spearman"]),
+        spread=[_spread(line) for line in told["spread"] if "ranks" in line],
+    )
+
+
+def _rule(rule: Mapping[str, Any]) -> dict[str, str]:
+    rcf = "∞" if rule["rcf"] is None else number(rule["rcf"])
+    return {"words": rule["words"], "df": number(rule["df"]), "rcf": rcf, "support": number(rule["support"])}
+
+
+def _adequacy(found: Mapping[str, Any]) -> list[str]:
+    names = ("disclosed", "undisclosed", "false", "PA", "J_printed", "J_youden", "MB")
+    return [number(found[name]) for name in names]
+
+
+def _spread(line: Mapping[str, Any]) -> list[str]:
+    ways = [f"{line['undisclosed'][way]} / {line['false'][way]}" for way in WAYS]
+    ranks = " ".join(map(str, line["ranks"]))
+    return [str(line["seed"]), number(line["spearman"]), number(line["average_precision"]), ranks, *ways]
+
+
+def signal_figure(areas: Sequence[Mapping[str, Any]], sensitive: set[str], outliers: set[str]) -> Markup:
+    """The true signal as bars, the attacker's as a line, its outliers marked."""
+    names = [a["area"] for a in areas]
+    traces: list[dict[str, Any]] = []
+    if areas and areas[0]["q"] is not None:
+        colours = [SECOND if name in sensitive else FAINT for name in names]
+        traces.append(_bars("true members (red: must not be found)", names, [a["q"] for a in areas], colours))
+    traces.append(_line("attacker's signal", names, [a["auxiliary"] for a in areas], ACCENT))
+    out = [a for a in areas if a["area"] in outliers]
+    if out:
+        traces.append(_marks("outlier for the attacker", [a["area"] for a in out], [a["auxiliary"] for a in out]))
+    return figure(traces, _areas_axis(names), {"title": "people", "rangemode": "tozero"}, "signal", height=400)
+
+
+def swapped_page(facts: Mapping[str, Any], dictionary: Mapping[str, Any]) -> str:
+    """The report for readers of a file in which places were exchanged. It does not say for whom, nor where."""
+    share = facts["exchanged_share"]
+    return page(
+        "groups_external.html",
+        title="About this file",
+        version=__version__,
+        file=dictionary["file"],
+        tiles=[
+            {"value": number(facts["released"]), "says": "records in the file"},
+            {"value": share if isinstance(share, str) else percent(share), "says": "of them have another's place"},
+            {"value": percent(facts["loss_share"]), "says": "of the cells describe a neighbour's place"},
+        ],
+        columns=[column for column in dictionary["columns"] if column["done"] == "exchanged"],
+        block=json_block(facts),
+    )
+
+
+def protection_page(told: Mapping[str, Any], block: Markup | None = None) -> str:
+    """The publisher's page of a protection: what it costs, what is still found, by whom and how."""
+    chosen = told["points"][told["chosen"]]
+    names = [a["area"] for a in told["areas"]]
+    pictures = [
+        before_after(f"signal-{i}", names, signal, told["sensitive"])
+        for i, signal in enumerate(told["signals"][:MOST_SIGNALS])
+    ]
+    return page(
+        "groups_protection.html",
+        title="Protection of a group",
+        version=__version__,
+        told=told,
+        chosen=chosen,
+        front=front_figure(told),
+        points=[_point(point, told["chosen"]) for point in told["points"]],
+        signals=[{"name": s["name"], "picture": p} for s, p in zip(told["signals"], pictures, strict=False)],
+        residual=[_residual(row) for row in chosen["residual"]],
+        loss=percent(chosen["loss"]),
+        areas=told["areas"],
+        block=block or "",
+    )
+
+
+def _point(point: Mapping[str, Any], chosen: int) -> dict[str, Any]:
+    found = point["found_after"]
+    return {
+        "chosen": point["id"] == chosen,
+        "cells": [
+            str(point["id"]),
+            percent(point["level"]),
+            number(point["swaps"]),
+            number(point["cost"]),
+            "–" if point["bound"] is None else number(round(point["bound"], 1)),
+            percent(point["loss"]),
+            number(point["found"]),
+            *(number(found[way]) for way in WAYS),
+        ],
+    }
+
+
+def _residual(row: Mapping[str, Any]) -> dict[str, Any]:
+    shown = {when: " / ".join(str(row[f"found_{when}"][way]) for way in WAYS) for when in ("before", "after")}
+    ranks = {when: " ".join(map(str, row[f"ranks_{when}"])) for when in ("before", "after")}
+    return {
+        "who": f"{row['attacker']}, {row['auxiliary']}, seed {row['seed']}",
+        "kind": "bounded by the plan" if row["known"] else "fresh",
+        "before": shown["before"],
+        "after": shown["after"],
+        "ranks": f"{ranks['before']} → {ranks['after']}",
+        "holds": "hidden" if row["protected"] else "still found",
+        "bad": not row["protected"],
+    }
+
+
+def front_figure(told: Mapping[str, Any]) -> Markup:
+    """Cost against what is still found, over all attacks."""
+    points = [{"cost": 0.0, "found": told["found_before"], "text": "nothing swapped"}] + [
+        {"cost": p["cost"], "found": p["found"], "text": f"point {p['id']}: {p['swaps']} swaps"} for p in told["points"]
+    ]
+    line = {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": "plans",
+        "x": [p["cost"] for p in points],
+        "y": [p["found"] for p in points],
+        "text": [p["text"] for p in points],
+        "line": {"color": ACCENT, "width": 1.5},
+        "marker": {"color": ACCENT, "size": 8},
+        "hovertemplate": "%{text}<br>cost %{x}, still found %{y}<extra></extra>",
+    }
+    chosen = told["points"][told["chosen"]]
+    mark = _marks("chosen", [chosen["cost"]], [chosen["found"]])
+    y = {"title": "areas found, all attacks", "rangemode": "tozero"}
+    return figure([line, mark], {"title": "cost: cells that change place", "rangemode": "tozero"}, y, "front")
+
+
+def before_after(name: str, names: Sequence[str], signal: Mapping[str, Any], sensitive: Sequence[str]) -> Markup:
+    """One signal per area, before and after."""
+    colours = [SECOND if area in sensitive else FAINT for area in names]
+    traces = [
+        _bars("before (red: must not be found)", names, signal["before"], colours),
+        _line("after", names, signal["after"], ACCENT),
+    ]
+    out = [i for i, area in enumerate(names) if area in signal["outliers_after"]]
+    if out:
+        traces.append(_marks("outlier after", [names[i] for i in out], [signal["after"][i] for i in out]))
+    return figure(traces, _areas_axis(names), {"title": "people", "rangemode": "tozero"}, name, height=300)
+
+
+def _areas_axis(names: Sequence[str]) -> dict[str, Any]:
+    return {"title": "area", "type": "category", "showticklabels": len(names) <= 60}
+
+
+def _bars(name: str, x: Sequence[str], y: Sequence[float], colours: Sequence[str]) -> dict[str, Any]:
+    return {"type": "bar", "name": name, "x": list(x), "y": list(y), "marker": {"color": list(colours)}}
+
+
+def _line(name: str, x: Sequence[str], y: Sequence[float], colour: str) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": name,
+        "x": list(x),
+        "y": list(y),
+        "line": {"color": colour, "width": 2},
+        "marker": {"color": colour, "size": 6},
+    }
+
+
+def _marks(name: str, x: Sequence[Any], y: Sequence[float]) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": name,
+        "x": list(x),
+        "y": list(y),
+        "marker": {"color": "rgba(0,0,0,0)", "size": 15, "line": {"color": INK, "width": 2}},
+    }

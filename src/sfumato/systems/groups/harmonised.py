@@ -1,0 +1,32 @@
+"""A harmonised microfile as a Parquet file, to look at or to compare."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+import numpy as np
+
+from sfumato.data.microfile import Microfile
+
+
+def save_microfile(microfile: Microfile, path: Path) -> Path:
+    """Write attributes, area, groups and the row of the original file, under a temporary name first."""
+    import pyarrow
+    import pyarrow.parquet
+
+    columns = {name: _whole(microfile.column(name)) for name in microfile.attributes}
+    columns["area"] = np.array(microfile.areas)[microfile.area_of]
+    columns |= {group: flags.astype(np.int8) for group, flags in microfile.members.items()}
+    columns["rownum"] = microfile.rows
+    part = path.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        pyarrow.parquet.write_table(pyarrow.table(columns), part)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+    return path
+
+
+def _whole(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> np.ndarray[tuple[int], np.dtype[np.generic]]:
+    return values.astype(np.int64) if (values == np.floor(values)).all() else values

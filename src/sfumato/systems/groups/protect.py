@@ -1,0 +1,308 @@
+"""Protect a file: the cheapest swaps at several levels, each attacked again: cost against disclosure."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sfumato.algorithms.swap_search import Memetic, Swapping
+from sfumato.algorithms.transport import Transport, least_cost
+from sfumato.data.arrays import Counts64, Flags, Floats
+from sfumato.data.microfile import Microfile
+from sfumato.errors import InputError, UnreachableError, shortened
+from sfumato.measures.influence import Influence
+from sfumato.plans.swaps import SwapPlan
+from sfumato.study import Study
+from sfumato.systems.groups.attack import Attack, attack_with
+from sfumato.systems.groups.attackers import Progress
+from sfumato.systems.groups.bounds import SLACKS, Signal, areas_of, counted, lowered, room_for
+from sfumato.systems.groups.files import Truth, places, read_auxiliary, read_target, settings_of, truth_of
+from sfumato.systems.groups.residual import Residual, residual_of
+
+FRESH = 1000  # fresh seeds start so far from the known ones
+
+
+@dataclass(frozen=True)
+class Level:
+    """One point of the front: how far down the sensitive areas were taken, the plan, and what is still found."""
+
+    level: float
+    plan: SwapPlan
+    slack: float
+    residual: tuple[Residual, ...]
+
+    @property
+    def found(self) -> int:
+        """Sensitive areas still found, added up over all attacks."""
+        return sum(len(r.after.anyhow) for r in self.residual)
+
+    @property
+    def by_attack(self) -> int:
+        """Attacks that still find any sensitive area."""
+        return sum(bool(r.after.anyhow) for r in self.residual)
+
+
+@dataclass(frozen=True)
+class Protection:
+    """The file, what was known of it, every level that was tried, and the chosen one."""
+
+    study: Study
+    target: Microfile
+    truths: tuple[Truth, ...]
+    known: tuple[Attack, ...]
+    fresh: tuple[Attack, ...]
+    levels: tuple[Level, ...]
+    chosen: int
+    columns: int
+
+    @property
+    def choice(self) -> Level:
+        return self.levels[self.chosen]
+
+    @property
+    def holds(self) -> bool:
+        """Whether no attack finds any sensitive area any more, by either outlier test or by rank."""
+        return self.choice.found == 0
+
+    def moved(self, level: Level | None = None) -> Microfile:
+        """The file after the swaps of a level."""
+        plan = (level or self.choice).plan
+        return self.target.with_areas(plan.moved(self.target.area_of, self.target.rows))
+
+
+class Planner:
+    """Everything that does not change between levels: who is suspected, who may be a partner, what swaps cost."""
+
+    def __init__(
+        self,
+        study: Study,
+        target: Microfile,
+        truths: Sequence[Truth],
+        known: Sequence[Attack],
+        noise: np.random.Generator,
+    ) -> None:
+        settings = settings_of(study).protect
+        self.study, self.target, self.truths, self.settings = study, target, tuple(truths), settings
+        self.signals = tuple(signals_of(target, truths, known, counted_only=bool(settings.targets)))
+        self.sensitive = {truth.group: truth.sensitive.areas for truth in truths}
+        guarded = areas_of(sorted({a for areas in self.sensitive.values() for a in areas}), len(target.areas))
+        suspected = np.any([signal.weights > 0 for signal in self.signals], axis=0)
+        partner = ~guarded[target.area_of]
+        if not settings.suspicious_partners:
+            partner &= ~suspected
+        self.receivers: Flags = ~guarded
+        self.givers = np.flatnonzero(suspected & guarded[target.area_of])
+        self.takers = np.flatnonzero(partner)
+        if not len(self.givers) or not len(self.takers):
+            raise UnreachableError(
+                "no record can be swapped: no suspected record in a sensitive area, or no unsuspected one elsewhere",
+                expected="records on both sides",
+                remedy="suspicious_partners = true under [groups.protect]",
+            )
+        self.influence = influence_of(study, target)
+        self.cost = self.influence.between(self.givers, self.takers)
+        # Which of equally good partners is taken must not be guessed: noise decides, too little to change a sum.
+        self.noise = noise.random(self.cost.shape) * (1e-3 / max(len(self.givers), 1))
+        self.targets = {
+            place: settings.targets[name]
+            for name, place in zip(settings.targets, places(target, list(settings.targets)), strict=True)
+        }
+
+    def plan(self, level: float) -> tuple[SwapPlan, float] | None:
+        """The cheapest plan at a level with the tightest caps that allow one; also how loose they are."""
+        for slack in SLACKS:
+            found = self._memetic(level, slack) if self.settings.method == "memetic" else self._exact(level, slack)
+            if found is not None:
+                return found, slack
+        return None
+
+    def _room(self, signal: Signal, level: float, slack: float) -> Floats:
+        held = signal.per_area(self.target.area_of, len(self.target.areas))
+        mine = self.sensitive[signal.group]
+        most = lowered(held, mine, level, self.targets)
+        return room_for(held, mine, self.receivers, most, slack)
+
+    def _exact(self, level: float, slack: float) -> SwapPlan | None:
+        room = np.stack([self._room(signal, level, slack) for signal in self.signals])
+        weights = np.stack([signal.weights for signal in self.signals])
+        problem = Transport(
+            self.cost + self.noise,
+            self.target.area_of[self.givers],
+            self.target.area_of[self.takers],
+            weights[:, self.givers],
+            weights[:, self.takers],
+            room,
+        )
+        pairs = least_cost(problem)
+        if pairs is None:
+            return None
+        cost = float(self.cost[pairs.givers, pairs.takers].sum())
+        bound = cost if pairs.exact else min(pairs.bound, cost)
+        return self._swaps(pairs.givers, pairs.takers, cost, bound, exact=pairs.exact)
+
+    def _memetic(self, level: float, slack: float) -> SwapPlan | None:
+        """One signal only, as in the paper: the number of records that anyone suspects."""
+        suspected = np.any([signal.weights > 0 for signal in self.signals], axis=0).astype(np.float64)
+        union = Signal("suspected", self.truths[0].group, suspected)
+        held = counted(union.per_area(self.target.area_of, len(self.target.areas)))
+        guarded = sorted({a for areas in self.sensitive.values() for a in areas})
+        most = lowered(held.astype(np.float64), guarded, level, self.targets)
+        needed = np.zeros(len(held), np.int64)
+        needed[guarded] = np.ceil(held[guarded] - most[guarded] - 1e-9).astype(np.int64)
+        caps = np.zeros(len(held), np.int64)
+        room = room_for(held.astype(np.float64), guarded, self.receivers, most, slack)
+        caps[self.receivers] = np.floor(room[self.receivers]).astype(np.int64)
+        if caps.sum() < needed.sum():
+            return None
+        problem = Swapping(
+            self.cost + self.noise,
+            self.target.area_of[self.givers],
+            self.target.area_of[self.takers],
+            held,
+            needed,
+            caps,
+            float(self.influence.weights.sum()),
+        )
+        search = Memetic(generations=self.settings.generations)
+        givers, takers = search.search(problem, np.random.default_rng(settings_of(self.study).attack.seed))
+        return self._swaps(givers, takers, float(self.cost[givers, takers].sum()), None)
+
+    def _swaps(
+        self, givers: Counts64, takers: Counts64, cost: float, bound: float | None, *, exact: bool = False
+    ) -> SwapPlan:
+        rows = self.target.rows
+        return SwapPlan(rows[self.givers[givers]], rows[self.takers[takers]], cost, bound, exact)
+
+
+def influence_of(study: Study, target: Microfile) -> Influence:
+    """The metric of a study: the number of cells that differ, or the influential metric with ordinal attributes."""
+    settings = settings_of(study)
+    attributes = settings.mapping().attributes
+    columns = settings.protect.columns or target.attributes
+    unknown = [name for name in columns if name not in attributes]
+    if unknown:
+        raise InputError(f"the metric names {shortened(unknown)}", expected="attributes of the mapping")
+    ordinal = [n for n in columns if attributes[n].ordinal] if settings.protect.metric == "influential" else []
+    return Influence(target, columns, ordinal, [attributes[name].weight for name in columns])
+
+
+def signals_of(
+    target: Microfile, truths: Sequence[Truth], known: Sequence[Attack], *, counted_only: bool
+) -> list[Signal]:
+    """What is bounded: the true members, and each known attack's sum of grades; its count where targets are counts."""
+    found = [Signal("truth", t.group, target.members[t.group].astype(np.float64)) for t in truths]
+    for one in known:
+        weights = one.flagged.astype(np.float64) if counted_only else np.where(one.flagged, one.grades, 0.0)
+        signal = Signal(f"{one.model.attacker} from {one.auxiliary}, seed {one.seed}", one.group, weights)
+        if not any(other.group == one.group and np.array_equal(other.weights, weights) for other in found):
+            found.append(signal)
+    return found
+
+
+def truths_of(study: Study, target: Microfile) -> tuple[Truth, ...]:
+    """Every group with areas to protect."""
+    groups = list(settings_of(study).mapping().vital)
+    found = [truth_of(study, target, group) for group in groups]
+    if any(truth is None for truth in found):
+        raise InputError(
+            f"{target.name} lacks the vital columns, so it is not known what to protect",
+            expected="the file as it was before they were removed",
+            remedy="protect first; the release leaves them out",
+        )
+    some = tuple(truth for truth in found if truth is not None and truth.sensitive.areas)
+    if not some:
+        flat = (
+            "every area has the same number of members"
+            if all(t is not None and np.ptp(t.quantity) == 0 for t in found)
+            else "no area stands out"
+        )
+        raise InputError(
+            f"there is nothing to protect: {flat}",
+            expected="an outlier in the true signal",
+            remedy="expert = [...] under [groups] names areas to protect",
+        )
+    return some
+
+
+def protect(study: Study, *, test_seed: int | None = None, progress: Progress | None = None) -> Protection:
+    """Find the cheapest swaps that hide the sensitive areas from every known attack, and attack again with fresh ones.
+
+    Which of equally good partners is taken comes from the operating system, unless a test asks for a seed.
+    """
+    settings = settings_of(study)
+    target = read_target(study)
+    truths = truths_of(study, target)
+    known, fresh = attacks_on(study, target, truths, progress)
+    noise = np.random.default_rng(int.from_bytes(os.urandom(16)) if test_seed is None else test_seed)
+    planner = Planner(study, target, truths, known, noise)
+    steps = 1 if planner.targets else settings.protect.levels
+    levels: list[Level] = []
+    for step in range(1, steps + 1):
+        made = planner.plan(step / steps)
+        if made is not None:
+            plan, slack = made
+            moved = target.with_areas(plan.moved(target.area_of, target.rows))
+            residual = tuple(residual_of(one, moved, known=True) for one in known)
+            residual += tuple(residual_of(one, moved, known=False) for one in fresh)
+            levels.append(Level(step / steps, plan, slack, residual))
+        if progress and progress(step, steps) and levels:
+            break
+    if not levels:
+        raise unreachable(planner)
+    chosen = min(range(len(levels)), key=lambda i: (levels[i].found, levels[i].plan.cost))
+    columns = len(settings.protect.columns or target.attributes)
+    return Protection(study, target, truths, tuple(known), tuple(fresh), tuple(levels), chosen, columns)
+
+
+def attacks_on(
+    study: Study, target: Microfile, truths: Sequence[Truth], progress: Progress | None = None
+) -> tuple[list[Attack], list[Attack]]:
+    """The attacks that are known and bounded, and those with fresh seeds and held-out files that only test."""
+    settings = settings_of(study)
+    first, some, count = settings.attack.seed, settings.protect.known_seeds, settings.protect.fresh_seeds
+    if not settings.auxiliary:
+        raise InputError("no auxiliary file is declared", expected="a file that tells who is in the group")
+    known: list[Attack] = []
+    fresh: list[Attack] = []
+    for one in settings.auxiliary:
+        other = read_auxiliary(study, one)
+        for truth in truths:
+            for attacker in settings.protect.attackers:
+                seeds = [first + i for i in range(some)] + [first + FRESH + i for i in range(count)]
+                done = attack_with(study, target, other, attacker, truth.group, seeds)
+                known += [] if one.held_out else done[:some]
+                fresh += done if one.held_out else done[some:]
+                if progress:
+                    progress(0, settings.protect.levels)
+    if not known:
+        raise InputError("every auxiliary file is held out", expected="at least one that the swaps may be fitted to")
+    return known, fresh
+
+
+def unreachable(planner: Planner) -> UnreachableError:
+    """The targets cannot be met: say how far down one can get."""
+    low, best = 0.0, None
+    high = 1.0
+    for _ in range(7):
+        middle = (low + high) / 2
+        made = planner.plan(middle)
+        low, high, best = (middle, high, made) if made else (low, middle, best)
+    names, held = planner.target.areas, planner.target.area_of
+    if best is None:
+        return UnreachableError("no swap brings any area nearer to its target", expected="targets that can be reached")
+    after = best[0].moved(held, planner.target.rows)
+    told = _worst(planner, after)
+    return UnreachableError(
+        "the targets cannot be reached with the partners there are",
+        expected="at best " + ", ".join(f"{names[area]}: {value:.0f}" for area, value in told.items()),
+        remedy="those targets, or suspicious_partners = true under [groups.protect]",
+    )
+
+
+def _worst(planner: Planner, area_of: Any) -> Mapping[int, float]:
+    counts = [s.per_area(area_of, len(planner.target.areas)) for s in planner.signals]
+    return {area: float(max(values[area] for values in counts)) for area in planner.targets}

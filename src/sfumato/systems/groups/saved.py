@@ -1,0 +1,164 @@
+"""A protection as a folder: what was found, the report, and the swaps, which are secret."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.data.source import open_source
+from sfumato.errors import InputError
+from sfumato.measures.disclosure import WAYS
+from sfumato.measures.outliers import find_outliers
+from sfumato.plans.swaps import SwapPlan
+from sfumato.report.groups_pages import protection_page
+from sfumato.study import Study, read
+from sfumato.systems.groups.bounds import Signal
+from sfumato.systems.groups.files import settings_of
+from sfumato.systems.groups.protect import Level, Protection, signals_of
+
+FILE, SWAPS, RUN, REPORT = "protection.json", "swaps.parquet", "run.toml", "report.html"
+
+
+def as_dict(protection: Protection) -> dict[str, Any]:
+    """Everything about a protection but the swaps themselves."""
+    target = protection.target
+    order = sorted(protection.levels, key=lambda level: (level.plan.cost, level.level))
+    moved = protection.moved()
+    names = np.array(target.areas)
+    sensitive = sorted({a for truth in protection.truths for a in truth.sensitive.areas})
+    groups = [truth.group for truth in protection.truths]
+    signals = signals_of(target, protection.truths, protection.known, counted_only=False)
+    return {
+        "file": target.name,
+        "groups": groups,
+        "sensitive": names[sensitive].tolist(),
+        "method": settings_of(protection.study).protect.method,
+        "holds": protection.holds,
+        "chosen": order.index(protection.choice),
+        "found_before": sum(len(r.before.anyhow) for r in protection.choice.residual),
+        "points": [_point(protection, level, place) for place, level in enumerate(order)],
+        "areas": [
+            {
+                "area": area,
+                "records": int(size),
+                "q": {group: int(target.quantity(group)[i]) for group in groups},
+                "q_after": {group: int(moved.quantity(group)[i]) for group in groups},
+            }
+            for i, (area, size) in enumerate(zip(target.areas, target.sizes(), strict=True))
+        ],
+        "signals": [_signal(protection, signal, moved.area_of) for signal in signals],
+    }
+
+
+def _point(protection: Protection, level: Level, place: int) -> dict[str, Any]:
+    cells = protection.columns * protection.target.dropped.read
+    return {
+        "id": place,
+        "level": level.level,
+        "swaps": level.plan.swaps,
+        "cost": level.plan.cost,
+        "bound": level.plan.bound,
+        "exact": level.plan.exact,
+        "loss": level.plan.cost / cells,
+        "found": level.found,
+        "found_known": sum(len(r.after.anyhow) for r in level.residual if r.known),
+        "found_after": {way: sum(len(r.after.found[way]) for r in level.residual) for way in WAYS},
+        "residual": [row.as_dict() for row in level.residual],
+    }
+
+
+def _signal(protection: Protection, signal: Signal, area_of: np.ndarray[Any, Any]) -> dict[str, Any]:
+    target = protection.target
+    areas = len(target.areas)
+    before, after = signal.per_area(target.area_of, areas), signal.per_area(area_of, areas)
+    significance = settings_of(protection.study).attack.significance
+    out = sorted({i for scale in ("hinges", "mad") for i in find_outliers(after, significance, scale).high})
+    return {
+        "name": signal.name,
+        "before": before.round(6).tolist(),
+        "after": after.round(6).tolist(),
+        "outliers_after": [target.areas[i] for i in out],
+    }
+
+
+def save(protection: Protection, folder: str | Path) -> dict[str, Any]:
+    """Write a protection as a new folder, whole or not at all."""
+    folder = Path(folder).absolute()
+    refuse_folder(folder)
+    told = as_dict(protection)
+    source = open_source(protection.study.data, protection.study.folder)
+    part = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        inside = part / folder.name
+        inside.mkdir()
+        kept = told | {"fingerprint": source.fingerprint}
+        (inside / FILE).write_text(json.dumps(kept, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+        (inside / RUN).write_text(protection.study.as_toml(), encoding="utf-8")
+        (inside / REPORT).write_text(protection_page(told), encoding="utf-8")
+        _write_swaps(protection, inside / SWAPS)
+        inside.rename(folder)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return told
+
+
+def refuse_folder(folder: Path) -> None:
+    """Raise unless a new folder can be made at a path."""
+    if folder.exists() or folder.is_symlink():
+        raise InputError(f"{folder} is there already", expected="a new folder", remedy="another name with -o")
+    if not folder.absolute().parent.is_dir():
+        raise InputError(f"there is no folder {folder.parent}", expected="an existing folder to write to")
+
+
+def _write_swaps(protection: Protection, path: Path) -> None:
+    import pyarrow
+    import pyarrow.parquet
+
+    order = sorted(protection.levels, key=lambda level: (level.plan.cost, level.level))
+    columns = {
+        "point": np.concatenate([np.full(level.plan.swaps, i) for i, level in enumerate(order)]),
+        "giver": np.concatenate([level.plan.givers for level in order]),
+        "taker": np.concatenate([level.plan.takers for level in order]),
+    }
+    pyarrow.parquet.write_table(pyarrow.table(columns), path)
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A protection read back: the study, what was found, and the plan of each point."""
+
+    study: Study
+    told: Mapping[str, Any]
+    plans: tuple[SwapPlan, ...]
+
+    def point(self, number: int | None) -> int:
+        """A point by its id; the chosen one unless given."""
+        if number is None:
+            return int(self.told["chosen"])
+        if not 0 <= number < len(self.plans):
+            raise InputError(f"there is no point {number}", expected=f"an id from 0 to {len(self.plans) - 1}")
+        return number
+
+
+def load(folder: str | Path) -> Saved:
+    """Read a protection back."""
+    import pyarrow.parquet
+
+    folder = Path(folder)
+    if not (folder / FILE).is_file():
+        raise InputError(f"{folder} holds no protection", expected="a folder that sfumato groups protect wrote")
+    told = json.loads((folder / FILE).read_text(encoding="utf-8"))
+    table = pyarrow.parquet.read_table(folder / SWAPS)
+    point, giver, taker = (np.asarray(table[name]) for name in ("point", "giver", "taker"))
+    plans = tuple(
+        SwapPlan(giver[point == p["id"]], taker[point == p["id"]], p["cost"], p["bound"], p["exact"])
+        for p in told["points"]
+    )
+    return Saved(read(folder / RUN), told, plans)

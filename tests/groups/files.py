@@ -1,0 +1,40 @@
+"""Small microfiles for the tests of the groups system."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sfumato.data.microfile import Dropped, Microfile
+from sfumato.plans.memberships import Term
+from sfumato.plans.rules import Variable
+
+VARIABLES = (
+    Variable("a", (Term("low a", "pi", (0, 0, 3, 6)), Term("high a", "pi", (3, 6, 9, 9)))),
+    Variable("b", (Term("b one", "crisp", (1, 1)), Term("b two", "crisp", (2, 2)), Term("b more", "crisp", (3, 4)))),
+    Variable("c", (Term("about five", "gaussian", (2.0, 5.0)),)),
+)
+
+
+def microfile(rng: np.random.Generator, records: int, areas: int = 5, share: float = 0.3) -> Microfile:
+    """Random records; members lean towards low a and b = 1."""
+    members = rng.random(records) < share
+    members[:2] = True, False
+    columns = [
+        np.where(members, rng.integers(0, 6, records), rng.integers(0, 10, records)),
+        np.where(members & (rng.random(records) < 0.5), 1, rng.integers(1, 5, records)),
+        rng.integers(0, 10, records),
+    ]
+    coded = [np.unique(column.astype(np.float64), return_inverse=True) for column in columns]
+    where = np.where(members & (rng.random(records) < 0.5), 0, rng.integers(0, areas, records))
+    return Microfile(
+        name="random",
+        attributes=("a", "b", "c"),
+        values=tuple(values for values, _ in coded),
+        codes=np.stack([codes for _, codes in coded]).astype(np.int32),
+        areas=tuple(f"area{i}" for i in range(areas)),
+        area_of=where.astype(np.int32),
+        members={"g": members},
+        rows=np.arange(records, dtype=np.int64) * 2 + 1,
+        dropped=Dropped(2 * records + 1, 0, records, {}, {}),
+        everyone={"g": np.bincount(where[members], minlength=areas).astype(np.int64)},
+    )
