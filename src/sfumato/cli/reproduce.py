@@ -138,7 +138,7 @@ def channel(
             {
                 "title": f"Figure {p.case.figure}: {p.case.name}",
                 "words": _panel_words(p),
-                "heads": CHANNEL_HEADS,
+                "heads": _panel_heads(p),
                 "rows": _panel_rows(p),
                 "curves": p.curves,
             }
@@ -151,20 +151,12 @@ def channel(
     for panel in found:
         print(_panel_words(panel))
         title = f"Figure {panel.case.figure}: {panel.case.name}, δ = {panel.case.delta:g}"
-        table(title, CHANNEL_HEADS, _panel_rows(panel), right=set(range(len(CHANNEL_HEADS))))
+        heads = _panel_heads(panel)
+        table(title, heads, _panel_rows(panel), right=set(range(len(heads))))
 
 
-CHANNEL_HEADS = [
-    "privacy",
-    "Warner",
-    "OptRR",
-    "square",
-    "certified",
-    "OptRR/cert.",
-    "square/cert.",
-    "EM: Warner",
-    "OptRR",
-]
+CHANNEL_HEADS = ["privacy", "Warner", "OptRR", "square", "certified", "OptRR/cert.", "square/cert."]
+EM_HEADS = ["EM: Warner", "EM: OptRR"]
 CHANNEL_LEAD = (
     "Mean squared error against privacy for 10,000 records; further right and further down is better. Certified is the "
     "least error that any channel can have at that privacy, whatever its number of outputs; it is proven."
@@ -172,15 +164,19 @@ CHANNEL_LEAD = (
 
 
 def _panel_words(panel: Panel) -> str:
-    case = panel.case
+    case, worst = panel.case, panel.worst_against_warner
     paper = (
         "" if case.paper_optrr is None else f" (paper: Warner {case.paper_warner:g}, OptRR about {case.paper_optrr:g})"
     )
     return (
         f"Lowest privacy: Warner {panel.warner[0, 0]:.3f}, OptRR {panel.archive.privacy[0]:.3f}{paper}. "
-        f"OptRR's archive leaves {panel.uncovered:.1%} of Warner's matrices uncovered; elsewhere its error is at most "
-        f"{panel.worst_against_warner:.3f} times Warner's."
+        f"OptRR's archive leaves {panel.uncovered:.1%} of Warner's matrices uncovered"
+        + (f"; elsewhere its error is at most {worst:.3f} times Warner's." if worst is not None else ".")
     )
+
+
+def _panel_heads(panel: Panel) -> list[str]:
+    return CHANNEL_HEADS + (EM_HEADS if panel.case.with_em else [])
 
 
 def _panel_rows(panel: Panel) -> list[list[str]]:
@@ -193,7 +189,7 @@ def _panel_rows(panel: Panel) -> list[list[str]]:
             *(_shown(error, ".3e") for error in (level.warner, level.optrr, level.square, level.certified)),
             ratio(level.optrr, level.certified),
             ratio(level.square, level.certified),
-            *(_shown(error, ".3e") for error in (level.em_warner, level.em_optrr)),
+            *(_shown(error, ".3e") for error in (level.em_warner, level.em_optrr) if panel.case.with_em),
         ]
         for level in panel.levels
     ]

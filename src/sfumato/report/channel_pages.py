@@ -161,6 +161,7 @@ def curve(
     }
 
 
+TALLEST = 30  # times the certified error: next to the ceiling errors grow without bound
 COLOURS = {"Warner": SECOND, "OptRR": "#7b8794", "square": ACCENT, "certified": INK}
 
 
@@ -168,10 +169,11 @@ def paper_page(title: str, lead: str, panels: Sequence[Mapping[str, Any]]) -> st
     """The figures of the paper: `panels` have title, words, heads, rows, and curves by the name of the method."""
     shown = []
     for place, panel in enumerate(panels):
-        traces = [
-            curve(name, [p for p, _ in points], [e for _, e in points], COLOURS[name], "lines", _dash(name))
-            for name, points in panel["curves"].items()
-        ]
+        most = TALLEST * max(error for _, error in panel["curves"]["certified"])
+        traces = []
+        for name, points in panel["curves"].items():
+            seen = [(private, error) for private, error in points if error <= most]
+            traces.append(curve(name, [p for p, _ in seen], [e for _, e in seen], COLOURS[name], "lines", _dash(name)))
         drawn = figure(traces, {"title": {"text": "privacy"}}, _error_axis(traces), f"panel{place}", 380)
         shown.append(dict(panel) | {"figure": drawn})
     return page("channel_paper.html", title=title, version=__version__, lead=lead, panels=shown)

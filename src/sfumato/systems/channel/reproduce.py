@@ -65,7 +65,7 @@ class Panel:
     archive: Archive
     levels: tuple[Level, ...]
     uncovered: float
-    worst_against_warner: float
+    worst_against_warner: float | None
     curves: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
@@ -171,7 +171,7 @@ def _panel(case: Case, generations: int, sweeps: int, seed: int) -> Panel:
         archive,
         levels,
         float(np.mean(~inside)),
-        float(max(ratios, default=np.nan)),
+        float(max(ratios)) if ratios else None,
         {
             "Warner": [(p, e) for p, e, _ in curve.tolist()],
             "OptRR": list(zip(archive.privacy.tolist(), archive.error.tolist(), strict=True)),
