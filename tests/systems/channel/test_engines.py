@@ -112,3 +112,17 @@ def test_the_barrier_s_slope_and_curvature(seed: int, epsilon: float | None) -> 
         np.testing.assert_allclose(
             (up - down) / (2 * step[place]), curvature[place], rtol=1e-4, atol=1e-4 * np.abs(curvature[place]).max()
         )
+
+
+def test_a_panel_of_the_paper_is_json_and_in_order() -> None:
+    import json
+
+    from sfumato.systems.channel.reproduce import Case, reproduce_channel
+
+    case = Case("test", "three", np.array([0.5, 0.3, 0.2]), 0.8, with_em=True)
+    (panel,) = reproduce_channel(generations=60, sweeps=0, only=[case])
+    said = json.loads(json.dumps(panel.as_dict(), allow_nan=False))
+    assert len(said["levels"]) == 9
+    for level in said["levels"]:
+        assert level["certified"] <= level["square"] * (1 + 1e-9)
+        assert level["optrr"] is None or level["square"] <= level["optrr"] * (1 + 1e-6)
