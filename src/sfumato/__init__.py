@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from sfumato.measures.cost import Cost, Costs
     from sfumato.measures.inspection import Inspection, inspect
     from sfumato.measures.registry import known_measures, measure
+    from sfumato.plans.channel import Channel, load_channel
     from sfumato.plans.levels import LevelPlan
     from sfumato.release.apply import apply_plan
     from sfumato.release.publish import Release
@@ -47,6 +48,10 @@ if TYPE_CHECKING:
     from sfumato.report.map import draw
     from sfumato.study import Study, read
     from sfumato.systems.baselines import baselines
+    from sfumato.systems.channel.disguise import disguise
+    from sfumato.systems.channel.estimate import estimate
+    from sfumato.systems.channel.front import ChannelFront, load_channel_front, pick_channel
+    from sfumato.systems.channel.search import search_channel
     from sfumato.systems.groups.attack import attack
     from sfumato.systems.groups.protect import protect
     from sfumato.systems.publish import publish
@@ -56,6 +61,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "Answer": "decide",
     "Audit": "measures.audit",
+    "Channel": "plans.channel",
+    "ChannelFront": "systems.channel.front",
     "Choice": "decide",
     "ClassTable": "measures.classes",
     "Cost": "measures.cost",
@@ -84,24 +91,32 @@ _HOMES = {
     "baselines": "systems.baselines",
     "classify": "measures.classes",
     "compare_fronts": "front",
+    "disguise": "systems.channel.disguise",
     "draw": "report.map",
     "draw_baselines": "report.baselines_page",
+    "estimate": "systems.channel.estimate",
     "inspect": "measures.inspection",
     "known_measures": "measures.registry",
+    "load_channel": "plans.channel",
+    "load_channel_front": "systems.channel.front",
     "load_front": "front",
     "measure": "measures.registry",
     "pick": "decide",
+    "pick_channel": "systems.channel.front",
     "protect": "systems.groups.protect",
     "publish": "systems.publish",
     "read": "study",
     "sample": "data.sample",
     "search": "systems.search",
+    "search_channel": "systems.channel.search",
     "verify": "release.verify",
 }
 
 __all__ = [
     "Answer",
     "Audit",
+    "Channel",
+    "ChannelFront",
     "Choice",
     "ClassTable",
     "Cost",
@@ -130,18 +145,24 @@ __all__ = [
     "baselines",
     "classify",
     "compare_fronts",
+    "disguise",
     "draw",
     "draw_baselines",
+    "estimate",
     "inspect",
     "known_measures",
+    "load_channel",
+    "load_channel_front",
     "load_front",
     "measure",
     "pick",
+    "pick_channel",
     "protect",
     "publish",
     "read",
     "sample",
     "search",
+    "search_channel",
     "verify",
 ]
 

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pydantic import Field, PrivateAttr, ValidationError
 
 from sfumato.data.compress import KEYED, Use, compress, secret_hierarchy
+from sfumato.data.disguised import refuse_disguised
 from sfumato.data.domain import Builder
 from sfumato.data.engine import open_engine
 from sfumato.data.frequency import FrequencyTable
@@ -79,6 +80,26 @@ class SearchSettings(Settings):
         return tuple(ObjectiveSettings(name=o) if isinstance(o, str) else o for o in self.objectives)
 
 
+class ChannelSettings(Settings):
+    """Which sensitive columns to disguise, how much any report may reveal, and how to look for matrices.
+
+    `delta` is the most that a report may let anyone believe of a category; `epsilon` caps local differential privacy.
+    The prior comes from the data, or from a file of categories and shares with a number of records.
+    """
+
+    columns: tuple[str, ...] = ()
+    delta: float = Field(default=0.75, gt=0, le=1)
+    engine: Literal["exact", "square", "optrr"] = "exact"
+    points: int = Field(default=24, ge=1, le=1000)
+    privacy: tuple[float, ...] = ()
+    epsilon: float | None = Field(default=None, gt=0, le=50)
+    prior: str | None = None
+    records: int | None = Field(default=None, ge=1)
+    generations: int = Field(default=20_000, ge=1)
+    sweeps: int = Field(default=4, ge=0)
+    seed: int = 1
+
+
 class Study(Settings):
     """A whole run file. Make one with `sfumato.read`, or in Python.
 
@@ -96,6 +117,7 @@ class Study(Settings):
     engine: str = "duckdb"
     engine_options: EngineOptions = EngineOptions()
     search: SearchSettings = SearchSettings()
+    channel: ChannelSettings = ChannelSettings()
     _folder: Path = PrivateAttr(default_factory=Path)
 
     def __init__(self, **settings: Any) -> None:
@@ -120,6 +142,8 @@ class Study(Settings):
         settings["data"]["path"] = str((self._folder / self.data.path).absolute())
         if self.population is not None:
             settings["population"]["path"] = str((self._folder / self.population.path).absolute())
+        if self.channel.prior is not None:
+            settings["channel"]["prior"] = str((self._folder / self.channel.prior).absolute())
         for given in settings.get("groups", {}).get("auxiliary", ()):
             given["path"] = str((self._folder / given["path"]).absolute())
         for name, column in settings.get("columns", {}).items():
@@ -139,6 +163,11 @@ class Study(Settings):
         changed = SearchSettings.given(**(self.search.model_dump() | settings))
         return self.model_copy(update={"search": changed})._placed(self._folder)
 
+    def with_channel(self, **settings: Any) -> Study:
+        """The same study with other settings of its [channel] section."""
+        changed = ChannelSettings.given(**(self.channel.model_dump() | settings))
+        return self.model_copy(update={"channel": changed})._placed(self._folder)
+
     def with_groups(self, groups: GroupsSettings) -> Study:
         """The same study with another [groups] section."""
         return self.model_copy(update={"groups": groups})._placed(self._folder)
@@ -152,6 +181,8 @@ class Study(Settings):
         settings = self.data
         if path is not None:
             settings = settings.model_copy(update={"path": str(Path(path).absolute()), "format": None})
+        measured = [name for name, column in self.columns.items() if column.role in KEYED]
+        refuse_disguised(self._folder / settings.path, measured)
         source = open_source(settings, self._folder)
         check_roles(self, source, partial=path is not None)
         return source
@@ -324,6 +355,7 @@ def _keys_at(place: Sequence[str | int]) -> list[str]:
         "population": DataSettings,
         "engine_options": EngineOptions,
         "search": SearchSettings,
+        "channel": ChannelSettings,
     }
     if not place:
         return list(Study.model_fields)

@@ -11,7 +11,20 @@ from typing import Annotated, Any
 
 import typer
 
-from sfumato.cli import ask, audit, baselines, groups, hierarchy, inspect, publish, reproduce, sample, search
+from sfumato.cli import (
+    ask,
+    audit,
+    baselines,
+    channel,
+    groups,
+    hierarchy,
+    inspect,
+    publish,
+    reproduce,
+    sample,
+    search,
+    serve,
+)
 from sfumato.errors import InputError, SfumatoError
 from sfumato.version import __version__
 
@@ -38,7 +51,9 @@ app.command("baselines")(baselines.command)
 app.command("publish")(publish.publish_command)
 app.command("verify")(publish.verify_command)
 app.command("apply")(publish.apply_command)
+app.command("serve")(serve.command)
 app.command("measures")(audit.list_measures)
+app.add_typer(channel.app, name="channel")
 app.add_typer(hierarchy.app, name="hierarchy")
 app.add_typer(groups.app, name="groups")
 app.add_typer(reproduce.app, name="reproduce")

@@ -10,6 +10,7 @@ import typer
 from sfumato.cli.show import AsJson, Force, emit, note, table
 
 if TYPE_CHECKING:
+    from sfumato.systems.channel.reproduce import Panel
     from sfumato.systems.reproduce_lattice import Reproduced
 
 app = typer.Typer(help="Reproduce the tables of the papers.", no_args_is_help=True)
@@ -110,6 +111,88 @@ def _cells(row: Reproduced) -> list[str]:
 
 def _shown(value: float | None, form: str) -> str:
     return "–" if value is None else format(value, form)
+
+
+@app.command()
+def channel(
+    generations: Annotated[int, typer.Option(min=1, help="Generations of OptRR.")] = 20_000,
+    sweeps: Annotated[int, typer.Option(min=0, help="Sweeps of the square engine.")] = 2,
+    seed: Annotated[int, typer.Option(help="The seed of the searches.")] = 1,
+    html: Annotated[Path | None, typer.Option("--html", help="Also write a page with the figures.")] = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Figures 4 and 5 of the OptRR paper: Warner, OptRR, square matrices, and the certified bound."""
+    from sfumato.data.atomic import refuse_existing, write_text
+    from sfumato.report.channel_pages import paper_page
+    from sfumato.systems.channel.reproduce import reproduce_channel
+
+    if html is not None:
+        refuse_existing(html, overwrite=force)
+    found = list(
+        reproduce_channel(generations, sweeps, seed, progress=lambda done, total: note(f"panel {done} of {total}"))
+    )
+    if html is not None:
+        title = f"The OptRR paper, {generations:,} generations"
+        panels = [
+            {
+                "title": f"Figure {p.case.figure}: {p.case.name}",
+                "words": _panel_words(p),
+                "heads": _panel_heads(p),
+                "rows": _panel_rows(p),
+                "curves": p.curves,
+            }
+            for p in found
+        ]
+        write_text(html, paper_page(title, CHANNEL_LEAD, panels), overwrite=force)
+    if as_json:
+        emit({"generations": generations, "seed": seed, "panels": [panel.as_dict() for panel in found]})
+        return
+    for panel in found:
+        print(_panel_words(panel))
+        title = f"Figure {panel.case.figure}: {panel.case.name}, δ = {panel.case.delta:g}"
+        heads = _panel_heads(panel)
+        table(title, heads, _panel_rows(panel), right=set(range(len(heads))))
+
+
+CHANNEL_HEADS = ["privacy", "Warner", "OptRR", "square", "certified", "OptRR/cert.", "square/cert."]
+EM_HEADS = ["EM: Warner", "EM: OptRR"]
+CHANNEL_LEAD = (
+    "Mean squared error against privacy for 10,000 records; further right and further down is better. Certified is the "
+    "least error that any channel can have at that privacy, whatever its number of outputs; it is proven."
+)
+
+
+def _panel_words(panel: Panel) -> str:
+    case, worst = panel.case, panel.worst_against_warner
+    paper = (
+        "" if case.paper_optrr is None else f" (paper: Warner {case.paper_warner:g}, OptRR about {case.paper_optrr:g})"
+    )
+    return (
+        f"Lowest privacy: Warner {panel.warner[0, 0]:.3f}, OptRR {panel.archive.privacy[0]:.3f}{paper}. "
+        f"OptRR's archive leaves {panel.uncovered:.1%} of Warner's matrices uncovered"
+        + (f"; elsewhere its error is at most {worst:.3f} times Warner's." if worst is not None else ".")
+    )
+
+
+def _panel_heads(panel: Panel) -> list[str]:
+    return CHANNEL_HEADS + (EM_HEADS if panel.case.with_em else [])
+
+
+def _panel_rows(panel: Panel) -> list[list[str]]:
+    def ratio(error: float | None, bound: float) -> str:
+        return "–" if error is None else f"{error / bound:.3f}"
+
+    return [
+        [
+            f"{level.privacy:.4f}",
+            *(_shown(error, ".3e") for error in (level.warner, level.optrr, level.square, level.certified)),
+            ratio(level.optrr, level.certified),
+            ratio(level.square, level.certified),
+            *(_shown(error, ".3e") for error in (level.em_warner, level.em_optrr) if panel.case.with_em),
+        ]
+        for level in panel.levels
+    ]
 
 
 @app.command()

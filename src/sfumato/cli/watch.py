@@ -1,4 +1,4 @@
-"""Tells on a terminal how far long work is; Ctrl-C asks it to stop and keep what it has, a second one ends it."""
+"""How far long work is, on a terminal; Ctrl-C stops it and keeps the best so far, a second one ends it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Self
 
 
 class Watch:
-    """A progress callback: called with what is done and what there is, it says whether to stop."""
+    """Told what is done and what there is; returns True when the work should stop."""
 
-    def __init__(self, unit: str) -> None:
-        self.unit, self.interrupted = unit, False
-        self._told = 0.0
+    def __init__(self, unit: str, seconds: float | None = None) -> None:
+        self.unit, self.seconds, self.interrupted = unit, seconds, False
+        self._began = self._told = time.monotonic()
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
@@ -31,8 +31,10 @@ class Watch:
         now = time.monotonic()
         if sys.stderr.isatty() and now - self._told > 0.2:
             self._told = now
-            print(f"\r\033[K{done:,} of {total:,} {self.unit} ", end="", file=sys.stderr)
-        return self.interrupted
+            left = (now - self._began) / max(done, 1) * (total - done)
+            text = f"\r\033[K{done:,} of {total:,} {self.unit}, about {left:,.0f} s left"
+            print(text, end="", file=sys.stderr, flush=True)
+        return self.interrupted or (self.seconds is not None and now - self._began >= self.seconds)
 
     def _interrupt(self, *_: object) -> None:
         if self.interrupted:

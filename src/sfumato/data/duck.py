@@ -6,7 +6,7 @@ import re
 import secrets
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -103,6 +103,19 @@ class DuckEngine:
             raise self._explained(error) from None  # its text holds rows
         finally:
             part.unlink(missing_ok=True)
+
+    def stream(self, sql: str, change: Callable[[Any], Any], view: str, rows: int = 200_000) -> None:
+        import pyarrow
+
+        try:
+            # A second cursor reads while the first one writes; what is held at a time is a batch.
+            self._reading = self._connection.cursor()
+            reader = self._reading.sql(sql).to_arrow_reader(rows)
+        except duckdb.Error as error:
+            raise self._explained(error) from None  # its text holds rows
+        empty = pyarrow.record_batch([pyarrow.array([], field.type) for field in reader.schema], schema=reader.schema)
+        changed = (change(batch) for batch in reader)
+        self._connection.register(view, pyarrow.RecordBatchReader.from_batches(change(empty).schema, changed))
 
     def __enter__(self) -> Self:
         return self

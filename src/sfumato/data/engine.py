@@ -6,7 +6,7 @@ positions (`c0`), labels as quoted text.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -40,6 +40,12 @@ class Engine(Protocol):
 
     def write(self, sql: str, path: Path, like: Source, names: Sequence[str]) -> None:
         """Write a query's result to a file in the format and dialect of a source."""
+
+    def stream(self, sql: str, change: Callable[[Any], Any], view: str, rows: int = 200_000) -> None:
+        """A view, to be read once, of a query's rows after `change` has had each Arrow record batch of them.
+
+        `change` must give batches of one schema; it is asked once with an empty batch to tell it.
+        """
 
     def __enter__(self) -> Self: ...
 

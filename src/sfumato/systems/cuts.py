@@ -28,7 +28,7 @@ from sfumato.plans.levels import LevelPlan
 from sfumato.study import SearchSettings, Study
 from sfumato.systems.checkpoint import Checkpoint
 from sfumato.systems.goals import check_algorithm, check_weights, goal_of
-from sfumato.systems.lattice import Progress, search_lattice
+from sfumato.systems.lattice import Live, Progress, search_lattice
 
 GRID = {"general_loss": 5e-4, "generalization_loss": 2.5e-3, "suppression_loss": 2.5e-3}
 LATTICE_LIMIT = 1_000_000  # nodes of a lattice that is searched exactly for seeds
@@ -203,6 +203,7 @@ def search_cuts(
     progress: Progress | None = None,
     checkpoint: Path | None = None,
     resume: bool = False,
+    live: Live | None = None,
 ) -> Front:
     """Find the front of a study's cuts. Stopped early, the best so far is kept.
 
@@ -223,6 +224,8 @@ def search_cuts(
         found = memetic.start(ready, settings, ready.seeds(tell), rng)
 
     def told(now: State) -> bool:
+        if live is not None and len(now.archive):
+            live(lambda: _front(ready, now, time.perf_counter() - began))
         if kept is not None:
             kept.save(now)
         return bool(tell(now.generation, settings.generations))

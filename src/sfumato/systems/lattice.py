@@ -32,6 +32,7 @@ POPULATION = 25
 OTHERS = 1500  # dominated points kept for pictures
 
 Progress = Callable[[int, int], bool | None]  # told what is done and what there is; True asks to stop
+Live = Callable[[Callable[[], Front]], None]  # handed a way to have the best so far, which costs only if it is used
 
 
 @dataclass(frozen=True)
@@ -115,14 +116,28 @@ class Search:
         return [*found, Bound("suppression", falls, None, float(self.problem.budget) if falls else None)]
 
 
-def search_lattice(study: Study, table: FrequencyTable | None = None, progress: Progress | None = None) -> Front:
+def search_lattice(
+    study: Study,
+    table: FrequencyTable | None = None,
+    progress: Progress | None = None,
+    live: Live | None = None,
+) -> Front:
     """Find the front of a study's lattice. Stopped early it is the best found, and `exact` says what is proven."""
     began = time.perf_counter()
     ready = Search.prepare(study, table)
     settings = study.search
     memory = Memory(ready.evaluate, ready.problem.shape)
     rng = np.random.default_rng(settings.seed)
-    tell = progress or (lambda done, total: None)
+
+    def so_far() -> Front:
+        seconds = time.perf_counter() - began
+        return _front(ready, memory, front_of(memory.all), settings.method, False, {}, seconds, pictures=False)
+
+    def tell(done: int, total: int) -> bool | None:
+        if live is not None:
+            live(so_far)
+        return progress(done, total) if progress is not None else None
+
     certificate: dict[str, object] = {}
     complete = True
     if settings.method == "exhaustive":
@@ -205,6 +220,7 @@ def _front(
     complete: bool,
     certificate: dict[str, object],
     seconds: float,
+    pictures: bool = True,
 ) -> Front:
     table, problem = ready.table, ready.problem
     found = memory.all
@@ -219,7 +235,7 @@ def _front(
         below = 0 if loose else problem.floor or int(figures.k[row])
         plan = LevelPlan(levels, below)
         points.append(Point(0, values, float(figures.losses[row] / full), int(figures.suppressed[row]), plan))
-    return Front(
+    front = Front(
         study=ready.study,
         objectives=ready.objectives,
         points=numbered(points, ready.objectives[0]),
@@ -231,8 +247,9 @@ def _front(
         fingerprint=table.fingerprint,
         rows=table.records,
         certificate=certificate,
-        others=_others(ready, found, places),
-    ).with_classes(table)
+        others=_others(ready, found, places) if pictures else (),
+    )
+    return front.with_classes(table) if pictures else front
 
 
 def _number(value: float) -> float:

@@ -8,7 +8,7 @@ from sfumato.errors import InputError
 from sfumato.front import Front
 from sfumato.study import Study
 from sfumato.systems.cuts import search_cuts
-from sfumato.systems.lattice import Progress, search_lattice
+from sfumato.systems.lattice import Live, Progress, search_lattice
 
 
 def search(
@@ -17,12 +17,14 @@ def search(
     *,
     checkpoint: str | Path | None = None,
     resume: bool = False,
+    live: Live | None = None,
 ) -> Front:
     """Find the front of a study. The same study, data and seed give the same front on any number of threads.
 
     `progress(done, total)` is told how far it is, and stops it by returning True; what was found is kept.
     A search over cuts writes its state to `checkpoint` every few seconds, and with `resume` goes on from there to the
-    front that an unbroken run finds.
+    front that an unbroken run finds. `live` is handed, as often as progress is told, a function that gives the best so
+    far.
     """
     if checkpoint is not None and resume and not Path(checkpoint).exists():
         raise InputError(
@@ -36,6 +38,10 @@ def search(
         )
     if study.search.system == "cuts":
         return search_cuts(
-            study, progress=progress, checkpoint=None if checkpoint is None else Path(checkpoint), resume=resume
+            study,
+            progress=progress,
+            checkpoint=None if checkpoint is None else Path(checkpoint),
+            resume=resume,
+            live=live,
         )
-    return search_lattice(study, progress=progress)
+    return search_lattice(study, progress=progress, live=live)

@@ -1,0 +1,339 @@
+"""`sfumato channel`: search, pick, make, measure, disguise, estimate, report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sfumato.cli.show import AsJson, Force, emit, note, table
+from sfumato.cli.watch import Watch
+from sfumato.report.figures import number, percent
+
+if TYPE_CHECKING:
+    from sfumato.study import Study
+    from sfumato.systems.channel.estimate import Estimate
+    from sfumato.systems.channel.front import ChannelFront
+
+app = typer.Typer(help="Randomized response: find matrices, disguise a column, estimate from it.", no_args_is_help=True)
+
+Run = Annotated[Path | None, typer.Option("--run", "-r", help="A run file that declares the table.")]
+Data = Annotated[Path | None, typer.Option("--data", help="The table, instead of a run file.")]
+Missing = Annotated[list[str] | None, typer.Option("--na", help="A text that means missing; may be repeated.")]
+Columns = Annotated[
+    list[str] | None, typer.Option("--column", "-c", help="The sensitive column; several make one joint channel.")
+]
+PriorFile = Annotated[Path | None, typer.Option("--prior", help="CSV with category and share, instead of a table.")]
+Records = Annotated[int | None, typer.Option(min=1, help="How many people report [the rows of the table].")]
+Delta = Annotated[float | None, typer.Option(help="The most a report may let anyone believe of a category [0.75].")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="Where to write.")]
+ChannelFiles = Annotated[list[Path], typer.Option("--channel", help="A channel file; may be repeated.")]
+HEADS = ["id", "privacy", "error (mse)", "ratio to bound", "worst posterior", "ε", "outputs", "loss"]
+
+
+@app.command()
+def search(
+    run: Run = None,
+    data: Data = None,
+    na: Missing = None,
+    column: Columns = None,
+    prior: PriorFile = None,
+    records: Records = None,
+    delta: Delta = None,
+    engine: Annotated[str | None, typer.Option(help="exact (certified, sets), square (n×n) or optrr [exact].")] = None,
+    points: Annotated[int | None, typer.Option(help="Points of the front [24].")] = None,
+    privacy: Annotated[list[float] | None, typer.Option(help="One more point at this privacy; repeatable.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="A cap on ε of local differential privacy.")] = None,
+    generations: Annotated[int | None, typer.Option(help="Generations of OptRR [20000].")] = None,
+    sweeps: Annotated[int | None, typer.Option(help="Sweeps of the square engine [4].")] = None,
+    seed: Annotated[int | None, typer.Option(help="The seed of the search [1].")] = None,
+    seconds: Annotated[float | None, typer.Option(min=0, help="Stop after so long, and keep the best so far.")] = None,
+    output: Output = None,
+    as_json: AsJson = False,
+) -> int:
+    """Find the matrices with the most privacy for the least error."""
+    from sfumato.errors import InputError
+    from sfumato.systems.channel.search import search_channel
+
+    if output is not None and output.exists():
+        raise InputError(f"{output} is there already", expected="a new folder", remedy="another name with -o")
+    study = _study(run, data, na, prior)
+    study = _changed(
+        study,
+        columns=tuple(column) if column else None,
+        delta=delta,
+        engine=engine,
+        points=points,
+        privacy=tuple(privacy) if privacy else None,
+        epsilon=epsilon,
+        records=records,
+        generations=generations,
+        sweeps=sweeps,
+        seed=seed,
+    )
+    unit = "generations" if study.channel.engine == "optrr" else "steps"
+    with Watch(unit, seconds) as watch:
+        front = search_channel(study, progress=watch)
+    if output is not None:
+        front.save(output)
+    if as_json:
+        emit(front.as_dict())
+    else:
+        _print_front(front)
+        if output is not None:
+            note(f"front: {output} (for you only: it holds the shares). Next: sfumato channel pick {output} --knee")
+    if watch.interrupted:
+        note("stopped; what was found so far is kept")
+        return 130
+    return 0
+
+
+@app.command()
+def pick(
+    folder: Annotated[Path, typer.Argument(help="The folder of a channel front.")],
+    min_privacy: Annotated[float | None, typer.Option(help="Least error with at least this privacy.")] = None,
+    max_error: Annotated[float | None, typer.Option(help="Most privacy with at most this error (mse).")] = None,
+    max_epsilon: Annotated[float | None, typer.Option(help="Least error with at most this ε.")] = None,
+    max_loss: Annotated[float | None, typer.Option(help="Most privacy with at most this loss.")] = None,
+    knee: Annotated[bool, typer.Option("--knee", help="The knee of the front.")] = False,
+    point: Annotated[int | None, typer.Option(help="A point by its id.")] = None,
+    output: Output = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Choose a channel of a front, and write it as a channel file with -o."""
+    from sfumato.systems.channel.front import load_channel_front, pick_channel
+
+    front = load_channel_front(folder)
+    choice = pick_channel(
+        front,
+        min_privacy=min_privacy,
+        max_error=max_error,
+        max_epsilon=max_epsilon,
+        max_loss=max_loss,
+        knee=knee,
+        point=point,
+    )
+    if output is not None:
+        choice.point.channel.save(output, overwrite=force)
+    if as_json:
+        emit({"reason": choice.reason, "point": choice.point.as_dict(), "channel": str(output) if output else None})
+        return
+    table(f"Point {choice.point.id}: {choice.reason}", HEADS, [_row(choice.point)], right=set(range(8)))
+    if output is not None:
+        note(f"channel: {output}. Next: sfumato channel disguise … --channel {output} -o disguised.csv")
+
+
+@app.command()
+def make(
+    output: Annotated[Path, typer.Option("--output", "-o", help="The channel file to write.")],
+    family: Annotated[str, typer.Option(help="warner, uniform_perturbation, frapp or grr.")],
+    parameter: Annotated[float, typer.Option(help="p, the retention, the ratio λ, or ε.")],
+    run: Run = None,
+    data: Data = None,
+    na: Missing = None,
+    column: Columns = None,
+    prior: PriorFile = None,
+    records: Records = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make a channel of a known family, for the categories of a column."""
+    from sfumato.systems.channel.families import family_channel
+    from sfumato.systems.channel.prior import prior_of
+
+    study = _changed(_study(run, data, na, prior), columns=tuple(column) if column else None, records=records)
+    channel, figures = family_channel(prior_of(study), family, parameter)
+    channel.save(output, overwrite=force)
+    _print_figures(figures, f"{family} {parameter:g}", as_json)
+
+
+@app.command()
+def measure(
+    channel: Annotated[Path, typer.Argument(help="A channel file.")],
+    run: Run = None,
+    data: Data = None,
+    na: Missing = None,
+    prior: PriorFile = None,
+    records: Records = None,
+    as_json: AsJson = False,
+) -> None:
+    """Every figure of a channel on the shares of a table or a prior, and the certified bound at its privacy."""
+    from sfumato.plans.channel import load_channel
+    from sfumato.systems.channel.families import channel_figures
+    from sfumato.systems.channel.prior import prior_of
+
+    found = load_channel(channel)
+    study = _changed(_study(run, data, na, prior), columns=found.columns, records=records)
+    _print_figures(channel_figures(found, prior_of(study)), channel.name, as_json)
+
+
+@app.command()
+def disguise(
+    channel: ChannelFiles,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The disguised file, CSV or Parquet.")],
+    run: Run = None,
+    data: Data = None,
+    na: Missing = None,
+    keep: Annotated[list[str] | None, typer.Option(help="A plain column to keep; may be repeated.")] = None,
+    keep_rest: Annotated[bool, typer.Option("--keep-rest", help="Keep all other columns as they are.")] = False,
+    keep_order: Annotated[bool, typer.Option("--keep-order", help="Keep the rows' order, which can tell.")] = False,
+    test_seed: Annotated[int | None, typer.Option(help="For tests only: a fixed draw, marked in the file.")] = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Replace a column's values by reports drawn at random. The rows come out shuffled."""
+    from sfumato.plans.channel import load_channel
+    from sfumato.systems.channel.disguise import disguise as draw
+
+    done = draw(
+        _study(run, data, na, None),
+        [load_channel(path) for path in channel],
+        output,
+        keep=None if keep_rest else keep or (),
+        keep_order=keep_order,
+        test_seed=test_seed,
+        overwrite=force,
+    )
+    if as_json:
+        emit(done.as_dict())
+        return
+    note(f"{done.rows:,} rows in {done.path}, its channel in {done.mark}; columns: {', '.join(done.columns)}")
+    if done.dropped:
+        note(f"{done.dropped:,} rows with a missing value in the disguised column are left out")
+    if len(done.columns) > len(channel):
+        note("plain columns are as they were; who knows them may guess better than the channel's figures say")
+    if test_seed is not None:
+        note("DRAWN WITH A FIXED TEST SEED: anyone can undo it. Never publish this file.")
+
+
+@app.command()
+def estimate(
+    file: Annotated[Path, typer.Argument(help="The disguised file.")],
+    channel: Annotated[list[Path] | None, typer.Option("--channel", help="Its channel [beside the file].")] = None,
+    by: Annotated[list[str] | None, typer.Option(help="A plain column whose values are strata; repeatable.")] = None,
+    method: Annotated[str, typer.Option(help="auto, inversion, wls or em.")] = "auto",
+    level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
+    as_json: AsJson = False,
+) -> None:
+    """Estimate the true distribution from a disguised file, with intervals; also by strata or as a cross-table."""
+    from sfumato.plans.channel import load_channel
+    from sfumato.systems.channel.estimate import estimate as recover
+
+    channels = [load_channel(path) for path in channel or []]
+    found = recover(file, channels, by=tuple(by or ()), method=method, level=level)
+    if as_json:
+        emit(found.as_dict())
+    else:
+        _print_estimate(found)
+
+
+@app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(help="The folder of a channel front.")],
+    point: Annotated[int, typer.Option(help="The point that was chosen.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="A new folder for the reports.")],
+    disguised: Annotated[Path | None, typer.Option(help="The disguised file, to be named in the reports.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write what an analyst needs (external.html, channel.json), and the publisher's own page (internal.html)."""
+    from sfumato.systems.channel.front import load_channel_front
+    from sfumato.systems.channel.report import write_reports
+
+    written = write_reports(load_channel_front(folder), point, output, disguised)
+    if as_json:
+        emit({name: str(path) for name, path in written.items()})
+    else:
+        for name, path in written.items():
+            note(f"{name}: {path}")
+
+
+def _study(run: Path | None, data: Path | None, na: list[str] | None, prior: Path | None) -> Study:
+    from sfumato.errors import InputError
+    from sfumato.study import Study, read
+
+    if sum(given is not None for given in (run, data, prior)) != 1:
+        raise InputError(
+            "the table is not named" if not (run or data or prior) else "the table is named twice",
+            expected="one of --run run.toml, --data FILE and --prior FILE",
+            remedy="--data people.csv",
+        )
+    if run is not None:
+        return read(run)
+    if data is not None:
+        return Study(data={"path": str(data.absolute()), "na": tuple(na or ()), "header": "auto"}, columns={})
+    return Study(data={"path": str(prior)}, columns={}, channel={"prior": str(prior.absolute()) if prior else None})
+
+
+def _changed(study: Study, **settings: Any) -> Study:
+    return study.with_channel(**{name: value for name, value in settings.items() if value is not None})
+
+
+def _row(point: Any) -> list[str]:
+    figures = point.figures
+    return [
+        str(point.id),
+        f"{figures.privacy:.4f}",
+        f"{figures.error:.4e}",
+        "–" if point.ratio is None else f"{point.ratio:.4f}",
+        f"{figures.worst_posterior:.4f}",
+        number(figures.epsilon),
+        str(len(point.channel.outputs)),
+        percent(figures.loss),
+    ]
+
+
+def _print_front(front: ChannelFront) -> None:
+    prior = front.prior
+    named = f", seed {front.seed}" if front.seed is not None else ""
+    kind = "proven optimal" if front.exact else f"best found{named}"
+    print(
+        f"{prior.records:,} records, {len(prior.categories)} categories of {' × '.join(prior.columns)}; "
+        f"privacy can be from {front.range[0]:.4f} to {front.range[1]:.4f}; "
+        f"{kind} ({front.engine}, {front.seconds:.1f} CPU s)\n"
+    )
+    table("Channels", HEADS, [_row(point) for point in front.points], right=set(range(8)))
+    if prior.joint:
+        rows = [
+            [str(point.id), *(f"{private:.4f} / {worst:.4f}" for private, worst in point.attributes.values())]
+            for point in front.points
+        ]
+        heads = ["id", *(f"{name}: privacy / worst posterior" for name in prior.columns)]
+        table("Each column by itself", heads, rows, right=set(range(len(heads))))
+        if any(worst > front.delta + 1e-9 for point in front.points for _, worst in point.attributes.values()):
+            note(f"δ = {front.delta:g} holds for the columns together; one by itself may be told with more certainty")
+
+
+def _print_figures(found: dict[str, Any], title: str, as_json: bool) -> None:
+    if as_json:
+        emit(found)
+        return
+    endless = found.get("infinite", [])
+    rows = [[name, "∞" if name in endless else _shown(value)] for name, value in found.items() if name != "infinite"]
+    table(title, ["figure", "value"], rows, right={1})
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else "–" if value is None else str(value)
+
+
+def _print_estimate(found: Estimate) -> None:
+    first = found.strata[0].recovered.method
+    print(f"{found.records:,} records, {len(found.channel.outputs)} possible reports, method {first}\n")
+    for stratum in found.strata:
+        shares = stratum.recovered
+        rows = [
+            [
+                name,
+                f"{shares.shares[i]:.4f}",
+                f"{shares.low[i]:.4f} – {shares.high[i]:.4f}",
+                f"{shares.error[i]:.4f}",
+                f"{shares.shares[i] * stratum.records:,.0f}",
+                f"{stratum.most_likely.shares[i]:.4f}",
+            ]
+            for i, name in enumerate(found.channel.categories)
+        ]
+        where = ", ".join(f"{name} = {value}" for name, value in zip(found.by, stratum.values, strict=True))
+        heads = ["category", "share", f"{found.level:.0%} interval", "standard error", "count", "EM"]
+        table(f"{where or 'All records'} ({stratum.records:,})", heads, rows, right={1, 2, 3, 4, 5})

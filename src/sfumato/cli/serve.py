@@ -1,0 +1,45 @@
+"""`sfumato serve`: the workbench in a browser."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+NEEDED = ("fastapi", "uvicorn")
+
+
+def command(
+    folder: Annotated[Path, typer.Argument(help="The folder whose tables may be opened.")] = Path(),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes any that is free.")] = 8377,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    allow_remote: Annotated[
+        bool, typer.Option("--allow-remote", help="Listen on another address than loopback.")
+    ] = False,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
+    memory: Annotated[float, typer.Option(min=0.5, help="Gigabytes of address space for each worker.")] = 8.0,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Jobs that run at once [the number of cores].")] = None,
+    upload_limit: Annotated[float, typer.Option(min=0.001, help="The largest upload, in gigabytes.")] = 2.0,
+) -> None:
+    """Open the workbench: explore, decide and release in a browser, on this machine alone."""
+    from sfumato.errors import InputError
+
+    absent = [name for name in NEEDED if find_spec(name) is None]
+    if absent:
+        raise InputError(
+            f"the workbench needs {' and '.join(absent)}",
+            expected="an installation with the web extra",
+            remedy="pip install 'sfumato[web]'",
+        )
+    if "--debug" in sys.argv:  # workers inherit it, and print the traces of faults
+        os.environ["SFUMATO_DEBUG"] = "1"
+    from sfumato.web.app import Options
+    from sfumato.web.serve import serve
+
+    most = jobs or max(os.cpu_count() or 2, 2)
+    options = Options(gigabytes=memory, jobs=most, upload_bytes=int(upload_limit * (1 << 30)))
+    serve(folder, host=host, port=port, anywhere=allow_remote, browser=browser, options=options)

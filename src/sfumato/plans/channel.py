@@ -1,0 +1,199 @@
+"""A plan of the channel system: with which probability each true category is reported as each output."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.data.arrays import Floats
+from sfumato.data.atomic import write_text
+from sfumato.errors import InputError, shortened
+
+FORMAT = "sfumato-channel"
+SLACK = 1e-6  # how far the sums of a file written by hand may be off; they are then made exact
+
+
+@dataclass(frozen=True, eq=False)
+class Channel:
+    """Row y, column x of `matrix` is P(report y | truth x); a column sums to 1.
+
+    `columns` are the disguised columns of the table: one, or several for a channel over their product. `reference`
+    is a distribution of the truth that weights the estimate from more reports than categories; any gives an unbiased
+    one, the true one the best. `notes` carries the guarantees the channel was chosen with. `cells` has the values of
+    the columns that make each category; a missing value is the empty text.
+
+    >>> coin = Channel(("smokes",), ("no", "yes"), ("no", "yes"), np.array([[0.75, 0.25], [0.25, 0.75]]))
+    >>> coin.square, coin.describe()[0]
+    (True, 'a true "no" is reported as "no" with probability 0.75, as "yes" with 0.25')
+    """
+
+    columns: tuple[str, ...]
+    categories: tuple[str, ...]
+    outputs: tuple[str, ...]
+    matrix: Floats
+    reference: Floats | None = None
+    notes: Mapping[str, Any] = field(default_factory=dict)
+    cells: tuple[tuple[str, ...], ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "matrix", checked_matrix(self.matrix, len(self.outputs), len(self.categories)))
+        for kind, names in (("categories", self.categories), ("outputs", self.outputs), ("columns", self.columns)):
+            if len(set(names)) < len(names) or not names:
+                raise InputError(f"the {kind} of the channel are not all different", expected="each of them once")
+        if not self.cells:
+            object.__setattr__(self, "cells", tuple((name,) for name in self.categories))
+        if len(self.cells) != len(self.categories) or any(len(cell) != len(self.columns) for cell in self.cells):
+            raise InputError("the cells of the channel do not fit", expected="one value a column for each category")
+        if self.reference is not None:
+            object.__setattr__(self, "reference", checked_prior(self.reference, len(self.categories)))
+
+    @property
+    def size(self) -> int:
+        """How many categories the truth has."""
+        return len(self.categories)
+
+    @property
+    def square(self) -> bool:
+        """Whether the published column stays in its own domain."""
+        return self.categories == self.outputs
+
+    @property
+    def name(self) -> str:
+        """What the published column is called."""
+        return "+".join(self.columns)
+
+    def describe(self, digits: int = 4) -> list[str]:
+        """One sentence for each category."""
+        said = []
+        for place, category in enumerate(self.categories):
+            column = self.matrix[:, place]
+            order = [y for y in np.argsort(-column, kind="stable") if column[y] > 0]
+            parts = [f'as "{self.outputs[y]}" with {round(float(column[y]), digits):g}' for y in order]
+            parts[0] = parts[0].replace(" with ", " with probability ", 1)
+            said.append(f'a true "{category}" is reported {", ".join(parts)}')
+        return said
+
+    def as_dict(self) -> dict[str, Any]:
+        """What `channel.json` holds: all an analyst needs, nothing of the records."""
+        found: dict[str, Any] = {
+            "format": FORMAT,
+            "version": 1,
+            "columns": list(self.columns),
+            "categories": list(self.categories),
+            "cells": [list(cell) for cell in self.cells],
+            "outputs": list(self.outputs),
+            "matrix": [[float(cell) for cell in row] for row in self.matrix],
+        }
+        if self.reference is not None:
+            found["reference"] = [float(share) for share in self.reference]
+        return found | ({"notes": dict(self.notes)} if self.notes else {})
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the channel as JSON."""
+        return write_text(path, json.dumps(self.as_dict(), indent=1, ensure_ascii=False) + "\n", overwrite=overwrite)
+
+
+def load_channel(path: str | Path) -> Channel:
+    """Read a channel back from its file, and check it."""
+    path = Path(path)
+    remedy = "sfumato channel pick FOLDER -o channel.json writes one"
+    if not path.is_file():
+        raise InputError(f"there is no channel file {path}", expected="a JSON file with a matrix", remedy=remedy)
+    try:
+        found = json.loads(path.read_text("utf-8"))
+        wrong = None if found["format"] == FORMAT else "is another format"
+        if wrong is None:
+            return Channel(
+                tuple(map(str, found["columns"])),
+                tuple(map(str, found["categories"])),
+                tuple(map(str, found["outputs"])),
+                _rows(found["matrix"]),
+                None if found.get("reference") is None else _rows(found["reference"]),
+                dict(found.get("notes", {})),
+                tuple(tuple(map(str, cell)) for cell in found.get("cells", ())),
+            )
+    except (ValueError, TypeError, KeyError, UnicodeDecodeError) as error:
+        wrong = f"lacks {error}" if isinstance(error, KeyError) else "cannot be read"
+    raise InputError(f"{path.name} {wrong}", expected=f'JSON with "format": "{FORMAT}"', remedy=remedy)
+
+
+def _rows(values: Any) -> Floats:
+    return np.array(values, dtype=np.float64)
+
+
+def checked_matrix(matrix: Floats, outputs: int, categories: int) -> Floats:
+    """The matrix with columns that sum to exactly 1, or what is wrong with it."""
+    matrix = np.asarray(matrix, dtype=np.float64)
+    shape = f"{outputs} rows (outputs) and {categories} columns (categories)"
+    if matrix.shape != (outputs, categories):
+        raise InputError(f"the matrix has the shape {matrix.shape}", expected=shape)
+    if not np.isfinite(matrix).all() or (matrix < 0).any():
+        raise InputError("the matrix has cells that are negative or no numbers", expected="probabilities from 0 to 1")
+    sums = matrix.sum(axis=0)
+    wrong = [place for place in range(categories) if abs(sums[place] - 1.0) > SLACK]
+    if wrong:
+        shown = shortened([f"column {place + 1} sums to {sums[place]:.6g}" for place in wrong], 3)
+        raise InputError(
+            f"{len(wrong)} columns of the matrix do not sum to 1: {shown}",
+            expected="for each true category, probabilities of all outputs that sum to 1",
+            remedy="check that rows are outputs and columns are categories, not the other way round",
+        )
+    fixed = matrix / sums
+    fixed.setflags(write=False)
+    return np.asarray(fixed)
+
+
+def checked_prior(prior: Sequence[float] | Floats, categories: int | None = None) -> Floats:
+    """The shares of the categories, summing to exactly 1, or what is wrong with them.
+
+    >>> checked_prior([0.5, 0.3, 0.2]).tolist()
+    [0.5, 0.3, 0.2]
+    """
+    shares = np.asarray(prior, dtype=np.float64)
+    expected = "positive shares of at least two categories that sum to 1"
+    if shares.ndim != 1 or (categories is not None and len(shares) != categories):
+        raise InputError(f"the prior has {shares.size} shares for {categories} categories", expected=expected)
+    if len(shares) < 2:
+        raise InputError(f"the prior has {len(shares)} category", expected=expected, remedy="there is nothing to hide")
+    if not np.isfinite(shares).all() or (shares < 0).any():
+        raise InputError("the prior has shares that are negative or no numbers", expected=expected)
+    if abs(shares.sum() - 1.0) > SLACK:
+        raise InputError(
+            f"the prior sums to {shares.sum():.6g}", expected=expected, remedy="divide each share by their sum"
+        )
+    zeros = int((shares == 0).sum())
+    if zeros:
+        raise InputError(
+            f"{zeros} categories of the prior have a share of 0",
+            expected=expected,
+            remedy="leave those categories out: what nobody has need not be disguised",
+        )
+    return np.asarray(shares / shares.sum())
+
+
+def product(channels: Sequence[Channel]) -> Channel:
+    """Independent channels as one over the product of their categories.
+
+    >>> coin = Channel(("a",), ("0", "1"), ("0", "1"), np.array([[0.8, 0.2], [0.2, 0.8]]))
+    >>> other = Channel(("b",), ("x", "y"), ("x", "y"), np.eye(2))
+    >>> both = product([coin, other])
+    >>> both.columns, both.categories, round(float(both.matrix[0, 0]), 3)
+    (('a', 'b'), ('0 & x', '0 & y', '1 & x', '1 & y'), 0.8)
+    """
+    first = channels[0]
+    for second in channels[1:]:
+        both = [c.reference if c.reference is not None else np.full(c.size, 1.0 / c.size) for c in (first, second)]
+        first = Channel(
+            first.columns + second.columns,
+            tuple(f"{a} & {b}" for a in first.categories for b in second.categories),
+            tuple(f"{a} & {b}" for a in first.outputs for b in second.outputs),
+            np.asarray(np.kron(first.matrix, second.matrix), dtype=np.float64),
+            np.kron(both[0], both[1]),
+            cells=tuple(a + b for a in first.cells for b in second.cells),
+        )
+    return first

@@ -1,0 +1,202 @@
+"""Estimate from a disguised file: the distribution of the truth, in all records or in each stratum of plain columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.data.arrays import Floats
+from sfumato.data.disguised import mark_of
+from sfumato.data.engine import open_engine
+from sfumato.data.settings import DataSettings, EngineOptions
+from sfumato.data.source import Source, open_source
+from sfumato.data.tally import Tally, first_row, require, tally
+from sfumato.errors import DataError, InputError, nearest
+from sfumato.measures.recovery import Recovered, em, inversion_matrix, linear, weighted_matrix
+from sfumato.plans.channel import Channel, load_channel, product
+from sfumato.systems.channel.prior import label_of
+
+METHODS = ("auto", "inversion", "wls", "em")
+MOST_STRATA = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class Stratum:
+    """One combination of values of the plain columns (none: all records), and what was recovered in it."""
+
+    values: tuple[str, ...]
+    records: int
+    recovered: Recovered
+    most_likely: Recovered
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """The distribution of the truth by strata."""
+
+    channel: Channel
+    by: tuple[str, ...]
+    level: float
+    strata: tuple[Stratum, ...]
+    dropped: int
+
+    @property
+    def records(self) -> int:
+        return sum(stratum.records for stratum in self.strata)
+
+    def as_dict(self) -> dict[str, Any]:
+        """As `sfumato channel estimate --json` prints it; counts are shares times the records of the stratum."""
+        return {
+            "columns": list(self.channel.columns),
+            "records": self.records,
+            "dropped": self.dropped,
+            "method": self.strata[0].recovered.method,
+            "level": self.level,
+            "by": list(self.by),
+            "strata": [self._said(stratum) for stratum in self.strata],
+        }
+
+    def _said(self, stratum: Stratum) -> dict[str, Any]:
+        found, likely = stratum.recovered, stratum.most_likely
+        return {
+            "values": dict(zip(self.by, stratum.values, strict=True)),
+            "records": stratum.records,
+            "categories": [
+                {
+                    "category": name,
+                    "share": float(found.shares[place]),
+                    "unbiased": float(found.raw[place]),
+                    "standard_error": float(found.error[place]),
+                    "standard_error_to_file": float(found.error_to_file[place]),
+                    "low": float(found.low[place]),
+                    "high": float(found.high[place]),
+                    "most_likely": float(likely.shares[place]),
+                    "count": float(found.shares[place] * stratum.records),
+                }
+                for place, name in enumerate(self.channel.categories)
+            ],
+        }
+
+
+def channels_of(path: Path) -> list[Channel]:
+    """The channels a disguised file was made with, from the mark beside it."""
+    mark = mark_of(path)
+    if not mark.is_file():
+        raise InputError(
+            f"{path.name} has no channel file beside it",
+            expected=f"{mark.name}, or another channel file",
+            remedy="--channel channel.json",
+        )
+    try:
+        found = json.loads(mark.read_text("utf-8"))
+        several = found.get("channels") if isinstance(found, dict) else None
+    except (ValueError, UnicodeDecodeError):
+        several = None
+    if not several:
+        return [load_channel(mark)]
+    channels = []
+    for told in several:
+        reference = None if told.get("reference") is None else np.array(told["reference"])
+        channels.append(
+            Channel(
+                tuple(told["columns"]),
+                tuple(told["categories"]),
+                tuple(told["outputs"]),
+                np.array(told["matrix"]),
+                reference,
+                cells=tuple(map(tuple, told["cells"])),
+            )
+        )
+    return channels
+
+
+def estimate(
+    path: str | Path,
+    channels: Sequence[Channel] = (),
+    *,
+    by: Sequence[str] = (),
+    method: str = "auto",
+    level: float = 0.95,
+    settings: DataSettings | None = None,
+    options: EngineOptions | None = None,
+) -> Estimate:
+    """Recover the distribution of the truth from a disguised file; several channels give their cross-table."""
+    if method not in METHODS:
+        raise InputError(f'unknown method "{method}"', expected="a method", remedy=nearest(method, METHODS))
+    if not 0.5 <= level < 1:
+        raise InputError(f"the level is {level:g}", expected="a level from 0.5 to below 1", remedy="--level 0.95")
+    path = Path(path)
+    channels = list(channels) or channels_of(path)
+    own = [channel.name for channel in channels]
+    source = _source(path, own, settings)
+    require(source, [*own, *by])
+    if set(own) & set(by):
+        raise InputError("a disguised column cannot be a stratum", expected="plain columns after --by")
+    with open_engine(options=options) as engine:
+        found = tally(engine, source, [*own, *by], own)
+        _check_reports(engine, source, channels, found)
+    whole = product(channels)
+    inverse = _inverse(whole, method)
+    strata = []
+    for values, counts in _counts(channels, found):
+        likely = em(whole.matrix, counts, level)
+        chosen = likely if inverse is None else linear(*inverse, counts, level)
+        strata.append(Stratum(values, int(counts.sum()), chosen, likely))
+    if not strata:
+        raise DataError(f"{path.name} has no rows with a report", expected="a disguised file")
+    return Estimate(whole, tuple(by), level, tuple(strata), found.dropped)
+
+
+def _source(path: Path, own: Sequence[str], settings: DataSettings | None) -> Source:
+    """The disguised file. Reports such as "a | b" look like separators, so the way we write is tried first."""
+    if settings is None and path.suffix not in (".parquet", ".pq"):
+        ours = open_source(DataSettings(path=str(path), separator=","))
+        if set(own) <= set(ours.names):
+            return ours
+    return open_source(settings or DataSettings(path=str(path)))
+
+
+def _inverse(channel: Channel, method: str) -> tuple[str, Floats] | None:
+    square = channel.matrix.shape[0] == channel.matrix.shape[1]
+    if method == "em":
+        return None
+    if method == "inversion" or (method == "auto" and square):
+        return "inversion", inversion_matrix(channel.matrix)
+    reference = channel.reference if channel.reference is not None else np.full(channel.size, 1.0 / channel.size)
+    return "wls", weighted_matrix(channel.matrix, reference)
+
+
+def _check_reports(engine: Any, source: Any, channels: Sequence[Channel], found: Tally) -> None:
+    for place, channel in enumerate(channels):
+        known = set(channel.outputs)
+        strange = sorted({(cell[place],) for cell in found.cells if cell[place] not in known})
+        if strange:
+            rows = sum(n for c, n in zip(found.cells, found.counts, strict=True) if c[place] not in known)
+            raise DataError(
+                f"{rows} rows have {len(strange)} values of {channel.name} that are no reports of the channel; the "
+                f"first is in row {first_row(engine, source, [channel.name], strange)}",
+                expected="a column that was disguised with this channel",
+                remedy="check that file and channel belong together",
+            )
+
+
+def _counts(channels: Sequence[Channel], found: Tally) -> list[tuple[tuple[str, ...], Floats]]:
+    """Counts of the reports (of their product) in each stratum, in the order of the strata."""
+    places = [{name: y for y, name in enumerate(channel.outputs)} for channel in channels]
+    shape = tuple(len(channel.outputs) for channel in channels)
+    gathered: dict[tuple[str, ...], Floats] = {}
+    for cell, count in zip(found.cells, found.counts, strict=True):
+        values = tuple(label_of([value]) for value in cell[len(channels) :])
+        if values not in gathered:
+            if len(gathered) == MOST_STRATA:
+                raise InputError(
+                    f"there are more than {MOST_STRATA:,} strata", expected="plain columns with few values after --by"
+                )
+            gathered[values] = np.zeros(shape)
+        gathered[values][tuple(places[i][cell[i]] for i in range(len(channels)))] += count
+    return [(values, gathered[values].ravel()) for values in sorted(gathered)]

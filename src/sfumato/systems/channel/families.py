@@ -1,0 +1,61 @@
+"""Channels that need no search, and the figures of any channel on a prior."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from sfumato.errors import InputError
+from sfumato.measures import channel as measures
+from sfumato.plans.channel import Channel
+from sfumato.plans.response import response_matrix
+from sfumato.study import ChannelSettings
+from sfumato.systems.channel.exact import MOST_CATEGORIES, ExactSearch
+from sfumato.systems.channel.front import finite
+from sfumato.systems.channel.prior import Prior
+from sfumato.systems.channel.search import guarantees
+
+
+def family_channel(prior: Prior, family: str, parameter: float) -> tuple[Channel, dict[str, Any]]:
+    """A channel of a family for a prior's categories, and its figures. It needs no prior to be made."""
+    matrix = response_matrix(family, len(prior.categories), parameter)
+    said = measures.figures(matrix, prior.shares, prior.records)
+    notes = guarantees(ChannelSettings(delta=min(said.worst_posterior, 1.0)), prior, said)
+    notes["engine"] = f"{family} {parameter:g}"
+    channel = Channel(prior.columns, prior.categories, prior.categories, matrix, None, notes, prior.cells)
+    return channel, channel_figures(channel, prior)
+
+
+def channel_figures(channel: Channel, prior: Prior) -> dict[str, Any]:
+    """All figures of a channel, with the certified bound on the error at its privacy and worst posterior."""
+    if set(channel.categories) != set(prior.categories):
+        raise InputError(
+            "the channel's categories are not those of the prior",
+            expected="the same categories",
+            remedy="check the column, and how missing values are declared",
+        )
+    places = [prior.categories.index(name) for name in channel.categories]
+    shares = prior.shares[places]
+    said = measures.figures(channel.matrix, shares, prior.records)
+    lower = None
+    if len(shares) <= MOST_CATEGORIES and said.error < math.inf:
+        with threadpool_limits(1):
+            search = ExactSearch(shares, min(said.worst_posterior, 1.0))
+            low, high = search.range
+            search.at(min(max(said.privacy, low), high - 1e-3 * (high - low)))
+            lower = measures.error_of(search.lower_bound(said.privacy), shares, prior.records)
+    return finite(
+        {
+            "privacy": said.privacy,
+            "worst_posterior": said.worst_posterior,
+            "epsilon": said.epsilon,
+            "mse": said.error,
+            "mse_to_file": said.error_to_file,
+            "lower_bound": lower,
+            "loss": said.loss,
+            "outputs": len(channel.outputs),
+            "records": prior.records,
+        }
+    )

@@ -1,0 +1,112 @@
+"""The server: routes, errors as sentences, the page's files. Started by `serve`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import FileResponse, JSONResponse
+from fastapi.staticfiles import StaticFiles
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp
+
+from sfumato.errors import SfumatoError
+from sfumato.version import __version__
+from sfumato.web.desk import Desks, RefusedError
+from sfumato.web.gate import Gate
+from sfumato.web.jobs import Jobs
+from sfumato.web.places import Places
+from sfumato.web.routes import declaring, exploring, opening, other_systems, publishing, searching
+from sfumato.web.worker import status_of, told
+
+STATIC = Path(__file__).parent / "static"
+
+
+@dataclass(frozen=True)
+class Options:
+    """How much a server may use."""
+
+    gigabytes: float = 8.0
+    jobs: int = 2
+    upload_bytes: int = 2 << 30
+
+
+def make_app(places: Places, options: Options | None = None) -> FastAPI:
+    """The application without its gate: tests of the schema and the routes use it."""
+    limits = options or Options()
+    places.prepare()
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        app.state.desks = Desks(places, limits.gigabytes)
+        app.state.jobs = Jobs(places, limits.gigabytes, limits.jobs)
+        app.state.jobs.recover()
+        app.state.jobs.start_waiting()
+        keeper = asyncio.get_running_loop().create_task(_send_home(app.state.desks))
+        yield
+        keeper.cancel()
+        await app.state.jobs.close()
+        await app.state.desks.close()
+
+    app = FastAPI(
+        title="Sfumato workbench",
+        version=__version__,
+        lifespan=lifespan,
+        docs_url=None,  # its pages load scripts from a network
+        redoc_url=None,
+        openapi_url="/api/openapi.json",
+    )
+    app.state.places, app.state.limits = places, limits
+    for part in (opening, declaring, searching, exploring, publishing, other_systems):
+        app.include_router(part.router, prefix="/api")
+    app.add_exception_handler(RefusedError, _refused)
+    app.add_exception_handler(SfumatoError, _mistaken)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _plain)
+
+    @app.get("/", include_in_schema=False)
+    def page() -> FileResponse:
+        return FileResponse(STATIC / "index.html")
+
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    return app
+
+
+def guarded(app: FastAPI, token: str, hosts: Iterable[str], cookie: str) -> ASGIApp:
+    """The application behind its gate."""
+    return Gate(app, token, hosts, cookie)
+
+
+async def _send_home(desks: Desks) -> None:
+    while True:
+        await asyncio.sleep(20)
+        await desks.send_home()
+
+
+async def _refused(_: Request, error: Exception) -> JSONResponse:
+    found: Any = error
+    return JSONResponse({"error": found.error}, found.status)
+
+
+async def _mistaken(_: Request, error: Exception) -> JSONResponse:
+    return JSONResponse({"error": told(error)}, status_of(error))
+
+
+async def _invalid(_: Request, error: Exception) -> JSONResponse:
+    found: Any = error
+    problem = found.errors()[0]
+    where = ".".join(str(part) for part in problem["loc"][1:]) or "the request"
+    said = {"what": f"{where} is not valid", "expected": str(problem["msg"]), "try": ""}
+    return JSONResponse({"error": said}, 422)
+
+
+async def _plain(_: Request, error: Exception) -> JSONResponse:
+    found: Any = error
+    said = {"what": str(found.detail), "expected": "an address of the workbench", "try": "/api/openapi.json lists them"}
+    return JSONResponse({"error": said}, found.status_code, headers=found.headers)

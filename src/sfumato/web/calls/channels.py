@@ -1,0 +1,82 @@
+"""Randomized response: a channel front, one of its matrices, and a disguised file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from sfumato.data.roles import Role
+from sfumato.errors import InputError
+from sfumato.study import Study
+from sfumato.systems.channel.disguise import disguise
+from sfumato.systems.channel.front import ChannelFront, load_channel_front, pick_channel
+from sfumato.systems.channel.search import search_channel
+from sfumato.web.calls.shelf import study_of
+from sfumato.web.places import Places, new_id
+
+MOST_OUTPUTS = 160
+
+
+def search(study: Study, given: dict[str, Any], folder: Path, progress: Callable[[int, int], bool]) -> dict[str, Any]:
+    """Find the channels of a sensitive column and leave the front in the job's folder."""
+    front = search_channel(changed(study, given), progress)
+    front.save(folder / "channel")
+    return {"points": len(front.points), "how": "proven optimal" if front.exact else f"best found, {front.engine}"}
+
+
+def changed(study: Study, given: dict[str, Any]) -> Study:
+    """The study with the channel that was asked for; the column must be declared sensitive."""
+    column = str(given["column"])
+    if column not in study.named(Role.SENSITIVE):
+        raise InputError(
+            f'"{column[:80]}" is not a sensitive column',
+            expected="a column with the role sensitive",
+            remedy="change its role in Declare",
+        )
+    wanted = {name: given[name] for name in ("delta", "engine", "points", "epsilon") if given.get(name) is not None}
+    return study.with_channel(columns=(column,), **wanted)
+
+
+def front(places: Places, study: str, job: str) -> dict[str, Any]:
+    """The front of a channel search, with its knee."""
+    found = _front(places, study, job)
+    return found.as_dict() | {"knee": pick_channel(found, knee=True).point.id}
+
+
+def point(places: Places, study: str, job: str, number: int) -> dict[str, Any]:
+    """One channel: its matrix, column by column of the truth. Categories are values of a sensitive column."""
+    found = _front(places, study, job).point(number)
+    channel = found.channel
+    order = sorted(range(len(channel.outputs)), key=lambda row: -float(channel.matrix[row].sum()))[:MOST_OUTPUTS]
+    kept = sorted(order)
+    return found.as_dict() | {
+        "categories": list(channel.categories),
+        "outputs_shown": [channel.outputs[row] for row in kept],
+        "matrix": [channel.matrix[row].tolist() for row in kept],
+        "left_out": len(channel.outputs) - len(kept),
+    }
+
+
+def written(places: Places, study: str, job: str, number: int, keep: list[str]) -> dict[str, Any]:
+    """Disguise the table with a channel; randomness is the operating system's and is kept nowhere."""
+    declared = study_of(places, study)
+    chosen = _front(places, study, job).point(number).channel
+    folder = places.study(study) / "disguised"
+    folder.mkdir(exist_ok=True)
+    made = disguise(declared, [chosen], folder / f"{new_id(f'point-{number}')}.csv", keep=keep)
+    return {
+        "file": made.path.name,
+        "folder": places.shown(folder),
+        "mark": made.mark.name,
+        "rows": made.rows,
+        "dropped": made.dropped,
+        "columns": list(made.columns),
+    }
+
+
+def _front(places: Places, study: str, job: str) -> ChannelFront:
+    folder = places.job(study, job) / "channel"
+    if not folder.is_dir():
+        raise InputError("this search has no front yet", expected="a search that has ended", remedy="wait, or stop it")
+    return load_channel_front(folder)

@@ -1,0 +1,132 @@
+"""Declare what each column is, and see at once what that means for the raw table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sfumato.data.hierarchies.recipes import HierarchyFile
+from sfumato.data.roles import Role
+from sfumato.errors import InputError
+from sfumato.measures.audit import Audit
+from sfumato.measures.audit import audit as audited
+from sfumato.measures.registry import known_measures
+from sfumato.study import Study, check_roles
+from sfumato.web.calls.shelf import paths_of, run_file, study_of, table_of
+from sfumato.web.places import Places, read_json, write_json
+
+SECTIONS = ("data", "columns", "search", "measures")
+
+
+def get(places: Places, study: str) -> dict[str, Any]:
+    """A study as it is declared."""
+    return run_file(places, study)
+
+
+def put(places: Places, study: str, changes: dict[str, Any]) -> dict[str, Any]:
+    """Change what is declared. A section that is given replaces the one before; the table stays the same."""
+    folder = places.study(study)
+    before = study_of(places, study)
+    settings = before.model_dump(mode="json", exclude_none=True)
+    for section in SECTIONS:
+        if changes.get(section) is not None:
+            settings[section] = changes[section]
+    settings["data"] = {**settings["data"], "path": str((before.folder / before.data.path).absolute())}
+    for column in settings["columns"].values():
+        _rooted(places, column)
+    if "population" in settings and before.population is not None:
+        settings["population"]["path"] = str((before.folder / before.population.path).absolute())
+    after = Study(**settings)
+    for path in paths_of(after):
+        places.allowed(str(path))
+    check_roles(after, after.source())
+    _refuse_measures(after)
+    (folder / "run.toml").write_text(after.as_toml(), "utf-8")
+    about = read_json(folder / "study.json")
+    told = {name: changes[name] for name in ("name", "reviewed") if changes.get(name) is not None}
+    write_json(folder / "study.json", about | told)
+    return run_file(places, study)
+
+
+def audit(places: Places, study: str) -> dict[str, Any]:
+    """The risk of the raw table: every measure, class sizes, which columns add most."""
+    declared = study_of(places, study)
+    if not declared.named(Role.QUASI_IDENTIFIER):
+        raise InputError(
+            "no column is a quasi-identifier",
+            expected="at least one column that outsiders know",
+            remedy="give a column the role quasi_identifier",
+        )
+    found: Audit = audited(declared)
+    risk, share = found.risk_curve()
+    step = max(len(risk) // 300, 1)
+    return found.as_dict() | {"risk_curve": {"risk": risk[::step].tolist(), "share": share[::step].tolist()}}
+
+
+def measures(places: Places) -> list[dict[str, Any]]:  # noqa: ARG001
+    """Every measure: its name, what it says, which way is better."""
+    return [
+        {
+            "name": found.name,
+            "title": found.title,
+            "kind": found.kind,
+            "direction": found.direction,
+            "reads": found.reads,
+            "sentence": found.sentence,
+            "citation": found.citation,
+            "parameters": dict(found.parameters),
+        }
+        for found in known_measures().values()
+    ]
+
+
+def estimate(places: Places, study: str) -> dict[str, Any]:
+    """How large the space is, and how long an exact search may take at most: some nodes are evaluated for it."""
+    import time
+
+    import numpy as np
+
+    from sfumato.systems.lattice import Search
+
+    declared = study_of(places, study)
+    table = table_of(declared)
+    bytes_ = sum(int(codes.nbytes) for codes in table.codes)
+    told: dict[str, Any] = {"tuples": len(table.counts), "records": table.records, "bytes": bytes_}
+    if declared.search.system == "cuts":
+        from sfumato.systems.cuts import CutSearch
+
+        ready = CutSearch(declared, table)
+        return told | {"space": float(ready.space.size), "unit": "recodings", "seconds": None}
+    search = Search.prepare(declared, table)
+    rng = np.random.default_rng(1)
+    nodes = np.stack([rng.integers(0, size, 64) for size in search.problem.shape], axis=1).astype(np.int32)
+    search.evaluate(nodes[:8])  # the first call waits for the compiler
+    began = time.perf_counter()
+    search.evaluate(nodes)
+    each = (time.perf_counter() - began) / len(nodes)
+    return told | {"space": search.problem.space, "unit": "nodes", "seconds": each * search.problem.space}
+
+
+def _rooted(places: Places, column: dict[str, Any]) -> None:
+    """The page calls files by their place in the allowed folder; a run file needs the whole path."""
+    tree = column.get("hierarchy") if isinstance(column, dict) else None
+    if isinstance(tree, str):
+        column["hierarchy"] = str(places.allowed(tree))
+    elif isinstance(tree, dict) and isinstance(tree.get("path"), str):
+        column["hierarchy"] = HierarchyFile.given(**{**tree, "path": str(places.allowed(tree["path"]))}).model_dump(
+            exclude_none=True
+        )
+
+
+def _refuse_measures(study: Study) -> None:
+    from sfumato.systems.goals import goal_of
+
+    for objective in study.search.named:
+        goal_of(study, objective.name, objective.direction)
+    for name, limit in study.search.constraints.items():
+        goal_of(study, name, None, limit)
+
+
+def as_run_file(places: Places, study: str, job: str | None) -> str:
+    """The run file that replays a study, or a search that was made of it, from the command line."""
+    folder = places.study(study) if job is None else places.job(study, job)
+    return (folder / "run.toml").read_text("utf-8")

@@ -1,0 +1,197 @@
+"""Explore a front: its points, one point in detail, the publisher's questions, two points side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sfumato.data.frequency import FrequencyTable
+from sfumato.decide import ask as asked
+from sfumato.decide import knee_of
+from sfumato.decide.revise import with_suppression
+from sfumato.errors import InputError, SfumatoError
+from sfumato.front import Point, compare_fronts, load_front
+from sfumato.measures.classes import ClassTable, classify
+from sfumato.measures.measure import Measure
+from sfumato.measures.registry import known_measures, measure
+from sfumato.measures.suppression import suppress_planned
+from sfumato.report.audit_page import BINS
+from sfumato.web.calls.shelf import front_of
+from sfumato.web.places import Places
+
+ATTACKERS = ("prosecutor_risk", "journalist_risk", "marketer_risk")
+SHOWN = ("k", "distinct_l", "t_closeness", "uniques", "below_5")
+SAMPLE = 40
+CURVE = 400
+
+
+def front(places: Places, study: str, job: str) -> dict[str, Any]:
+    """A front with its knee and its flat stretches."""
+    found, _ = front_of(places, study, job)
+    told = found.as_dict() | {"how": found.how, "others": [dict(other) for other in found.others]}
+    try:
+        knee: int | None = found.points[knee_of(found)].id
+    except SfumatoError:
+        knee = None
+    return told | {"knee": knee}
+
+
+def point(
+    places: Places, study: str, job: str, number: int, size: int | None = None, diversity: int | None = None
+) -> dict[str, Any]:
+    """One point: its recoding in words, class sizes, columns before and after, a sample of rows, attackers' risks.
+
+    With `size` or `diversity` it is under another suppression than the searched one, as an answer may be.
+    """
+    found, table = front_of(places, study, job)
+    chosen = found.point(number)
+    if size is not None or diversity is not None:
+        chosen = with_suppression(found, number, size or 0, diversity or 0, table).point(number)
+    raw, after = classify(table), _after(table, chosen)
+    return chosen.as_dict() | {
+        "words": chosen.plan.words(table),
+        "sizes": {"bins": _bin_names(), "before": _sizes(raw), "after": _sizes(after)},
+        "figures": {name: _figures(measure(name), raw, after) for name in SHOWN},
+        "attackers": {name: _figures(measure(name), raw, after) for name in ATTACKERS},
+        "columns": [_column(table, after, place) for place in range(len(table.domains))],
+        "sample": _sample(table, after),
+    }
+
+
+def compare(places: Places, study: str, job: str, one: int, two: int, name: str) -> dict[str, Any]:
+    """Who pays: a property of every record under two points, sorted and overlaid, and who is better off where."""
+    found, table = front_of(places, study, job)
+    if name not in known_measures():
+        raise InputError(f'unknown measure "{name[:60]}"', expected="a measure", remedy="k")
+    chosen = measure(name)
+    values = [chosen.property(_after(table, found.point(number))).records() for number in (one, two)]
+    places_ = np.linspace(0, len(values[0]) - 1, min(CURVE, len(values[0]))).astype(np.int64)
+    sign = 1.0 if chosen.direction == "max" else -1.0
+    gain = sign * (values[1] - values[0])
+    return {
+        "measure": name,
+        "title": chosen.title,
+        "direction": chosen.direction,
+        "points": [one, two],
+        "records": len(values[0]),
+        "share": (places_ / max(len(values[0]) - 1, 1)).tolist(),
+        "curves": [np.sort(value)[places_].tolist() for value in values],
+        "better": int(np.count_nonzero(gain > 1e-12)),
+        "worse": int(np.count_nonzero(gain < -1e-12)),
+        "same": int(np.count_nonzero(np.abs(gain) <= 1e-12)),
+        "who": _who(table, gain),
+    }
+
+
+def fronts(places: Places, study: str, one: str, two: str) -> dict[str, Any]:
+    """Two searches side by side: hypervolume, who dominates whom."""
+    both = [load_front(places.job(study, job) / "front") for job in (one, two)]
+    return compare_fronts(*both).as_dict()
+
+
+def ask(places: Places, study: str, job: str, limits: dict[str, float]) -> dict[str, Any]:
+    """The publisher's question: what can be had within limits."""
+    found, table = front_of(places, study, job)
+    given: dict[str, Any] = {name: value for name, value in limits.items() if value is not None}
+    answer = asked(found, table=table, **given)
+    return answer.as_dict() | {"stretches": answer.stretches()}
+
+
+def as_python(
+    places: Places, study: str, job: str | None, number: int | None, limits: dict[str, float] | None = None
+) -> str:
+    """A program that replays a search, and the release of a point, to the same result."""
+    folder = places.study(study) if job is None else places.job(study, job)
+    text = (folder / "run.toml").read_text("utf-8")
+    lines = ["import tomllib", "", "import sfumato as sf", "", f"RUN = {_literal(text)}", ""]
+    lines += ["study = sf.Study(**tomllib.loads(RUN))"]
+    if job is None:
+        lines += ["audit = sf.audit(study)", "print(f\"k = {audit.figures['k'].value:g} of {audit.rows:,} records\")"]
+    lines += ["front = sf.search(study)", 'print(f"{len(front.points)} points: {front.how}")']
+    if limits:
+        told = ", ".join(f"{name}={value!r}" for name, value in limits.items())
+        lines += [f"choice = sf.ask(front, {told}).choice", 'sf.publish(choice, "release")']
+    elif number is not None:
+        lines += [f"choice = sf.pick(front, point={number})", 'sf.publish(choice, "release")']
+    return "\n".join(lines) + "\n"
+
+
+def _literal(text: str) -> str:
+    return f'r"""\n{text}"""' if '"""' not in text and not text.endswith("\\") else repr(text)
+
+
+def _after(table: FrequencyTable, chosen: Point) -> ClassTable:
+    plan = chosen.plan
+    return suppress_planned(classify(table, plan.recoding(table)), plan.suppress_below, plan.diversity_below)
+
+
+def _sizes(classes: ClassTable) -> list[int]:
+    size, rows = classes.size[classes.kept], classes.rows[classes.kept]
+    return [int(rows[(size >= low) & (size <= (high or size.max(initial=1)))].sum()) for low, high in BINS]
+
+
+def _bin_names() -> list[str]:
+    return [str(low) if low == high else f"{low}+" if high is None else f"{low}–{high}" for low, high in BINS]
+
+
+def _figures(chosen: Measure, raw: ClassTable, after: ClassTable) -> dict[str, Any]:
+    told: dict[str, Any] = {"title": chosen.title, "sentence": chosen.sentence, "direction": chosen.direction}
+    if reason := chosen.available(after):
+        return told | {"before": None, "after": None, "reason": reason}
+    return told | {"before": chosen.value(raw), "after": chosen.value(after)}
+
+
+def _column(table: FrequencyTable, after: ClassTable, place: int) -> dict[str, Any]:
+    """A column before and after: how many records have each label."""
+    domain, recoding = table.domains[place], after.recoding[place]
+    codes = table.codes[place]
+    released = np.where(after.kept[after.index], table.counts, 0)
+    before = np.bincount(codes, weights=table.counts, minlength=len(domain.labels)).astype(np.int64)
+    now = np.bincount(recoding.groups[codes], weights=released, minlength=len(recoding.labels)).astype(np.int64)
+    return {
+        "name": domain.name,
+        "before": _most(domain.labels, before),
+        "after": _most(recoding.labels, now),
+        "labels": [int(np.count_nonzero(before)), int(np.count_nonzero(now))],
+    }
+
+
+def _most(labels: tuple[str, ...], counts: Any, most: int = 60) -> list[list[Any]]:
+    there = [(label or "missing", int(count)) for label, count in zip(labels, counts.tolist(), strict=True) if count]
+    if len(there) > most:
+        there = sorted(there, key=lambda pair: -pair[1])[:most]
+    return [list(pair) for pair in there]
+
+
+def _sample(table: FrequencyTable, after: ClassTable) -> dict[str, Any]:
+    """Rows of the recoded table, drawn with a fixed seed. Sensitive columns are masked: this is about the others."""
+    rng = np.random.default_rng(0)
+    drawn = rng.choice(len(table.counts), size=min(SAMPLE, len(table.counts)), replace=False)
+    rows = []
+    for tuple_ in drawn.tolist():
+        gone = bool(after.suppressed[after.index[tuple_]])
+        cells = [
+            "*" if gone else part.labels[int(part.groups[int(codes[tuple_])])] or "missing"
+            for part, codes in zip(after.recoding, table.codes, strict=True)
+        ]
+        size = int(after.size[after.index[tuple_]])
+        rows.append({"cells": cells, "masked": len(table.sensitive), "class": size, "suppressed": gone})
+    return {"columns": list(table.columns), "sensitive": list(table.sensitive), "rows": rows}
+
+
+def _who(table: FrequencyTable, gain: Any) -> list[dict[str, Any]]:
+    """The groups of people whose records gain and lose most on the average, over values of at least a hundredth."""
+    each = np.repeat(np.arange(len(table.counts)), table.counts)
+    if len(each) != len(gain):
+        return []
+    found = []
+    for domain, codes in zip(table.domains, table.codes, strict=True):
+        code = codes[each]
+        number = np.bincount(code, minlength=len(domain.labels))
+        mean = np.bincount(code, weights=gain, minlength=len(domain.labels)) / np.maximum(number, 1)
+        for place in np.flatnonzero(number >= max(len(gain) // 100, 1)).tolist():
+            about = {"column": domain.name, "value": domain.labels[place] or "missing"}
+            found.append(about | {"records": int(number[place]), "gain": float(mean[place])})
+    found.sort(key=lambda entry: float(entry["gain"]))
+    return found if len(found) <= 10 else [*found[:5], *found[-5:]]

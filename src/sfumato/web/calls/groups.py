@@ -1,0 +1,43 @@
+"""Groups: what an attacker sees of each area, and what is left of it after the fewest swaps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from sfumato.errors import InputError
+from sfumato.study import Study
+from sfumato.systems.groups.attack import attack
+from sfumato.systems.groups.protect import protect
+from sfumato.systems.groups.saved import save
+from sfumato.web.places import Places, read_json, write_json
+from sfumato.web.worker import plain
+
+
+def search(study: Study, given: dict[str, Any], folder: Path, progress: Callable[[int, int], bool]) -> dict[str, Any]:
+    """Attack the file, and if asked protect it; what was found stands in the job's folder."""
+    if study.groups is None:
+        raise InputError(
+            "the run file has no [groups] section",
+            expected="groups, areas and an auxiliary file",
+            remedy="open a run file with [groups]; docs/groups.md shows one",
+        )
+    seen = attack(study, progress=progress)
+    told: dict[str, Any] = {"attack": seen[0].as_dict() | {"spread": [one.line() for one in seen]}}
+    how = f"{len(told['attack']['areas'])} areas attacked"
+    if given.get("protect", True):
+        found = protect(study, progress=progress)
+        told["protection"] = save(found, folder / "protection")
+        how += ", protected: " + ("no attack finds them any more" if found.holds else "some attack still finds an area")
+    (folder / "groups").mkdir(exist_ok=True)
+    write_json(folder / "groups" / "groups.json", plain(told))
+    return {"points": len(told.get("protection", {}).get("points", ())), "how": how}
+
+
+def found(places: Places, study: str, job: str) -> dict[str, Any]:
+    """What an attack and a protection found."""
+    path = places.job(study, job) / "groups" / "groups.json"
+    if not path.is_file():
+        raise InputError("this attack has not ended yet", expected="one that has ended", remedy="wait, or stop it")
+    return read_json(path)

@@ -1,0 +1,106 @@
+"""One job from start to end, in its own process: a search with a live front, or a release."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from sfumato.front import Front
+from sfumato.study import read
+from sfumato.systems.search import search
+from sfumato.web.calls import channels, groups
+from sfumato.web.calls.releasing import publish
+from sfumato.web.places import Places, read_json, write_json
+from sfumato.web.worker import plain, told
+
+LIVE = 0.7  # seconds between two pictures of the front so far
+TOLD = 0.25  # seconds between two words about progress
+MOST_LIVE = 600
+
+
+def run_job(places: Places, folder: Path) -> None:
+    """Do the job of a folder and leave `done.json` there, whatever happens."""
+    about = read_json(folder / "job.json")
+    try:
+        if about["kind"] == "publish":
+            end = {"status": "done", "found": publish(places, about["study"], **about["with"])}
+        elif about["kind"] in ("channel", "groups"):
+            end = _other(folder, about)
+        else:
+            end = _search(folder, about)
+    except Exception as error:  # noqa: BLE001  whatever happens is told on the page, never with people's records
+        end = {"status": "failed", "error": told(error)}
+    write_json(folder / "done.json", plain(end))
+
+
+def _search(folder: Path, about: dict[str, Any]) -> dict[str, Any]:
+    watch = Watch(folder, about["with"].get("seconds"))
+    study = read(folder / "run.toml")
+    state = folder / "search.state"
+    resume = state.exists() and study.search.system == "cuts"
+    checkpoint = state if study.search.system == "cuts" else None
+    front = search(study, watch, checkpoint=checkpoint, resume=resume, live=watch.live)
+    front.save(folder / "front", replace=True)
+    watch.last(front)
+    return {"status": "stopped" if watch.stopped else "done", "found": {"points": len(front.points), "how": front.how}}
+
+
+def _other(folder: Path, about: dict[str, Any]) -> dict[str, Any]:
+    """A search for channels, or an attack on a group's areas and the protection against it."""
+    module = channels if about["kind"] == "channel" else groups
+    watch = Watch(folder, about["with"].get("seconds"))
+    for name in ("channel", "groups"):  # what an earlier try left
+        shutil.rmtree(folder / name, ignore_errors=True)
+    found = module.search(read(folder / "run.toml"), about["with"], folder, watch)
+    return {"status": "stopped" if watch.stopped else "done", "found": found}
+
+
+class Watch:
+    """Tells how far a search is, draws its front so far, and stops it when asked or when its time is up."""
+
+    def __init__(self, folder: Path, seconds: float | None) -> None:
+        self.folder, self.seconds, self.stopped = folder, seconds, False
+        self._began = time.monotonic()
+        self._told = self._drawn = 0.0
+        self._parent = os.getppid()
+
+    def __call__(self, done: int, total: int) -> bool:
+        now = time.monotonic()
+        if now - self._told > TOLD:
+            self._told = now
+            write_json(
+                self.folder / "progress.json", {"done": int(done), "total": int(total), "seconds": now - self._began}
+            )
+            if os.getppid() != self._parent:  # the server is gone, and nobody waits for the result
+                os._exit(1)
+        asked = (self.folder / "stop").exists()
+        late = self.seconds is not None and now - self._began >= self.seconds
+        self.stopped = self.stopped or asked or late
+        return self.stopped
+
+    def live(self, so_far: Callable[[], Front]) -> None:
+        """Draw the front so far, not too often: it costs a little."""
+        began = time.monotonic()
+        if began - self._drawn > LIVE:
+            self._drawn = began
+            self.last(so_far())
+            self._drawn = max(began, self._drawn + 10 * (time.monotonic() - began))
+
+    def last(self, front: Front) -> None:
+        step = max(len(front.points) // MOST_LIVE, 1)
+        points = [{"loss": p.loss, "values": dict(p.values)} for p in front.points[::step]]
+        objectives = [objective.as_dict() for objective in front.objectives]
+        found = {
+            "points": points,
+            "objectives": objectives,
+            "number": len(front.points),
+            "evaluations": front.evaluations,
+        }
+        part = self.folder / ".live.part"
+        part.write_text(json.dumps(plain(found)), "utf-8")
+        part.replace(self.folder / "live.json")

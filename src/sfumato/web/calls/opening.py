@@ -1,0 +1,103 @@
+"""Open a table or a run file as a study of the workspace, and look at it."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+from sfumato.data.engine import open_engine
+from sfumato.data.preview import first_rows, spreads
+from sfumato.data.profile import profile as profiled
+from sfumato.data.roles import Role
+from sfumato.data.sample import sample
+from sfumato.data.source import open_source
+from sfumato.data.suggest import suggest
+from sfumato.measures.inspection import inspect
+from sfumato.study import Study, read
+from sfumato.web.calls.shelf import paths_of, run_file, study_of
+from sfumato.web.places import Places, new_id, read_json, write_json
+
+
+def open_table(places: Places, path: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """A new study of a table: profiled, with roles as suggestions that still have to be checked."""
+    table = places.allowed(path)
+    found = inspect(str(table), **settings)
+    folder = _new(places, table.name)
+    (folder / "run.toml").write_text(found.run_file(str(table)), "utf-8")
+    study = read(folder / "run.toml")
+    (folder / "run.toml").write_text(study.as_toml(), "utf-8")
+    single = [{"columns": list(c.columns), "unique": c.unique} for c in found.combinations]
+    about = {"name": table.name, "reviewed": False, "rows": found.rows, "combinations": single}
+    return _opened(places, folder, about)
+
+
+def open_run(places: Places, path: str) -> dict[str, Any]:
+    """A new study from a run file; everything it names must stand in the allowed folder."""
+    file = places.allowed(path)
+    study = read(file)
+    for named in paths_of(study):
+        places.allowed(str(named))
+    folder = _new(places, file.parent.name or file.name)
+    (folder / "run.toml").write_text(study.as_toml(), "utf-8")
+    return _opened(places, folder, {"name": f"{file.parent.name}/{file.name}", "reviewed": True})
+
+
+def open_sample(places: Places, name: str) -> dict[str, Any]:
+    """A new study of a bundled sample, copied into the workspace."""
+    whole = sample(name).parent
+    folder = _new(places, name)
+    shutil.copytree(whole, folder / "data")
+    study = read(folder / "data" / "run.toml")
+    (folder / "run.toml").write_text(study.as_toml(), "utf-8")
+    return _opened(places, folder, {"name": f"{name} (sample)", "reviewed": True})
+
+
+def studies(places: Places) -> list[dict[str, Any]]:
+    """Every study of the workspace, the latest first."""
+    found = [read_json(path) | {"id": path.parent.name} for path in places.studies.glob("*/study.json")]
+    return sorted(found, key=lambda about: -float(about.get("opened", 0)))
+
+
+def preview(places: Places, study: str, rows: int) -> dict[str, Any]:
+    """The first rows as they are read."""
+    source = _source(study_of(places, study))
+    with open_engine() as engine:
+        return {"columns": list(source.names), "rows": first_rows(engine, source, rows)}
+
+
+def profile(places: Places, study: str) -> dict[str, Any]:
+    """Every column: its figures, how its values are spread, a suggested role and why."""
+    declared = study_of(places, study)
+    source = _source(declared)
+    with open_engine() as engine:
+        columns = profiled(engine, source)
+        spread = spreads(engine, source, columns)
+    told = []
+    for column, shape in zip(columns, spread, strict=True):
+        role = suggest(column)
+        about = column.as_dict() | {"name": column.name, "lowest": column.lowest, "highest": column.highest}
+        told.append(about | {"spread": shape, "suggested_role": str(role.role), "reason": role.reason})
+    return {"rows": columns[0].rows if columns else 0, "columns": told}
+
+
+def roles(places: Places) -> list[dict[str, str]]:  # noqa: ARG001
+    """Every role and what it means."""
+    return [{"name": str(role), "meaning": role.meaning} for role in Role]
+
+
+def _source(study: Study) -> Any:
+    """The table without a look at the roles: it must be seen before they are right."""
+    return open_source(study.data, study.folder)
+
+
+def _new(places: Places, stem: str) -> Path:
+    folder = places.studies / new_id(stem)
+    folder.mkdir(mode=0o700, parents=True)
+    return folder
+
+
+def _opened(places: Places, folder: Path, about: dict[str, Any]) -> dict[str, Any]:
+    write_json(folder / "study.json", about | {"opened": time.time()})
+    return run_file(places, folder.name)

@@ -1,0 +1,83 @@
+"""Publish a point, verify a release, and hand it out."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from sfumato.decide import ask, pick
+from sfumato.release.pack import read_manifest
+from sfumato.release.verify import verify as verified
+from sfumato.systems.publish import publish as published
+from sfumato.web.calls.shelf import front_of, study_of
+from sfumato.web.places import Places, new_id, read_json, write_json
+
+REPORTS = ("internal.html", "external.html", "dictionary.html")
+
+
+def publish(
+    places: Places,
+    study: str,
+    job: str,
+    number: int,
+    reason: str,
+    starred: bool,
+    limits: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Write a release, then verify it against the source; the ledger is the user's own.
+
+    With limits it is the answer to a question, which may suppress more or less than the searched point.
+    """
+    found, table = front_of(places, study, job)
+    folder = places.study(study) / "releases"
+    folder.mkdir(exist_ok=True)
+    choice = ask(found, table=table, **limits).choice if limits else pick(found, point=number)
+    number = choice.point.id
+    made = published(choice, folder / new_id(f"point-{number}"), starred=starred, reason=reason or None)
+    write_json(folder / f"{made.folder.name}.json", {"job": job, "point": number, "reason": reason})
+    told = made.as_dict()
+    return {
+        "release": made.folder.name,
+        "folder": places.shown(made.folder),
+        "figures": told["figures"],
+        "warnings": told["warnings"],
+        "released": told["released"],
+        "suppressed": told["suppressed"],
+        **verify(places, study, made.folder.name),
+    }
+
+
+def verify(places: Places, study: str, release: str) -> dict[str, Any]:
+    """Check a release again: its files, its figures, and every row against the source."""
+    folder = places.release(study, release)
+    declared = study_of(places, study)
+    differences = verified(folder, declared.folder / declared.data.path)
+    return {"verified": not differences, "differences": [str(found) for found in differences]}
+
+
+def releases(places: Places, study: str) -> list[dict[str, Any]]:
+    """Every release of a study."""
+    folder = places.study(study) / "releases"
+    found = []
+    for path in sorted(folder.glob("*/manifest.json")):
+        manifest = read_manifest(path.parent)
+        told = {name: manifest[name] for name in ("records", "released", "suppressed", "loss", "data")}
+        about = read_json(folder / f"{path.parent.name}.json")
+        reports = [name for name in REPORTS if (path.parent / name).is_file()]
+        told |= {"name": path.parent.name, "point": manifest["point"], "reports": reports, "about": about}
+        found.append(told | {"folder": places.shown(path.parent), "k": manifest["figures"]["k"]["value"]})
+    return found
+
+
+def pack(places: Places, study: str, release: str) -> str:
+    """The release as a zip file beside its folder; returns its path."""
+    folder = places.release(study, release)
+    target = folder.parent / f".{release}.zip"
+    part = target.with_suffix(".part")
+    with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and not path.is_symlink():
+                archive.write(path, str(Path(release) / path.relative_to(folder)))
+    part.replace(target)
+    return str(target)

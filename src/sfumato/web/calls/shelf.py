@@ -1,0 +1,84 @@
+"""What a worker keeps at hand: studies and fronts by the bytes of their files, and the tables it has read."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sfumato.data.frequency import FrequencyTable
+from sfumato.data.hierarchies.recipes import HierarchyFile
+from sfumato.errors import InputError
+from sfumato.front import Front, load_front
+from sfumato.study import Study, read
+from sfumato.web.places import Places, read_json
+
+KEPT = 4
+T = TypeVar("T")
+_tables: OrderedDict[tuple[Any, ...], FrequencyTable] = OrderedDict()
+_fronts: OrderedDict[tuple[Any, ...], Front] = OrderedDict()
+
+
+def study_of(places: Places, study: str) -> Study:
+    """A study as it is declared now."""
+    return read(places.study(study) / "run.toml")
+
+
+def run_file(places: Places, study: str) -> dict[str, Any]:
+    """A study for the page: what is declared, with paths as the page calls them."""
+    declared = study_of(places, study)
+    settings = declared.model_dump(mode="json", exclude_none=True)
+    settings["data"]["path"] = places.shown(declared.folder / declared.data.path)
+    for file in (settings.get("groups") or {}).get("auxiliary", ()):
+        file["path"] = places.shown(declared.folder / file["path"])
+    for name, column in settings["columns"].items():
+        tree = declared.columns[name].hierarchy
+        if isinstance(tree, str):
+            column["hierarchy"] = places.shown(declared.folder / tree)
+        elif isinstance(tree, HierarchyFile):
+            column["hierarchy"]["path"] = places.shown(declared.folder / tree.path)
+    return read_json(places.study(study) / "study.json") | {"id": study, "study": settings}
+
+
+def paths_of(study: Study) -> list[Path]:
+    """Every file that a study names."""
+    found = [study.data.path] + ([study.population.path] if study.population is not None else [])
+    found += [study.channel.prior] if study.channel.prior is not None else []
+    found += [file.path for file in study.groups.auxiliary] if study.groups is not None else []
+    for column in study.columns.values():
+        tree = column.hierarchy
+        if isinstance(tree, str):
+            found.append(tree)
+        elif isinstance(tree, HierarchyFile):
+            found.append(tree.path)
+    return [(study.folder / path).absolute() for path in found]
+
+
+def front_of(places: Places, study: str, job: str) -> tuple[Front, FrequencyTable]:
+    """The front that a job found, and its table."""
+    folder = places.job(study, job) / "front"
+    if not (folder / "front.json").is_file():
+        raise InputError("this search has no front yet", expected="a search that has ended", remedy="wait, or stop it")
+    key = (str(folder), (folder / "front.json").stat().st_mtime_ns)
+    front = _kept(_fronts, key) or _keep(_fronts, key, load_front(folder))
+    return front, table_of(front.study)
+
+
+def table_of(study: Study) -> FrequencyTable:
+    """The frequency table of a study, read once while its files stay as they are."""
+    files = tuple((str(path), path.stat().st_mtime_ns) for path in paths_of(study) if path.is_file())
+    key = (study.as_toml().split("\n[search]")[0], files)
+    return _kept(_tables, key) or _keep(_tables, key, study.table())
+
+
+def _kept(shelf: OrderedDict[tuple[Any, ...], T], key: tuple[Any, ...]) -> T | None:
+    if key in shelf:
+        shelf.move_to_end(key)
+    return shelf.get(key)
+
+
+def _keep(shelf: OrderedDict[tuple[Any, ...], T], key: tuple[Any, ...], found: T) -> T:
+    shelf[key] = found
+    while len(shelf) > KEPT:
+        shelf.popitem(last=False)
+    return found

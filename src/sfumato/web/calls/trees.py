@@ -1,0 +1,158 @@
+"""Hierarchies: see, build, edit, import and save them, with how many records stand under each label."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sfumato.data.compress import secret_hierarchy
+from sfumato.data.domain import domain_of
+from sfumato.data.hierarchies import Hierarchy, load, save
+from sfumato.data.hierarchies.edit import edited
+from sfumato.data.hierarchies.recipes import HierarchyFile, builder, recipe
+from sfumato.data.profile import values_of
+from sfumato.data.roles import Role
+from sfumato.data.source import Source, open_source
+from sfumato.errors import HierarchyError, InputError, nearest
+from sfumato.study import ColumnSettings, Study
+from sfumato.web.calls.shelf import study_of
+from sfumato.web.places import Places
+
+MOST_BARS = 120
+
+
+def show(places: Places, study: str, column: str) -> dict[str, Any]:
+    """The hierarchy that is declared for a column; without one, the values alone."""
+    declared = study_of(places, study)
+    tree = _column(declared, column).hierarchy
+    if tree is None:
+        return told(places, study, column, {"build": "flat"}) | {"declared": None}
+    if isinstance(tree, str | HierarchyFile):
+        file = HierarchyFile(path=tree) if isinstance(tree, str) else tree
+        path = places.allowed(str((declared.folder / file.path).absolute()))
+        found = load(path, name=column, header=file.header, separator=file.separator)
+        return _described(declared, column, found) | {"declared": {"file": places.shown(path)}}
+    given = tree.model_dump(mode="json", exclude_none=True)
+    return told(places, study, column, given) | {"declared": given}
+
+
+def told(places: Places, study: str, column: str, recipe_: dict[str, Any]) -> dict[str, Any]:
+    """What a recipe makes of a column, without saving it."""
+    declared = study_of(places, study)
+    _column(declared, column)
+    kind = str(recipe_.get("build", ""))
+    chosen = recipe(kind, {name: value for name, value in recipe_.items() if name != "build"})
+    counts, source = _values(declared, column)
+    with_values = {value: count for value, count in counts.items() if value != "*"}
+    try:
+        found = builder(column, chosen, source.decimal)(list(with_values), list(with_values.values()))
+    except HierarchyError as error:
+        raise _discreet(declared, column, error) from None
+    return _described(declared, column, found, counts)
+
+
+def edit(places: Places, study: str, column: str, paths: list[list[str]], change: dict[str, Any]) -> dict[str, Any]:
+    """The paths after one change: rename, join, move, add_level, remove_level. Nothing is saved."""
+    declared = study_of(places, study)
+    _column(declared, column)
+    found = Hierarchy.from_paths(column, edited(column, paths, change))
+    return _described(declared, column, found)
+
+
+def imported(places: Places, study: str, column: str, text: str) -> dict[str, Any]:
+    """A hierarchy file of ARX, anjana or ours, as text; read and checked, not saved."""
+    declared = study_of(places, study)
+    _column(declared, column)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "hierarchy.csv"
+        path.write_text(text, "utf-8")
+        return _described(declared, column, load(path, name=column))
+
+
+def keep(
+    places: Places, study: str, column: str, recipe_: dict[str, Any] | None, paths: list[list[str]] | None
+) -> dict[str, Any]:
+    """Declare a hierarchy for a column: a recipe, or paths that are saved as a file of the study."""
+    declared = study_of(places, study)
+    before = _column(declared, column)
+    if (recipe_ is None) == (paths is None):
+        raise InputError("a recipe or paths", expected="one of them")
+    tree: Any = None
+    if paths is not None:
+        found = Hierarchy.from_paths(column, [tuple(map(str, path)) for path in paths])
+        described = _described(declared, column, found)
+        if not described["covers"]:
+            raise HierarchyError(described["badge"], expected="a hierarchy of all values", remedy="add the values")
+        folder = places.study(study) / "hierarchies"
+        folder.mkdir(exist_ok=True)
+        place = list(declared.columns).index(column)
+        path = folder / f"{place}-{re.sub(r'[^A-Za-z0-9_-]+', '-', column)[:40]}.csv"
+        save(found, path)
+        tree = str(path)
+    elif recipe_ is not None:
+        described = told(places, study, column, recipe_)
+        tree = recipe_
+    settings = ColumnSettings.given(**(before.model_dump(exclude_none=True) | {"hierarchy": tree}))
+    changed = declared.with_columns({column: settings})
+    (places.study(study) / "run.toml").write_text(changed.as_toml(), "utf-8")
+    return described
+
+
+def _described(study: Study, column: str, tree: Hierarchy, counts: Mapping[str, int] | None = None) -> dict[str, Any]:
+    """A hierarchy for the page: its paths, the records under each label of each level, whether it covers the data."""
+    if counts is None:
+        counts, _ = _values(study, column)
+    levels = []
+    for labels, place in zip(tree.levels, tree.maps, strict=True):
+        records = [0] * len(labels)
+        for leaf, label in enumerate(tree.leaves):
+            records[int(place[leaf])] += counts.get(label, 0)
+        levels.append({"labels": len(labels), "bars": _bars(labels, records)})
+    covers, badge = _covered(study, column, tree, counts)
+    secret = study.columns[column].role is Role.SENSITIVE
+    return {
+        "column": column,
+        "height": tree.height,
+        "paths": tree.paths,
+        "counts": {leaf: counts.get(leaf, 0) for leaf in tree.leaves},
+        "levels": levels,
+        "covers": covers,
+        "badge": badge,
+        "sensitive": secret,
+    }
+
+
+def _bars(labels: Sequence[str], records: Sequence[int]) -> list[list[Any]]:
+    return [[label, count] for label, count in zip(labels, records, strict=True)][:MOST_BARS]
+
+
+def _covered(study: Study, column: str, tree: Hierarchy, counts: Mapping[str, int]) -> tuple[bool, str]:
+    try:
+        domain_of(column, {v: c for v, c in counts.items() if v}, tree)
+    except HierarchyError as error:
+        return False, _discreet(study, column, error).what
+    unused = sum(1 for leaf in tree.leaves if leaf not in counts)
+    return True, f"nested, one root, covers all {len(counts):,} values" + (
+        f"; {unused:,} more do not occur" if unused else ""
+    )
+
+
+def _values(study: Study, column: str) -> tuple[dict[str, int], Source]:
+    source = open_source(study.data, study.folder)
+    return values_of(source, column), source
+
+
+def _column(study: Study, column: str) -> ColumnSettings:
+    if column not in study.columns:
+        raise InputError(
+            f'there is no column "{column[:80]}"', expected="a column", remedy=nearest(column, study.columns)
+        )
+    return study.columns[column]
+
+
+def _discreet(study: Study, column: str, error: HierarchyError) -> HierarchyError:
+    """Errors about a sensitive column do not show its values."""
+    return secret_hierarchy(column) if study.columns[column].role is Role.SENSITIVE else error

@@ -1,0 +1,122 @@
+"""What the page may send. Unknown keys are refused, numbers have ranges, names have lengths."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import Path
+from pydantic import BaseModel, ConfigDict, Field
+
+StudyId = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$", description="The id of a study.")]
+JobId = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$", description="The id of a job.")]
+ReleaseId = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$", description="The name of a release.")]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+
+
+class Body(BaseModel):
+    """A body of a request."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Opened(Body):
+    """Open a table, a run file or a sample. `settings` are those of [data], without its path."""
+
+    path: str | None = Field(default=None, min_length=1, max_length=1000)
+    sample: Literal["adult"] | None = None
+    separator: str | None = Field(default=None, min_length=1, max_length=1)
+    encoding: str | None = Field(default=None, max_length=40)
+    header: bool | None = None
+    decimal: Literal[".", ","] | None = None
+
+
+class Changes(Body):
+    """What is declared; a section that is left out stays as it is."""
+
+    name: str | None = Field(default=None, max_length=200)
+    reviewed: bool | None = None
+    data: dict[str, Any] | None = None
+    columns: dict[str, dict[str, Any]] | None = None
+    search: dict[str, Any] | None = None
+    measures: dict[str, dict[str, float | str]] | None = None
+
+
+class Recipe(Body):
+    """A recipe of a hierarchy, as in a run file: {"build": "interval", "widths": [5, 10]}."""
+
+    column: str = Field(max_length=1000)
+    recipe: dict[str, Any]
+
+
+class Edit(Body):
+    """One change of a hierarchy's paths."""
+
+    column: str = Field(max_length=1000)
+    paths: list[list[str]] = Field(min_length=1, max_length=200_000)
+    do: Literal["rename", "join", "move", "add_level", "remove_level"]
+    level: int = Field(ge=0, le=64)
+    labels: list[str] = Field(default_factory=list, max_length=100_000)
+    to: str = Field(default="", max_length=400)
+
+
+class Imported(Body):
+    """The text of a hierarchy file."""
+
+    column: str = Field(max_length=1000)
+    text: str = Field(min_length=1, max_length=20_000_000)
+
+
+class Kept(Body):
+    """A hierarchy to declare: a recipe, or paths."""
+
+    column: str = Field(max_length=1000)
+    recipe: dict[str, Any] | None = None
+    paths: list[list[str]] | None = Field(default=None, max_length=200_000)
+
+
+class Search(Body):
+    """Start a search of the study as it is declared; `seconds` is when to stop and keep the best so far."""
+
+    name: str = Field(default="", max_length=100)
+    seconds: float | None = Field(default=None, gt=0, le=1e6)
+
+
+class ChannelSearch(Body):
+    """Randomized response for one sensitive column: δ bounds what a report may let anyone believe."""
+
+    column: str = Field(max_length=1000)
+    delta: float = Field(default=0.75, gt=0, le=1)
+    engine: Literal["exact", "square", "optrr"] = "exact"
+    points: int = Field(default=12, ge=1, le=200)
+    epsilon: float | None = Field(default=None, gt=0, le=50)
+
+
+class Disguise(Body):
+    """Which plain columns go along with the disguised one."""
+
+    keep: list[str] = Field(default_factory=list, max_length=1000)
+
+
+class GroupsSearch(Body):
+    """Attack the areas of a group, then protect it; `attacker` instead of the run file's."""
+
+    protect: bool = True
+
+
+class Limits(Body):
+    """A publisher's question: what can be had within these."""
+
+    max_loss: Share | None = None
+    max_suppression: Share | None = None
+    min_k: float | None = Field(default=None, ge=1, le=1e12, allow_inf_nan=False)
+    min_l: float | None = Field(default=None, ge=1, le=1e12, allow_inf_nan=False)
+
+
+class Publication(Body):
+    """Publish a point of a front, or with limits the answer to a question; and why."""
+
+    job: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")
+    point: int = Field(ge=0, le=10**9)
+    reason: str = Field(default="", max_length=4000)
+    starred: bool = False
+    limits: Limits | None = None

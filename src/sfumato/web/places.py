@@ -1,0 +1,131 @@
+"""Where things stand: the folder that may be read, and the workspace inside it that survives a restart."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from pathlib import Path
+from typing import Any
+
+from sfumato.data.atomic import write_text
+from sfumato.errors import InputError
+
+WORK = "workbench"
+ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}$")
+TABLES = (".csv", ".tsv", ".txt", ".data", ".gz", ".parquet", ".pq")
+
+
+class AbsentError(InputError):
+    """Something was asked for that is not there."""
+
+
+class Places:
+    """The allowed folder and the workspace in it: `uploads/`, `studies/ID/{run.toml, study.json, jobs, releases}`."""
+
+    def __init__(self, root: str | Path) -> None:
+        self.root = Path(root).resolve()
+        self.work = self.root / WORK
+
+    def prepare(self) -> None:
+        """Make the workspace; nobody else may look into it."""
+        if not self.root.is_dir():
+            raise InputError(f"there is no folder {self.root}", expected="the folder of your tables")
+        for folder in (self.work, self.uploads, self.studies):
+            folder.mkdir(mode=0o700, exist_ok=True)
+
+    @property
+    def uploads(self) -> Path:
+        return self.work / "uploads"
+
+    @property
+    def studies(self) -> Path:
+        return self.work / "studies"
+
+    def allowed(self, path: str) -> Path:
+        """A path of the allowed folder; links that lead out of it and `..` are refused."""
+        plain = Path(path)
+        if "\0" in path or ".." in plain.parts:
+            raise self._outside(path)
+        try:
+            found = (self.root / plain).resolve()
+            found.exists()  # a name that is too long says so here
+        except (OSError, RuntimeError):
+            raise self._outside(path) from None
+        if found != self.root and self.root not in found.parents:
+            raise self._outside(path)
+        return found
+
+    def shown(self, path: str | Path) -> str:
+        """A path as the page calls it: relative to the allowed folder."""
+        found = Path(path).resolve()
+        return str(found.relative_to(self.root)) if found.is_relative_to(self.root) else found.name
+
+    def listed(self, folder: str = "") -> dict[str, Any]:
+        """What stands in a folder: folders, tables and run files."""
+        here = self.allowed(folder)
+        if not here.is_dir():
+            raise AbsentError(f'there is no folder "{folder}"', expected="a folder of the workbench's folder")
+        folders, files = [], []
+        for path in sorted(here.iterdir(), key=lambda path: path.name.lower()):
+            if path.name.startswith(".") or not path.resolve().is_relative_to(self.root):
+                continue
+            if path.is_dir():
+                folders.append(path.name)
+            elif path.suffix.lower() in (*TABLES, ".toml"):
+                kind = "run file" if path.suffix == ".toml" else "table"
+                files.append({"name": path.name, "path": self.shown(path), "kind": kind, "bytes": path.stat().st_size})
+        return {"folder": self.shown(here) if here != self.root else "", "folders": folders, "files": files}
+
+    def study(self, name: str) -> Path:
+        """The folder of a study."""
+        return self._inside(self.studies, name, "study")
+
+    def job(self, study: str, name: str) -> Path:
+        """The folder of a job."""
+        return self._inside(self.study(study) / "jobs", name, "job")
+
+    def release(self, study: str, name: str) -> Path:
+        """The folder of a release."""
+        return self._inside(self.study(study) / "releases", name, "release")
+
+    def _inside(self, folder: Path, name: str, kind: str) -> Path:
+        if not ID.match(name) or not (folder / name).is_dir():
+            known = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+            raise AbsentError(
+                f'there is no {kind} "{name[:64]}"',
+                expected=f"a {kind} of this workbench",
+                remedy=f"one of: {', '.join(known[:6])}" if known else "open a table first",
+            )
+        return folder / name
+
+    def _outside(self, path: str) -> InputError:
+        return InputError(
+            f'"{path[:120]}" is not in the folder of the workbench',
+            expected=f"a path inside {self.root.name or self.root}",
+            remedy="upload the file, or start sfumato serve with its folder",
+        )
+
+
+def new_id(stem: str) -> str:
+    """An id that a path and an address can hold.
+
+    >>> new_id("My Table (2024).csv")[:-5]
+    'my-table-2024'
+    """
+    words = re.sub(r"[^a-z0-9]+", "-", stem.lower().split(".")[0]).strip("-")[:40] or "study"
+    return f"{words}-{secrets.token_hex(2)}"
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A small file of the workspace; what cannot be read is empty."""
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def write_json(path: Path, found: dict[str, Any]) -> None:
+    """Write a small file of the workspace, whole or not at all."""
+    write_text(path, json.dumps(found, ensure_ascii=False, allow_nan=False), overwrite=True)

@@ -1,0 +1,73 @@
+"""Fronts, points, questions, comparisons."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+
+from sfumato.web.models import JobId, Share, StudyId
+
+router = APIRouter(tags=["explore"])
+Number = Annotated[int, Query(ge=0, le=10**9)]
+
+
+@router.get("/studies/{study}/jobs/{job}/front")
+async def front(request: Request, study: StudyId, job: JobId) -> dict[str, Any]:
+    """The front that a search found, with its knee."""
+    return dict(await request.app.state.desks.ask("exploring.front", study=study, job=job))
+
+
+@router.get("/studies/{study}/jobs/{job}/points/{number}")
+async def point(
+    request: Request,
+    study: StudyId,
+    job: JobId,
+    number: int,
+    size: Annotated[int | None, Query(ge=0, le=10**9)] = None,
+    diversity: Annotated[int | None, Query(ge=0, le=10**9)] = None,
+) -> dict[str, Any]:
+    """One point in detail; with `size` and `diversity`, classes below them are suppressed instead."""
+    given = {"number": number, "size": size, "diversity": diversity}
+    return dict(await request.app.state.desks.ask("exploring.point", study=study, job=job, **given))
+
+
+@router.get("/studies/{study}/jobs/{job}/ask")
+async def ask(
+    request: Request,
+    study: StudyId,
+    job: JobId,
+    max_loss: Annotated[Share | None, Query()] = None,
+    max_suppression: Annotated[Share | None, Query()] = None,
+    min_k: Annotated[float | None, Query(ge=1, le=1e12, allow_inf_nan=False)] = None,
+    min_l: Annotated[float | None, Query(ge=1, le=1e12, allow_inf_nan=False)] = None,
+) -> dict[str, Any]:
+    """What can be had within limits."""
+    limits = {"max_loss": max_loss, "max_suppression": max_suppression, "min_k": min_k, "min_l": min_l}
+    return dict(await request.app.state.desks.ask("exploring.ask", study=study, job=job, limits=limits))
+
+
+@router.get("/studies/{study}/jobs/{job}/compare")
+async def compare(
+    request: Request,
+    study: StudyId,
+    job: JobId,
+    one: Number,
+    two: Number,
+    measure: Annotated[str, Query(max_length=60)] = "k",
+) -> dict[str, Any]:
+    """Who pays: two points, record by record."""
+    return dict(
+        await request.app.state.desks.ask("exploring.compare", study=study, job=job, one=one, two=two, name=measure)
+    )
+
+
+@router.get("/studies/{study}/fronts")
+async def fronts(
+    request: Request,
+    study: StudyId,
+    one: Annotated[str, Query(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")],
+    two: Annotated[str, Query(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")],
+) -> dict[str, Any]:
+    """Two searches side by side."""
+    return dict(await request.app.state.desks.ask("exploring.fronts", study=study, one=one, two=two))

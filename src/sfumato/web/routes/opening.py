@@ -1,0 +1,129 @@
+"""Files, uploads, studies."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import JSONResponse
+
+from sfumato.errors import InputError
+from sfumato.version import __version__
+from sfumato.web.models import Opened, StudyId
+from sfumato.web.places import TABLES, Places
+
+router = APIRouter(tags=["open"])
+BINARY = {"requestBody": {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}}
+
+
+@router.get("/about")
+async def about(request: Request) -> dict[str, Any]:
+    """What this server is: version, folder, limits; every role and measure with its meaning."""
+    state = request.app.state
+    return {
+        "version": __version__,
+        "folder": state.places.root.name,
+        "upload_bytes": state.limits.upload_bytes,
+        "gigabytes": state.limits.gigabytes,
+        "jobs": state.limits.jobs,
+        "roles": await state.desks.ask("opening.roles"),
+        "measures": await state.desks.ask("declaring.measures"),
+    }
+
+
+@router.get("/files")
+def files(request: Request, folder: Annotated[str, Query(max_length=1000)] = "") -> dict[str, Any]:
+    """The tables and run files of a folder."""
+    places: Places = request.app.state.places
+    return places.listed(folder)
+
+
+@router.put("/uploads/{name}", openapi_extra=BINARY)
+async def upload(request: Request, name: str) -> JSONResponse:
+    """Upload a table: streamed to disk, refused when too large."""
+    places: Places = request.app.state.places
+    most: int = request.app.state.limits.upload_bytes
+    target = _upload_place(places, name)
+    length = request.headers.get("content-length", "0")
+    if not length.isdigit() or int(length) > most:
+        return _too_large(most)
+    part = target.with_name(f".{target.name}.part")
+    size = 0
+    try:
+        with part.open("wb") as stream:
+            async for block in request.stream():
+                size += len(block)
+                if size > most:
+                    return _too_large(most)
+                stream.write(block)
+        if not size:
+            raise InputError("the upload is empty", expected="a file with rows")
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+    return JSONResponse({"path": places.shown(target), "bytes": size})
+
+
+@router.get("/studies")
+async def studies(request: Request) -> list[dict[str, Any]]:
+    """Every study of the workspace."""
+    found: list[dict[str, Any]] = await request.app.state.desks.ask("opening.studies")
+    return found
+
+
+@router.post("/studies")
+async def open_study(request: Request, body: Opened) -> dict[str, Any]:
+    """Open a table, a run file or the sample as a new study."""
+    desks = request.app.state.desks
+    if (body.path is None) == (body.sample is None):
+        raise InputError("a path or a sample", expected="one of them")
+    if body.sample is not None:
+        found = await desks.ask("opening.open_sample", name=body.sample)
+    elif str(body.path).endswith(".toml"):
+        found = await desks.ask("opening.open_run", path=body.path)
+    else:
+        given = body.model_dump(exclude_none=True, exclude={"path", "sample"})
+        found = await desks.ask("opening.open_table", path=body.path, settings=given)
+    return dict(found)
+
+
+@router.delete("/studies/{study}")
+async def forget(request: Request, study: StudyId) -> dict[str, str]:
+    """Delete a study with its searches and releases; the table it is of stays."""
+    folder = request.app.state.places.study(study)
+    running = [job for job in request.app.state.jobs.of(study) if job["status"] in ("running", "queued")]
+    if running:
+        raise InputError(f"{len(running)} jobs of this study are at work", expected="none", remedy="stop them first")
+    shutil.rmtree(folder)
+    return {"deleted": study}
+
+
+@router.get("/studies/{study}/preview")
+async def preview(request: Request, study: StudyId, rows: Annotated[int, Query(ge=1, le=500)] = 30) -> dict[str, Any]:
+    """The first rows as they are read."""
+    return dict(await request.app.state.desks.ask("opening.preview", study=study, rows=rows))
+
+
+@router.get("/studies/{study}/profile")
+async def profile(request: Request, study: StudyId) -> dict[str, Any]:
+    """Every column: figures, histogram, suggested role with its reason."""
+    return dict(await request.app.state.desks.ask("opening.profile", study=study))
+
+
+def _upload_place(places: Places, name: str) -> Any:
+    plain = name.replace("\\", "/").rsplit("/", 1)[-1].strip()
+    if plain != name or plain.startswith(".") or not plain or "\0" in plain or len(plain.encode()) > 200:
+        raise InputError("the name of an upload", expected="a plain file name", remedy="table.csv")
+    if not plain.lower().endswith((*TABLES, ".toml")):
+        raise InputError(f'"{plain[:80]}" is no table by its name', expected="one of: " + ", ".join(TABLES))
+    return places.uploads / plain
+
+
+def _too_large(most: int) -> JSONResponse:
+    told = {
+        "what": f"the upload is larger than {most / (1 << 30):.3g} GB",
+        "expected": "a smaller file",
+        "try": "put the file into the folder of the workbench, or sfumato serve --upload-limit",
+    }
+    return JSONResponse({"error": told}, 413)

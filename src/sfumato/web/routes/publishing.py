@@ -1,0 +1,58 @@
+"""Releases: publish, verify, look at the reports, download."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from fastapi import APIRouter, Request
+from fastapi.responses import FileResponse
+
+from sfumato.web.jobs import Jobs
+from sfumato.web.models import Publication, ReleaseId, StudyId
+from sfumato.web.places import AbsentError
+
+router = APIRouter(tags=["publish"])
+# A report draws with a script of its own, so it is shown where that script can reach nothing.
+CAGE = "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
+
+
+@router.post("/studies/{study}/releases")
+async def publish(request: Request, study: StudyId, body: Publication) -> dict[str, Any]:
+    """Publish a point: a job that writes, reads back, measures and verifies."""
+    queue: Jobs = request.app.state.jobs
+    queue.places.job(study, body.job)
+    given: dict[str, Any] = {"job": body.job, "number": body.point, "reason": body.reason, "starred": body.starred}
+    if body.limits is not None:
+        given["limits"] = body.limits.model_dump(exclude_none=True)
+    return queue.add(queue.prepare(study, "publish", given))
+
+
+@router.get("/studies/{study}/releases")
+async def releases(request: Request, study: StudyId) -> list[dict[str, Any]]:
+    """Every release of a study."""
+    found: list[dict[str, Any]] = await request.app.state.desks.ask("releasing.releases", study=study)
+    return found
+
+
+@router.post("/studies/{study}/releases/{release}/verify")
+async def verify(request: Request, study: StudyId, release: ReleaseId) -> dict[str, Any]:
+    """Check a release again, against its source."""
+    return dict(await request.app.state.desks.ask("releasing.verify", study=study, release=release))
+
+
+@router.get("/studies/{study}/releases/{release}/pack.zip", response_class=FileResponse)
+async def pack(request: Request, study: StudyId, release: ReleaseId) -> FileResponse:
+    """The release pack as one file."""
+    path = await request.app.state.desks.ask("releasing.pack", study=study, release=release)
+    return FileResponse(path, media_type="application/zip", filename=f"{release}.zip")
+
+
+@router.get("/studies/{study}/releases/{release}/{report}.html", response_class=FileResponse)
+def report(
+    request: Request, study: StudyId, release: ReleaseId, report: Literal["internal", "external", "dictionary"]
+) -> FileResponse:
+    """A report of the release, in a cage of its own."""
+    path = request.app.state.places.release(study, release) / f"{report}.html"
+    if not path.is_file():
+        raise AbsentError("the report is not there", expected="a whole release", remedy="verify the release")
+    return FileResponse(path, headers={"content-security-policy": CAGE})

@@ -1,0 +1,120 @@
+"""Jobs: the queue, how far each is, stop, go on; and all of it as a stream of events."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from collections.abc import AsyncIterator
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import StreamingResponse
+
+from sfumato.errors import InputError
+from sfumato.web.jobs import Jobs
+from sfumato.web.models import JobId, Search, StudyId
+from sfumato.web.places import Places, read_json
+
+router = APIRouter(tags=["search"])
+PULSE = 0.4  # seconds between two looks at the jobs
+
+
+@router.get("/jobs")
+def jobs(request: Request) -> list[dict[str, Any]]:
+    """Every job of every study."""
+    found: list[dict[str, Any]] = request.app.state.jobs.of()
+    return found
+
+
+@router.post("/studies/{study}/jobs")
+async def search(request: Request, study: StudyId, body: Search) -> dict[str, Any]:
+    """Start a search of the study as it is declared now; it waits if others are at work."""
+    return started(request, study, "search", {"name": body.name, "seconds": body.seconds})
+
+
+def started(request: Request, study: str, kind: str, given: dict[str, Any]) -> dict[str, Any]:
+    """A job of a study as it is declared now, once somebody has checked its roles."""
+    places: Places = request.app.state.places
+    folder = places.study(study)
+    if not read_json(folder / "study.json").get("reviewed"):
+        raise InputError(
+            "the roles of this table are suggestions that nobody has checked",
+            expected="a publisher who has looked at every column",
+            remedy="go to Declare, check the roles, and confirm them",
+        )
+    queue: Jobs = request.app.state.jobs
+    made = queue.prepare(study, kind, given)
+    shutil.copyfile(folder / "run.toml", made / "run.toml")
+    return queue.add(made)
+
+
+@router.get("/studies/{study}/jobs")
+def jobs_of(request: Request, study: StudyId) -> list[dict[str, Any]]:
+    """The jobs of a study."""
+    request.app.state.places.study(study)
+    found: list[dict[str, Any]] = request.app.state.jobs.of(study)
+    return found
+
+
+@router.get("/studies/{study}/jobs/{job}")
+def one(request: Request, study: StudyId, job: JobId) -> dict[str, Any]:
+    """How a job is."""
+    queue: Jobs = request.app.state.jobs
+    return queue.told(queue.places.job(study, job))
+
+
+@router.get("/studies/{study}/jobs/{job}/live")
+def live(request: Request, study: StudyId, job: JobId) -> dict[str, Any]:
+    """The front so far."""
+    queue: Jobs = request.app.state.jobs
+    return queue.live(queue.places.job(study, job))
+
+
+@router.post("/studies/{study}/jobs/{job}/stop")
+async def stop(request: Request, study: StudyId, job: JobId) -> dict[str, Any]:
+    """Stop a job and keep the best so far."""
+    queue: Jobs = request.app.state.jobs
+    return queue.stop(study, job)
+
+
+@router.post("/studies/{study}/jobs/{job}/again")
+async def again(request: Request, study: StudyId, job: JobId) -> dict[str, Any]:
+    """Run a job that was stopped or broken off again; a search over cuts goes on from where it was."""
+    queue: Jobs = request.app.state.jobs
+    return queue.again(study, job)
+
+
+@router.delete("/studies/{study}/jobs/{job}")
+async def remove(request: Request, study: StudyId, job: JobId) -> dict[str, str]:
+    """Delete a job and what it found."""
+    request.app.state.jobs.remove(study, job)
+    return {"deleted": job}
+
+
+@router.get("/events", response_class=StreamingResponse)
+async def events(request: Request) -> StreamingResponse:
+    """Server-sent events: every job that changed, with its front so far."""
+    return StreamingResponse(_pulse(request), media_type="text/event-stream")
+
+
+async def _pulse(request: Request) -> AsyncIterator[str]:
+    queue: Jobs = request.app.state.jobs
+    seen: dict[str, str] = {}
+    quiet = 0.0
+    yield "retry: 1000\n\n"
+    while not queue.closing and not await request.is_disconnected():
+        for job in queue.of():
+            folder = queue.places.studies / job["study"] / "jobs" / job["id"]
+            if job["status"] == "running":
+                job["live"] = queue.live(folder)
+            told = json.dumps(job, ensure_ascii=False)
+            if seen.get(job["id"]) != told:
+                seen[job["id"]] = told
+                quiet = 0.0
+                yield f"event: job\ndata: {told}\n\n"
+        quiet += PULSE
+        if quiet > 15:
+            quiet = 0.0
+            yield ": still here\n\n"
+        await asyncio.sleep(PULSE)

@@ -1,0 +1,108 @@
+// A canvas that is as sharp as the screen, follows its width and the page's colours, and says what it shows.
+import { h } from "../dom.js";
+
+const NAMES = ["ink", "quiet", "line", "accent", "second", "faint", "card", "wash", "third"];
+
+export function colours() {
+  const style = getComputedStyle(document.documentElement);
+  return Object.fromEntries(NAMES.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+}
+
+export class Canvas {
+  constructor(height, label, draw) {
+    this.height = height;
+    this.paint = draw;
+    this.canvas = h("canvas", { role: "img", "aria-label": label, style: `height:${height}px` });
+    this.element = this.canvas;
+    this.asked = false;
+    this.seen = new ResizeObserver(() => this.redraw());
+    this.seen.observe(this.canvas);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
+  }
+
+  redraw() {
+    if (this.asked) return;
+    this.asked = true;
+    requestAnimationFrame(() => { this.asked = false; this.now(); });
+  }
+
+  now() {
+    const width = this.canvas.clientWidth;
+    if (!width) return;
+    const sharp = window.devicePixelRatio || 1;
+    if (this.canvas.width !== Math.round(width * sharp) || this.canvas.height !== Math.round(this.height * sharp)) {
+      this.canvas.width = Math.round(width * sharp);
+      this.canvas.height = Math.round(this.height * sharp);
+    }
+    const pen = this.canvas.getContext("2d");
+    pen.setTransform(sharp, 0, 0, sharp, 0, 0);
+    pen.clearRect(0, 0, width, this.height);
+    pen.font = "12px system-ui, sans-serif";
+    pen.lineWidth = 1;
+    this.width = width;
+    this.paint(pen, width, this.height, colours());
+  }
+
+  at(event) {
+    const box = this.canvas.getBoundingClientRect();
+    return [event.clientX - box.left, event.clientY - box.top];
+  }
+}
+
+// An axis over values: linear, or logarithmic where everything is above 0.
+export class Scale {
+  constructor(low, high, from, to, log = false) {
+    this.log = log && low > 0;
+    if (low === high) { low -= this.log ? low / 2 : 0.5; high += 0.5; }
+    Object.assign(this, { low, high, from, to });
+  }
+
+  place(value) {
+    const f = this.log ? Math.log : (x) => x;
+    return this.from + ((f(value) - f(this.low)) / (f(this.high) - f(this.low))) * (this.to - this.from);
+  }
+
+  value(place) {
+    const share = (place - this.from) / (this.to - this.from);
+    return this.log ? Math.exp(Math.log(this.low) + share * Math.log(this.high / this.low)) : this.low + share * (this.high - this.low);
+  }
+
+  ticks(most = 6) {
+    const found = [];
+    if (this.log) {
+      const decades = Math.log10(this.high / this.low);
+      for (let power = Math.floor(Math.log10(this.low)); power <= Math.log10(this.high); power += 1)
+        for (const digit of decades > 2.2 ? [1] : [1, 2, 5]) {
+          const value = digit * 10 ** power;
+          if (value >= this.low * 0.999 && value <= this.high * 1.001) found.push(value);
+        }
+      return found;
+    }
+    const raw = (this.high - this.low) / most;
+    const power = 10 ** Math.floor(Math.log10(raw));
+    const step = [1, 2, 2.5, 5, 10].map((factor) => factor * power).find((size) => size >= raw) ?? raw;
+    for (let value = Math.ceil(this.low / step) * step; value <= this.high + step * 1e-9; value += step) found.push(value);
+    return found;
+  }
+}
+
+export const short = (value) => Math.abs(value) >= 1e6 ? `${+(value / 1e6).toPrecision(3)} M` : Math.abs(value) >= 1e4 ? `${+(value / 1e3).toPrecision(3)} k` : String(+value.toPrecision(4));
+
+export function axes(pen, colour, x, y, box, xTitle, yTitle, xText = short, yText = short) {
+  pen.strokeStyle = colour.line;
+  pen.fillStyle = colour.quiet;
+  pen.textBaseline = "middle";
+  pen.textAlign = "right";
+  for (const tick of y.ticks(5)) {
+    const place = Math.round(y.place(tick)) + 0.5;
+    pen.beginPath(); pen.moveTo(box.left, place); pen.lineTo(box.right, place); pen.stroke();
+    pen.fillText(yText(tick), box.left - 6, place);
+  }
+  pen.textAlign = "center";
+  pen.textBaseline = "top";
+  for (const tick of x.ticks(box.right - box.left < 340 ? 4 : 8)) pen.fillText(xText(tick), x.place(tick), box.bottom + 6);
+  pen.fillText(xTitle, (box.left + box.right) / 2, box.bottom + 22);
+  pen.textAlign = "left";
+  pen.textBaseline = "alphabetic";
+  pen.fillText(yTitle, 4, 12);
+}

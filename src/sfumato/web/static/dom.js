@@ -1,0 +1,88 @@
+// Elements are made from text, never from markup: a column called <script> is only a name.
+
+export function h(tag, properties = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties || {})) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (name === "class") made.className = value;
+    else if (name in made && !["list", "form", "width", "height", "colSpan"].includes(name) && typeof value !== "string")
+      made[name] = value;
+    else made.setAttribute(name, value === true ? "" : value);
+  }
+  add(made, children);
+  return made;
+}
+
+export function add(parent, children) {
+  for (const child of children.flat(Infinity)) {
+    if (child === undefined || child === null || child === false) continue;
+    parent.append(child instanceof Node ? child : document.createTextNode(String(child)));
+  }
+  return parent;
+}
+
+export function fill(parent, ...children) {
+  parent.replaceChildren();
+  return add(parent, children);
+}
+
+export const percent = (share, digits = 1) =>
+  share === null || share === undefined ? "–"
+    : share > 0 && share < 0.001 ? "< 0.1 %"
+      : `${(share * 100).toFixed(share === 0 || share === 1 ? 0 : digits)} %`;
+
+export function number(value) {
+  if (value === null || value === undefined || Number.isNaN(value)) return "–";
+  if (Number.isInteger(value)) return value.toLocaleString("en-GB");
+  if (Math.abs(value) >= 1000) return value.toLocaleString("en-GB", { maximumFractionDigits: 0 });
+  return Number(value.toPrecision(4)).toString();
+}
+
+export const plural = (count, word, many = `${word}s`) => `${number(count)} ${count === 1 ? word : many}`;
+
+// A number with its definition one hover (or one tab) away.
+export function figure(value, says, definition, extra = {}) {
+  return h("div", { class: "tile", title: definition, tabindex: "0", "aria-label": `${says}: ${value}. ${definition}`, ...extra },
+    h("b", {}, value), h("span", {}, says));
+}
+
+export function defined(text, definition) {
+  return h("abbr", { title: definition, tabindex: "0" }, text);
+}
+
+export function button(text, act, properties = {}) {
+  return h("button", { type: "button", onclick: act, ...properties }, text);
+}
+
+export function select(options, chosen, changed, properties = {}) {
+  const made = h("select", { onchange: () => changed(made.value), ...properties });
+  for (const option of options) {
+    const [value, text, title] = Array.isArray(option) ? option : [option, option];
+    made.append(h("option", { value, title, selected: String(value) === String(chosen) }, text));
+  }
+  return made;
+}
+
+export function field(label, control, definition) {
+  return h("label", { class: "field", title: definition }, h("span", {}, label), control);
+}
+
+export function error(found) {
+  return h("div", { class: "error", role: "alert" },
+    h("b", {}, found.what), found.expected && h("span", {}, `Expected: ${found.expected}.`),
+    found.try && h("span", {}, `Try: ${found.try}`));
+}
+
+export function table(heads, rows, properties = {}) {
+  return h("div", { class: "scroll", tabindex: "0", ...properties },
+    h("table", {}, h("thead", {}, h("tr", {}, heads.map((head) =>
+      head instanceof Node ? h("th", {}, head) : h("th", { title: head.title }, head.text ?? head)))),
+    h("tbody", {}, rows.map((cells) => h("tr", {}, cells.map((cell) =>
+      cell instanceof HTMLTableCellElement ? cell : h("td", {}, cell)))))));
+}
+
+export function later(act, wait) {
+  let timer;
+  return (...given) => { clearTimeout(timer); timer = setTimeout(() => act(...given), wait); };
+}

@@ -1,0 +1,80 @@
+// The frame: steps, the stream of jobs, what stands where.
+import { attempt, get } from "./api.js";
+import { button, error, fill, h } from "./dom.js";
+import { showAs } from "./show-as.js";
+import { go, here, onChange, readAddress, state, tell } from "./state.js";
+import { declareStep } from "./steps/declare.js";
+import { exploreStep } from "./steps/explore.js";
+import { openStep } from "./steps/open.js";
+import { publishStep } from "./steps/publish.js";
+import { searchStep } from "./steps/search.js";
+
+const STEPS = [
+  ["open", "Open", "Choose a table", openStep],
+  ["declare", "Declare", "Say what each column is", declareStep],
+  ["search", "Search", "Find every release that no other beats", searchStep],
+  ["explore", "Explore", "Look, ask, compare", exploreStep],
+  ["publish", "Publish", "Release, verify, download", publishStep],
+];
+const main = document.getElementById("main");
+let leave = null;
+let drawn = 0;
+
+function frame() {
+  fill(document.getElementById("steps"), STEPS.map(([name, title, says], place) =>
+    button([h("i", {}, place + 1), title], () => go({ step: name }), {
+      title: says, "aria-current": state.step === name ? "step" : null, disabled: name !== "open" && !state.study, "data-step": name,
+    })));
+  fill(document.getElementById("where"), state.declared ? state.declared.name : "");
+  fill(document.getElementById("tools"), state.study && button("Show as …", () => showAs(), {
+    class: "plain", title: "The run file and the Python program that do the same from the command line",
+  }));
+}
+
+async function draw() {
+  const mine = ++drawn;
+  leave?.();
+  leave = null;
+  frame();
+  fill(main, h("p", { class: "quiet" }, "One moment …"));
+  if (state.study && state.declared?.id !== state.study) {
+    const found = await attempt(() => get(here()));
+    if (mine !== drawn) return;
+    if (!found) { state.study = null; state.step = "open"; history.replaceState(null, "", "#/open"); }
+    state.declared = found ?? null;
+  }
+  const [, title, , step] = STEPS.find(([name]) => name === state.step);
+  document.title = `${title} · Sfumato`;
+  frame();
+  const place = h("div", { class: `step ${state.step}` });
+  const left = await attempt(() => step(place));
+  if (mine !== drawn) { left?.(); return; }
+  leave = left ?? null;
+  fill(main, place);
+  tell("shown");
+}
+
+function listen() {
+  const stream = new EventSource("/api/events");
+  stream.addEventListener("job", (event) => {
+    const job = JSON.parse(event.data);
+    const before = state.jobs.get(job.id);
+    if (before && !job.live && job.status === "running") job.live = before.live;
+    state.jobs.set(job.id, job);
+    tell("job");
+    if (job.status === "killed" && before?.status === "running")
+      fill(document.getElementById("notice"), error(job.error));
+  });
+  addEventListener("pagehide", () => stream.close());
+}
+
+addEventListener("popstate", () => { readAddress(); draw(); });
+addEventListener("hashchange", () => { readAddress(); draw(); });
+onChange((what) => { if (what === "address") draw(); if (what === "frame") frame(); });
+readAddress();
+state.about = await attempt(() => get("/about", "waking a worker …"));
+if (state.about) {
+  for (const job of (await attempt(() => get("/jobs"))) ?? []) state.jobs.set(job.id, job);
+  listen();
+  await draw();
+} else fill(main);

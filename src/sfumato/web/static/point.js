@@ -1,0 +1,48 @@
+// One point in detail; and two points record by record: who pays.
+import { attempt, get, query } from "./api.js";
+import { bars } from "./charts/bars.js";
+import { curves } from "./charts/curves.js";
+import { button, defined, figure, fill, h, number, percent, plural, select, table } from "./dom.js";
+import { here, state } from "./state.js";
+
+const SHARES = ["uniques", "below_5", "prosecutor_risk", "journalist_risk", "marketer_risk", "t_closeness"];
+const text = (name) => (value) => value === null || value === undefined ? "–" : SHARES.includes(name) ? percent(value) : number(value);
+let asked = 0;
+
+export async function drawPoint(card, offer, id, publish) {
+  const mine = ++asked;
+  const found = await attempt(() => get(`${here()}/jobs/${state.job}/points/${id}${query(offer ? { size: offer.suppress_below, diversity: offer.diversity_below } : {})}`, "measuring the point …"), card);
+  if (!found || mine !== asked) return;
+  const tile = ([name, each]) => figure(text(name)(each.after), each.reason ? `${each.title}: ${each.reason}` : `${each.title}, before ${text(name)(each.before)}`, `${each.sentence} Before: ${text(name)(each.before)}. ${each.reason ?? ""}`);
+  fill(card, h("div", { class: "row spread" }, h("h2", { id: "point-title" }, `Point ${id}`), button("Publish this …", publish, { class: "main", id: "to-publish" })),
+    h("p", {}, `Loses ${percent(found.loss)} of the detail, suppresses ${plural(found.suppressed, "record")}.`, offer && " This is the answer to your question: the same recoding, with other classes suppressed than in the search."),
+    h("ul", { class: "words" }, found.words.map((word) => h("li", {}, word))),
+    h("h3", { style: "margin-top:.8rem" }, "What attackers can do"),
+    h("div", { class: "tiles" }, Object.entries(found.attackers).map(tile)),
+    h("h3", {}, "Privacy after"), h("div", { class: "tiles" }, Object.entries(found.figures).filter(([, each]) => !each.reason).map(tile)),
+    h("figure", {}, bars(found.sizes.before, { labels: found.sizes.bins, second: found.sizes.after, height: 160, label: "records by class size before and after" }),
+      h("figcaption", {}, h("span", { class: "swatch", style: "background:var(--faint)" }), "before ", h("span", { class: "swatch", style: "background:var(--accent)" }), "after: records by the size of their class")),
+    h("details", {}, h("summary", {}, "Every column before and after"), found.columns.map((column) => h("div", { style: "margin-bottom:.6rem" },
+      h("b", {}, column.name), h("small", {}, ` ${column.labels[0]} → ${column.labels[1]} labels`),
+      h("div", { class: "halves" }, ...["before", "after"].map((when) => bars(column[when].map(([, count]) => count), { labels: column[when].map(([label]) => label), height: 46, label: `${column.name} ${when}` })))))),
+    h("details", {}, h("summary", {}, "Rows as they would be released"), h("p", { class: "quiet" }, h("small", {}, "Drawn at random; sensitive columns are masked here.")),
+      table([...found.sample.columns, ...found.sample.sensitive, { text: "class", title: "How many records look like this one" }], found.sample.rows.map((row) => [...row.cells, ...found.sample.sensitive.map(() => h("span", { class: "quiet" }, "•••")), row.suppressed ? h("span", { class: "badge bad" }, "suppressed") : number(row.class)]))));
+}
+
+export async function drawComparison(place, one, two, close) {
+  if (two === null) { fill(place); return; }
+  const chosen = place.dataset.measure ?? "k";
+  const found = await attempt(() => get(`${here()}/jobs/${state.job}/compare${query({ one, two, measure: chosen })}`, "comparing record by record …"), place);
+  if (!found) return;
+  const able = state.about.measures.filter((each) => ["sizes", "sensitive", "cells"].includes(each.reads)).map((each) => [each.name, each.title]);
+  fill(place, h("div", { class: "card", id: "who-pays" }, h("div", { class: "row spread" }, h("h2", {}, `Who pays? Point ${one} (A) against point ${two} (B)`),
+    h("div", { class: "row" }, select(able, chosen, (next) => { place.dataset.measure = next; drawComparison(place, one, two, close); }, { "aria-label": "Measure" }), button("Close", close, { class: "plain small" }))),
+  h("div", { class: "halves" },
+    h("div", {}, h("figure", {}, curves([{ x: found.share, y: found.curves[0], colour: "second" }, { x: found.share, y: found.curves[1], colour: "ink", dashed: true }], {
+      label: "the measure of every record under both points, sorted", xTitle: "share of the records, worst first", yTitle: found.title, logY: true, xText: (value) => percent(value, 0),
+    }), h("figcaption", {}, h("span", { class: "swatch", style: "background:var(--second)" }), `A: point ${one} `, h("span", { class: "swatch", style: "background:var(--ink)" }), `B: point ${two} (dashed). One number per record, each curve sorted by itself.`)),
+    h("div", { class: "tiles" }, figure(number(found.better), "records better off under B", "Records whose own figure is better under B than under A"), figure(number(found.worse), "records worse off under B", "Records whose own figure is worse under B than under A"), figure(number(found.same), "the same", "Records whose figure does not change"))),
+    h("div", {}, h("h3", {}, defined("Who gains and who loses by B", "The mean change of the figure over people with a value, for values of at least a hundredth of the records")),
+      found.who.length ? table(["people with", "records", "mean change"], found.who.map((each) => [`${each.column} = ${each.value}`, number(each.records), h("td", { style: each.gain < 0 ? "color:var(--second)" : "color:var(--accent)" }, `${each.gain < 0 ? "worse" : "better"} by ${number(Math.abs(each.gain))}`)])) : h("p", { class: "quiet" }, "Nothing to tell.")))));
+  place.scrollIntoView({ block: "nearest", behavior: "auto" });
+}

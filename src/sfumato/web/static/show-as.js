@@ -1,0 +1,37 @@
+// "Show as": the run file, the program and the commands that replay to the same result.
+import { attempt, get, query } from "./api.js";
+import { button, fill, h } from "./dom.js";
+import { here, state } from "./state.js";
+
+export async function showAs() {
+  const job = ["explore", "publish"].includes(state.step) ? state.job : null;
+  const point = job ? state.point : null;
+  const limits = job && state.choice?.job === job && state.choice.point === point ? state.choice.limits ?? {} : {};
+  const toml = await attempt(() => get(`${here()}/run.toml${query({ job })}`));
+  const python = await attempt(() => get(`${here()}/run.py${query({ job, point, ...limits })}`));
+  if (toml === undefined || python === undefined) return;
+  const commands = ["sfumato audit --run run.toml", "sfumato search run.toml -o front", "sfumato map front",
+    ...(point === null ? [] : Object.keys(limits).length ? [`sfumato ask front ${Object.entries(limits).map(([name, value]) => `--${name.replace("_", "-")} ${value}`).join(" ")}   # prints the command that publishes it`] : [`sfumato publish front --point ${point} -o release`, "sfumato verify release"])].join("\n");
+  const pages = { "Run file": ["run.toml", toml], Python: ["run.py", python], Commands: ["run.sh", commands] };
+  const text = h("pre", { tabindex: "0" });
+  const save = h("a", { class: "button" });
+  const copy = button("Copy", async () => { await navigator.clipboard.writeText(text.textContent); copy.textContent = "Copied"; });
+  const tabs = h("div", { class: "tabs", role: "tablist" });
+  const open = (name) => {
+    const [file, body] = pages[name];
+    text.textContent = body;
+    copy.textContent = "Copy";
+    save.href = `data:text/plain;charset=utf-8,${encodeURIComponent(body)}`;
+    save.download = file;
+    fill(save, `Save ${file}`);
+    fill(tabs, Object.keys(pages).map((each) =>
+      button(each, () => open(each), { role: "tab", "aria-selected": each === name ? "true" : "false" })));
+  };
+  open("Run file");
+  const dialog = h("dialog", { class: "wide", "aria-label": "Show as run file, Python or commands", onclose: () => dialog.remove() },
+    h("h2", {}, "The same from the command line"),
+    h("p", { class: "quiet" }, "These replay to the same result: same table, same settings, same seed."),
+    tabs, text, h("div", { class: "row" }, copy, save, button("Close", () => dialog.close(), { class: "plain" })));
+  document.body.append(dialog);
+  dialog.showModal();
+}

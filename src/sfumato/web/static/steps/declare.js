@@ -1,0 +1,111 @@
+// Declare: a role for every column, the missing rule, hierarchies; the risk of the raw table beside it, live.
+import { attempt, get, put } from "../api.js";
+import { bars, spread } from "../charts/bars.js";
+import { button, defined, field, figure, fill, h, later, number, percent, plural, select } from "../dom.js";
+import { editHierarchy } from "../hierarchy.js";
+import { go, here, measure, state, tell } from "../state.js";
+
+const MISSING = [
+  ["drop", "leave the record out", "Rows with a missing value in a measured column are left out and counted"],
+  ["category", "a value of its own", "“Missing” is a value like any other"],
+  ["wildcard", "matches anything", "A record hides among all that agree where both are known"],
+];
+const KEYED = ["quasi_identifier", "sensitive"];
+
+export async function declareStep(place) {
+  if (state.declared.study.groups && !Object.keys(state.declared.study.columns).length) {
+    fill(place, h("div", { class: "card empty" }, h("div", {}, h("p", {}, "This study is about a group of people: its columns are declared under [groups] in the run file."),
+      button("Search →", () => go({ step: "search" }), { class: "main", id: "to-search" }))));
+    return undefined;
+  }
+  const profile = await attempt(() => get(`${here()}/profile`, "profiling the columns …"));
+  if (!profile) return undefined;
+  const risk = h("div", { class: "card sticky", id: "risk" });
+  const says = h("div", {});
+  const list = h("div", { class: "card" });
+  const refresh = later(() => drawRisk(risk), 350);
+
+  async function change(changes) {
+    const found = await attempt(() => put(here(), changes), says);
+    if (!found) return false;
+    fill(says);
+    state.declared = found;
+    tell("frame");
+    drawList();
+    refresh();
+    return true;
+  }
+  const columns = () => structuredClone(state.declared.study.columns);
+
+  function drawRole(name, about) {
+    const now = state.declared.study.columns[name] ?? { role: "" };
+    const suggested = about.suggested_role !== now.role;
+    return h("div", {}, select([...(now.role ? [] : [["", "no role yet"]]), ...state.about.roles.map((role) => [role.name, role.name.replace("_", "-"), role.meaning])], now.role, async (role) => {
+      const all = columns();
+      all[name] = { ...all[name], role };
+      if (role === "quasi_identifier" && !all[name].hierarchy) all[name].hierarchy = { build: about.kind === "date" ? "date" : about.distinct > 20 ? (about.kind === "text" ? "frequency" : "interval") : "flat" };
+      if (!(await change({ columns: all }))) drawList();
+    }, { "aria-label": `Role of ${name}`, title: state.about.roles.find((role) => role.name === now.role)?.meaning }),
+    h("small", {}, suggested ? `suggested: ${about.suggested_role.replace("_", "-")} (${about.reason})` : about.reason));
+  }
+
+  function drawTree(name, about) {
+    const now = state.declared.study.columns[name] ?? { role: "" };
+    if (!KEYED.includes(now.role)) return h("small", {}, state.about.roles.find((role) => role.name === now.role)?.meaning);
+    const tree = now.hierarchy;
+    const said = !tree ? "none" : typeof tree === "string" ? tree.split("/").at(-1) : tree.path ? tree.path.split("/").at(-1) : tree.build;
+    return h("div", {}, button("Hierarchy …", async () => {
+      await editHierarchy(name, about, async () => { state.declared = await get(here()); drawList(); refresh(); });
+    }, { class: "small", "data-tree": name }), " ",
+    h("span", { class: tree || now.role === "sensitive" ? "badge" : "badge bad", title: tree ? "How values are made coarser" : "Without a hierarchy the column cannot be generalized" }, said));
+  }
+
+  function drawList() {
+    const declared = state.declared.study;
+    fill(list, h("div", { class: "row spread top" }, h("h2", {}, "What each column is"),
+      field("A missing value means", select(MISSING, declared.data.missing ?? "drop", (missing) => {
+        const { path, ...data } = declared.data;
+        change({ data: { ...data, missing } });
+      }), "What happens to missing values in measured columns"),
+      field("Words for missing", h("input", {
+        value: (declared.data.na ?? []).join(", "), size: 12,
+        onchange: (event) => {
+          const { path, ...data } = declared.data;
+          change({ data: { ...data, na: event.target.value.split(",").map((word) => word.trim()).filter(Boolean) } });
+        },
+      }), "Values that mean “missing”, separated by commas; an empty cell always does")),
+    says,
+    !state.declared.reviewed && h("div", { class: "warning" }, h("span", {}, "The roles are suggestions from names and values. Look at every line, change what is wrong, then confirm."),
+      h("div", {}, button("These roles are right", () => change({ reviewed: true }), { class: "main", id: "reviewed" }))),
+    profile.columns.map((about) => h("div", { class: "declared" },
+      h("div", {}, h("div", { class: "name" }, about.name), h("small", { title: "Different values" }, plural(about.distinct, "value"), about.missing ? `, ${number(about.missing)} missing` : "")),
+      spread(about.spread, 38), drawRole(about.name, about), drawTree(about.name, about))));
+  }
+  drawList();
+  fill(place, h("div", { class: "columns" }, list, h("div", {}, risk, h("div", { class: "row" },
+    button("Search →", () => go({ step: "search" }), { class: "main", id: "to-search" })))));
+  fill(risk, h("div", { class: "empty" }, "Measuring the raw table …"));
+  drawRisk(risk);
+  return undefined;
+}
+
+async function drawRisk(card) {
+  const audit = await attempt(() => get(`${here()}/audit`, "measuring the raw table …"), card);
+  if (!audit) return;
+  const of = (name) => audit.measures[name] ?? {};
+  const tile = (name, says, text = number) => figure(text(of(name).value), says, `${measure(name).title}: ${measure(name).sentence}`, { class: name === "uniques" || name === "below_5" ? "tile bad" : "tile" });
+  const { size, classes } = audit.class_sizes;
+  const groups = [[1, 1], [2, 2], [3, 4], [5, 9], [10, 19], [20, 49], [50, 99], [100, 499], [500, Infinity]];
+  const records = groups.map(([low, high]) => size.reduce((sum, value, place) => sum + (value >= low && value <= high ? value * classes[place] : 0), 0));
+  const parts = Object.entries(audit.columns).filter(([, column]) => column.risk_contribution)
+    .sort((a, b) => b[1].risk_contribution.uniques - a[1].risk_contribution.uniques);
+  fill(card, h("h2", {}, "Risk of the raw table"), h("p", { class: "quiet" }, `${number(audit.rows)} records in ${plural(audit.classes, "class", "classes")}`),
+    h("div", { class: "tiles" }, tile("k", "smallest class (k)"), tile("uniques", "of records are unique", percent), tile("below_5", "are in classes below 5", percent),
+      tile("marketer_risk", "would be matched rightly", percent), of("distinct_l").value !== null && of("distinct_l").value !== undefined && tile("distinct_l", "fewest sensitive values (ℓ)")),
+    h("figure", {}, bars(records, { labels: groups.map(([low, high]) => low === high ? String(low) : high === Infinity ? `${low}+` : `${low}–${high}`), height: 150, label: "records by the size of their class", marked: (place) => groups[place][1] < 5 }),
+      h("figcaption", {}, "Records by the size of their class; red: fewer than 5 people look alike")),
+    h("h3", {}, defined("What each column adds", "How much lower the share of unique records would be without the column")),
+    h("div", {}, parts.map(([name, column]) => h("div", { class: "row", style: "gap:.4rem;font-size:.85rem" },
+      h("span", { style: "flex:1;overflow-wrap:anywhere" }, name), h("span", {}, percent(Math.max(column.risk_contribution.uniques, 0)))))),
+    audit.notes.map((note) => h("p", { class: "quiet" }, h("small", {}, note))));
+}

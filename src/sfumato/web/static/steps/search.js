@@ -1,0 +1,149 @@
+// Search: what to look for, how large that is, and what is at work; the front grows while it runs.
+import { attempt, get, post, put, query, remove } from "../api.js";
+import { cloud } from "../charts/cloud.js";
+import { button, defined, field, fill, h, number, percent, plural, select, table } from "../dom.js";
+import { channelForm, groupsForm } from "../other-searches.js";
+import { go, here, measure, onChange, state } from "../state.js";
+
+const SYSTEMS = [["lattice", "lattice: a level for each column"], ["cuts", "cuts: free groups of neighbours"]];
+const ALGORITHMS = {
+  lattice: [["exact", "exact: the whole front, with proof"], ["exhaustive", "exhaustive: every node"], ["pbg_ea", "evolutionary: the best found"]],
+  cuts: [["memetic", "memetic: evolution with local search"], ["nsga2", "NSGA-II, as published"]],
+};
+const USUAL = ["k", "distinct_l", "t_closeness", "marketer_risk", "uniques", "general_loss", "arx_loss", "discernibility"];
+const WORDS = { queued: "waits", running: "at work", done: "done", stopped: "stopped, best so far kept", failed: "failed", killed: "killed", broken: "broken off" };
+
+export async function searchStep(place) {
+  const says = h("div", {});
+  const form = h("div", { class: "card" });
+  const guess = h("div", { id: "estimate", style: "min-height:3rem" });
+  const list = h("div", { class: "card" });
+  const live = h("div", { class: "card" });
+  const compared = h("div", {});
+  let watched = null;
+  const chart = cloud({ height: 340, label: "the front so far", xTitle: "information loss", yTitle: "", xText: (value) => percent(value, 0), logY: true });
+  const caption = h("p", { class: "quiet" }, "The front appears here while a search runs.");
+  fill(live, h("h2", {}, "The front"), caption, chart.element);
+
+  const settings = () => ({ ...state.declared.study.search });
+  async function change(changes) {
+    const next = { ...settings(), ...changes };
+    if (changes.system) delete next.algorithm;
+    if (next.system === "lattice") { delete next.problem; delete next.suppression; }
+    const found = await attempt(() => put(here(), { search: next }), says);
+    if (found) { fill(says); state.declared = found; }
+    draw();
+    estimate();
+  }
+  async function estimate() {
+    fill(guess, h("small", {}, "Estimating …"));
+    const found = await attempt(() => get(`${here()}/estimate`, "trying a few candidates …"), guess);
+    if (!found) return;
+    const long = found.seconds === null ? "stops by its generations" : found.seconds < 60 ? `at most ${Math.max(Math.ceil(found.seconds), 1)} s here if every one is tried; the exact search tries about a tenth` : `at most ${Math.ceil(found.seconds / 60)} min here if every one is tried; the exact search tries about a tenth`;
+    fill(guess, h("small", { title: "Measured by evaluating 64 candidates of this table on this machine" },
+      `${found.space > 1e9 ? found.space.toExponential(1) : number(found.space)} ${found.unit}; ${long}. ${plural(found.tuples, "distinct tuple")} of ${number(found.records)} records, ${(found.bytes / 1e6).toFixed(1)} MB; a worker may use ${state.about.gigabytes} GB.`));
+  }
+  let mode = state.declared.study.groups ? "groups" : "recode";
+  const modes = () => h("div", { class: "tabs", role: "tablist" }, [["recode", "Recode (levels, cuts)"], ["channel", "Randomized response"], ["groups", "Hide a group"]].map(([name, text]) =>
+    button(text, () => { mode = name; draw(); }, { role: "tab", "aria-selected": mode === name ? "true" : "false", "data-mode": name })));
+  const begun = (path) => async (body) => {
+    const job = await attempt(() => post(`${here()}/${path}`, body), says);
+    if (job) { fill(says); state.jobs.set(job.id, job); watched = job.id; drawJobs(); }
+  };
+  function draw() {
+    if (mode !== "recode") { fill(form, modes(), says, mode === "channel" ? channelForm(begun("channels")) : groupsForm(begun("groups"))); return; }
+    const now = settings();
+    const objectives = (now.objectives ?? ["k", "general_loss"]).map((each) => each.name ?? each);
+    const sensitive = Object.values(state.declared.study.columns).some((column) => column.role === "sensitive");
+    const pills = (usual) => h("div", { class: "pills" }, state.about.measures.filter((each) => (USUAL.includes(each.name) || objectives.includes(each.name)) === usual && (each.reads !== "sensitive" || sensitive) && !["population", "weights", "label"].includes(each.reads)).map((each) =>
+      h("label", { title: `${each.title}: ${each.sentence}` }, h("input", { type: "checkbox", checked: objectives.includes(each.name), disabled: Boolean(now.problem), onchange: (event) => {
+        const next = event.target.checked ? [...objectives, each.name] : objectives.filter((name) => name !== each.name);
+        change({ objectives: next.sort((a, b) => (measure(a).kind === "privacy" ? 0 : 1) - (measure(b).kind === "privacy" ? 0 : 1)) });
+      } }), each.title)));
+    const amount = (name, value, properties, definition, apply) => field(name, h("input", { type: "number", value, ...properties, onchange: (event) => apply(event.target.value === "" ? undefined : Number(event.target.value)) }), definition);
+    const limits = Object.entries(now.constraints ?? {});
+    fill(form, modes(), says,
+      h("div", { class: "row top" },
+        field("System", select(SYSTEMS, now.system ?? "lattice", (system) => change({ system, ...(system === "cuts" ? { problem: 2, objectives: undefined, constraints: undefined } : {}) }), { id: "system" }), "Levels are full-domain; cuts part each column where it pays"),
+        field("Algorithm", select(ALGORITHMS[now.system ?? "lattice"], now.algorithm ?? ALGORITHMS[now.system ?? "lattice"][0][0], (algorithm) => change({ algorithm }), { id: "algorithm" })),
+        now.system === "cuts" && field("Problem", select([["", "own objectives"], [1, "1: no suppression"], [2, "2: k, within a limit"], [3, "3: mean k, two losses"], [4, "4: k and ℓ"]], now.problem ?? "", (problem) => change(problem ? { problem: Number(problem), objectives: undefined, ...(problem === "1" ? { max_suppression: 0 } : {}) } : { problem: undefined, suppression: "within" })), "The four problems of the cuts paper"),
+        amount("Suppress at most, %", Math.round((now.max_suppression ?? 0) * 1e4) / 100, { min: 0, max: 99, step: 0.5, id: "suppression" }, "The share of the records that may be left out", (value) => change({ max_suppression: (value ?? 0) / 100 })),
+        now.system === "cuts" && amount("Generations", now.generations ?? 250, { min: 1, max: 100000, id: "generations" }, "When the search ends", (value) => change({ generations: value ?? 250 })),
+        amount("Seed", now.seed ?? 1, { min: 0 }, "The same seed gives the same front", (value) => change({ seed: value ?? 1 }))),
+      !now.problem && h("div", {}, h("h3", { style: "margin-top:.8rem" }, "Objectives"), pills(true), h("details", { style: "margin-top:.5rem" }, h("summary", {}, "More measures"), pills(false))),
+      h("details", { style: "margin:.8rem 0", open: limits.length > 0 }, h("summary", {}, `Limits that every point must meet (${limits.length})`),
+        limits.map(([name, value]) => h("div", { class: "row" }, h("span", { title: measure(name).sentence }, `${measure(name).title} ${measure(name).direction === "max" ? "at least" : "at most"} ${number(value)}`),
+          button("✕", () => { const rest = { ...now.constraints }; delete rest[name]; change({ constraints: rest }); }, { class: "plain small", "aria-label": `Remove the limit on ${name}` }))),
+        addLimit(now, sensitive, change)),
+      guess,
+      startRow());
+  }
+  function startRow() {
+    const seconds = h("input", { type: "number", min: 1, placeholder: "no limit", id: "seconds" });
+    return h("div", { class: "row top" }, field("Stop after, seconds", seconds, "Then the best so far is kept"),
+      button("Start the search", async () => {
+        const job = await attempt(() => post(`${here()}/jobs`, { seconds: seconds.value ? Number(seconds.value) : null }), says);
+        if (job) { fill(says); state.jobs.set(job.id, job); watched = job.id; drawJobs(); }
+      }, { class: "main", id: "start" }));
+  }
+  const mine = () => [...state.jobs.values()].filter((job) => job.study === state.study && job.kind !== "publish").sort((a, b) => b.added - a.added);
+
+  function drawJobs() {
+    const jobs = mine();
+    fill(list, h("h2", {}, "Searches"), !jobs.length && h("p", { class: "quiet" }, "None yet."), jobs.map((job) => {
+      const progress = job.progress;
+      const act = async (what) => { const next = await attempt(() => post(`${here()}/jobs/${job.id}/${what}`)); if (next) { state.jobs.set(job.id, next); drawJobs(); } };
+      return h("div", { class: "job", "data-job": job.id, "data-status": job.status },
+        h("div", {}, h("b", {}, job.id), " ", h("span", { class: `badge ${job.status === "done" ? "good" : ["failed", "killed", "broken"].includes(job.status) ? "bad" : ["queued"].includes(job.status) ? "wait" : ""}` }, WORDS[job.status] ?? job.status, job.ahead ? ` behind ${job.ahead}` : ""), " ",
+          h("small", {}, job.found ? `${plural(job.found.points, "point")}: ${job.found.how}` : progress ? `${number(progress.done)} of ${number(progress.total)}, ${progress.seconds.toFixed(0)} s` : "")),
+        h("div", { class: "row" },
+          ["running", "queued"].includes(job.status) && button("Stop", () => act("stop"), { class: "small", title: "Stop and keep the best so far" }),
+          ["stopped", "killed", "broken", "failed"].includes(job.status) && button("Run again", () => act("again"), { class: "small", title: "A search over cuts goes on from where it was" }),
+          job.front && button("Explore →", () => go({ step: "explore", job: job.id, point: null }), { class: "small main" }),
+          !["running", "queued"].includes(job.status) && button("✕", async () => { if (await attempt(() => remove(`${here()}/jobs/${job.id}`)) !== undefined) { state.jobs.delete(job.id); drawJobs(); } }, { class: "plain small danger", "aria-label": `Delete ${job.id}`, title: "Delete this search and its front" })),
+        job.status === "running" && h("progress", { max: progress?.total ?? 1, value: progress?.done ?? null, "aria-label": "Progress" }),
+        job.error && h("div", { class: "error", style: "grid-column:1/-1;margin:.3rem 0 0" }, h("span", {}, job.error.what), job.error.try && h("span", {}, `Try: ${job.error.try}`)));
+    }), comparison(jobs));
+    const running = jobs.find((job) => job.status === "running") ?? jobs.find((job) => job.id === watched) ?? jobs.find((job) => job.front && job.kind === "search");
+    drawLive(running);
+  }
+  function comparison(jobs) {
+    const ended = jobs.filter((job) => job.front && job.kind === "search");
+    if (ended.length < 2) return null;
+    const names = ended.map((job) => job.id);
+    const one = select(names, names[1], () => {}, { "aria-label": "One search" });
+    const two = select(names, names[0], () => {}, { "aria-label": "Another search" });
+    return h("div", { style: "margin-top:.8rem" }, h("div", { class: "row" }, "Compare", one, "with", two, button("Compare", async () => {
+      const found = await attempt(() => get(`${here()}/fronts${query({ one: one.value, two: two.value })}`), compared);
+      if (!found) return;
+      fill(compared, table(["", one.value, two.value], [
+        ["points", ...found.points.map(number)],
+        [defined("hypervolume", "The share of the box around both fronts that a front dominates; more is better"), ...found.hypervolume.map((value) => value.toFixed(4))],
+        [defined("dominated by the other", "Points that the other front beats"), ...found.dominated.map(number)], ["also in the other", number(found.shared), number(found.shared)]]));
+    }, { class: "small" })), compared);
+  }
+  let shown = null;
+  async function drawLive(job) {
+    if (!job || job.kind !== "search") return;
+    let front = job.live;
+    if (!front?.points && job.status !== "queued" && shown !== `${job.id} ${job.status}`) {
+      shown = `${job.id} ${job.status}`;
+      front = await attempt(() => get(`${here()}/jobs/${job.id}/live`));
+    }
+    if (!front?.points?.length) return;
+    const first = front.objectives[0].name;
+    fill(caption, `${job.id}: ${plural(front.number, "point")}${job.status === "running" ? " so far" : ""}, ${number(front.evaluations)} evaluated; `, defined(measure(first).title, measure(first).sentence), " against loss");
+    chart.draw({ points: front.points.map((point, id) => ({ id, x: point.loss, y: point.values[first], says: [`${measure(first).title} ${number(point.values[first])}`, `loss ${percent(point.loss)}`] })) });
+  }
+  draw();
+  drawJobs();
+  if (mode === "recode") estimate();
+  fill(place, h("div", { class: "columns" }, h("div", {}, form, list), live));
+  return onChange((what) => { if (what === "job") drawJobs(); });
+}
+
+function addLimit(now, sensitive, change) {
+  const name = select(state.about.measures.filter((each) => each.reads !== "sensitive" || sensitive).map((each) => [each.name, `${each.title} ${each.direction === "max" ? "≥" : "≤"}`]), "k", () => {}, { "aria-label": "Measure" });
+  const value = h("input", { type: "number", step: "any", "aria-label": "Limit", style: "width:6rem" });
+  return h("div", { class: "row" }, name, value, button("Add", () => { if (value.value !== "") change({ constraints: { ...(now.constraints ?? {}), [name.value]: Number(value.value) } }); }, { class: "small" }));
+}

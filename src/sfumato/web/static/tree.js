@@ -1,0 +1,100 @@
+// The tree editor: select labels, join them, rename one, move some under another; every step can be undone.
+import { attempt, post } from "./api.js";
+import { button, fill, h, number } from "./dom.js";
+import { here } from "./state.js";
+
+const MOST = 400;
+
+export function treeEditor(column, start, says, changed) {
+  let found = start;
+  let chosen = new Map(); // "level label" → {level, label}
+  const before = [];
+  const after = [];
+  const place = h("div", { class: "scroll trees", tabindex: "-1" });
+  const bar = h("div", { class: "row", style: "margin:.5rem 0" });
+  const key = (level, label) => `${level}\u0000${label}`;
+
+  function take(next, keep = true) {
+    if (keep) { before.push(found); after.length = 0; }
+    found = next;
+    chosen = new Map();
+    changed(found);
+    draw();
+  }
+  async function edit(change) {
+    const next = await attempt(() => post(`${here()}/hierarchy/edit`, { column, paths: found.paths, ...change }), says);
+    if (next) { fill(says); take(next); }
+  }
+  const picked = () => [...chosen.values()];
+  const level = () => (new Set(picked().map((each) => each.level)).size === 1 ? picked()[0].level : null);
+
+  async function join() {
+    const labels = picked().map((each) => each.label);
+    const to = prompt("Name of the joined label", labels.join(" or "));
+    if (to) await edit({ do: "join", level: level(), labels, to });
+  }
+  async function rename() {
+    const [{ level: where, label }] = picked();
+    const to = prompt("New name", label);
+    if (to && to !== label) await edit({ do: "rename", level: where, labels: [label], to });
+  }
+  function undo() { if (before.length) { after.push(found); take(before.pop(), false); } }
+  function redo() { if (after.length) { before.push(found); take(after.pop(), false); } }
+
+  function drawBar() {
+    const where = level();
+    const many = chosen.size;
+    const above = where !== null && where + 1 <= found.height ? [...new Set(found.paths.map((path) => path[where + 1]))] : [];
+    const target = h("select", { "aria-label": "Move under", disabled: !many || above.length < 2 || where === null,
+      onchange: () => edit({ do: "move", level: where, labels: picked().map((each) => each.label), to: target.value }) },
+    h("option", { value: "", selected: true, disabled: true }, "Move under …"), above.slice(0, MOST).map((label) => h("option", { value: label }, label)));
+    fill(bar,
+      button("Join", join, { id: "join", disabled: many < 2 || where === null || where === 0 || where === found.height, title: "Make one label of those selected (level 1 or higher; the values themselves stay)" }),
+      button("Rename", rename, { disabled: many !== 1 || where === 0 || where === found.height, title: "Give the selected label another name" }), target,
+      button("Add a level", () => edit({ do: "add_level", level: where === null ? 1 : Math.max(where, 1) }), { title: "A new level above the values, or under the selected level; labels can then be joined on it" }),
+      button("Remove the level", () => edit({ do: "remove_level", level: where }), { disabled: where === null || where === 0 || where === found.height, title: "Leave out the level of the selected label" }),
+      button("Undo", undo, { id: "undo", disabled: !before.length, title: "Ctrl+Z" }), button("Redo", redo, { disabled: !after.length, title: "Ctrl+Y" }),
+      h("small", {}, many ? `${many} selected` : "Tick labels, or drag one onto another"));
+  }
+
+  function node(depth, label, paths, most) {
+    const records = paths.reduce((sum, path) => sum + (found.counts[path[0]] ?? 0), 0);
+    const id = key(depth, label);
+    const movable = depth < found.height;
+    const row = h("div", {
+      class: "node", draggable: movable ? "true" : null, "data-level": depth, "data-label": label,
+      ondragstart: (event) => { event.dataTransfer.setData("text/plain", JSON.stringify({ level: depth, label })); event.stopPropagation(); },
+      ondragover: (event) => { event.preventDefault(); row.classList.add("over"); },
+      ondragleave: () => row.classList.remove("over"),
+      ondrop: (event) => { event.preventDefault(); row.classList.remove("over"); dropped(JSON.parse(event.dataTransfer.getData("text/plain")), depth, label); },
+    }, h("label", {}, movable && h("input", { type: "checkbox", checked: chosen.has(id), onchange: (event) => {
+      if (event.target.checked) chosen.set(id, { level: depth, label }); else chosen.delete(id);
+      drawBar();
+    } }), h("span", {}, label)), h("span", { class: "bar", style: `width:${Math.round((records / Math.max(most, 1)) * 90)}px` }), h("small", {}, number(records)));
+    if (depth === 0) return h("li", {}, row);
+    const groups = new Map();
+    for (const path of paths) groups.set(path[depth - 1], [...(groups.get(path[depth - 1]) ?? []), path]);
+    const entries = [...groups.entries()];
+    return h("li", {}, row, h("ul", {}, entries.slice(0, MOST).map(([below, inside]) => node(depth - 1, below, inside, most)),
+      entries.length > MOST && h("li", { class: "quiet" }, `… ${number(entries.length - MOST)} more`)));
+  }
+  async function dropped(what, depth, label) {
+    const labels = chosen.has(key(what.level, what.label)) ? picked().map((each) => each.label) : [what.label];
+    if (depth === what.level + 1) await edit({ do: "move", level: what.level, labels, to: label });
+    else if (depth === what.level && depth > 0 && !labels.includes(label)) await edit({ do: "join", level: depth, labels: [label, ...labels], to: [label, ...labels].join(" or ") });
+  }
+  function draw() {
+    const most = Object.values(found.counts).reduce((sum, count) => sum + count, 0);
+    const where = place.scrollTop;
+    fill(place, h("ul", { class: "tree" }, node(found.height, found.paths[0].at(-1), found.paths, most)));
+    place.scrollTop = where;
+    drawBar();
+  }
+  const whole = h("div", { onkeydown: (event) => {
+    if (!(event.ctrlKey || event.metaKey)) return;
+    if (event.key === "z") { event.preventDefault(); undo(); }
+    if (event.key === "y") { event.preventDefault(); redo(); }
+  } }, bar, place);
+  draw();
+  return whole;
+}

@@ -1,0 +1,108 @@
+"""A small table and a server over it, for the tests of the workbench."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+
+def write_table(path: Path, rows: int = 400, names: str = "age,zip,sex,ill") -> Path:
+    chance = random.Random(1)
+    lines = [names]
+    for _ in range(rows):
+        cells = (chance.randint(20, 69), chance.choice(["8001", "8002", "8003", "9001"]), chance.choice("FM"))
+        lines.append(",".join(map(str, cells)) + "," + chance.choice(["flu", "cold", "none"]))
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return path
+
+
+@contextlib.contextmanager
+def client(root: Path, *options: str) -> Iterator[httpx.Client]:
+    """A server over a folder, and someone who talks to it with the key."""
+    with server(root, *options) as found, found.client() as bench:
+        yield bench
+
+
+def declare(bench: httpx.Client, **search: Any) -> str:
+    """A study of people.csv, declared and checked."""
+    study = str(bench.post("/api/studies", json={"path": "people.csv"}).json()["id"])
+    columns = {
+        "age": {"role": "quasi_identifier", "hierarchy": {"build": "interval", "widths": [5, 10, 20]}},
+        "zip": {"role": "quasi_identifier", "hierarchy": {"build": "prefix"}},
+        "sex": {"role": "quasi_identifier", "hierarchy": {"build": "flat"}},
+        "ill": {"role": "sensitive"},
+    }
+    settings = {"max_suppression": 0.02, **search}
+    answer = bench.put(f"/api/studies/{study}", json={"columns": columns, "search": settings, "reviewed": True})
+    assert answer.status_code == 200, answer.text
+    return study
+
+
+def wait(bench: httpx.Client, study: str, job: str, seconds: float = 120) -> dict[str, Any]:
+    """The job when it has ended."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        found: dict[str, Any] = bench.get(f"/api/studies/{study}/jobs/{job}").json()
+        if found["status"] not in ("queued", "running"):
+            return found
+        time.sleep(0.1)
+    raise AssertionError(f"the job {job} does not end")
+
+
+@dataclass
+class Server:
+    """A server in a process of its own."""
+
+    address: str
+    process: subprocess.Popen[str]
+
+    @property
+    def origin(self) -> str:
+        return self.address.split("/?")[0]
+
+    @property
+    def token(self) -> str:
+        return self.address.split("token=")[1]
+
+    def client(self) -> httpx.Client:
+        return httpx.Client(base_url=self.origin, headers={"authorization": f"Bearer {self.token}"}, timeout=120)
+
+    @property
+    def resident(self) -> float:
+        """Megabytes of memory that it holds."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text("utf-8")
+        return int(re.findall(r"VmRSS:\s+(\d+)", status)[0]) / 1024
+
+
+@contextlib.contextmanager
+def server(root: Path, *options: str) -> Iterator[Server]:
+    """`sfumato serve` as a user starts it."""
+    state = {**os.environ, "SFUMATO_STATE": str(root / "state")}
+    command = [sys.executable, "-m", "sfumato", "serve", str(root), "--no-browser", "--port", "0", *options]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=state)
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        found = re.search(r"http://\S+", line)
+        assert found, line
+        yield Server(found[0], process)
+    finally:
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(15)
+        except subprocess.TimeoutExpired:
+            process.kill()
+        if process.stdout is not None:
+            process.stdout.close()

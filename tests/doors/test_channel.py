@@ -1,0 +1,304 @@
+"""The channel commands from end to end, and what they say to bad input."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sfumato import cli
+
+COUNTS = {"clerk": 400, "cook": 300, "driver": 200, "nurse": 100}
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    """A table of 1,000 people with a job, a town, and now and then no job."""
+    rows = [(job, "north" if i % 3 else "south") for job, n in COUNTS.items() for i in range(n)]
+    rows += [("", "north")] * 5
+    path = tmp_path / "people.csv"
+    path.write_text("job,town\n" + "".join(f"{job},{town}\n" for job, town in rows), "utf-8")
+    return path
+
+
+def _json(capsys: pytest.CaptureFixture[str], *words: str | Path) -> tuple[int, Any]:
+    code = cli.run([str(word) for word in (*words, "--json")])
+    out = capsys.readouterr().out
+    return code, json.loads(out)
+
+
+def test_search_prints_what_was_promised(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, found = _json(
+        capsys, "channel", "search", "--data", people, "--column", "job", "--delta", "0.75", "--points", "6"
+    )
+    assert code == 0
+    assert found["range"] == pytest.approx([0.25, 0.6])
+    assert (found["records"], found["dropped"], found["exact"]) == (1000, 5, True)
+    for number, point in enumerate(found["points"]):
+        assert {"id", "privacy", "mse", "lower_bound", "worst_posterior", "epsilon", "outputs", "loss"} <= set(point)
+        assert point["id"] == number
+        assert point["lower_bound"] <= point["mse"] <= point["lower_bound"] * (1 + 1e-4)
+        assert 0 <= point["loss"] <= 1
+        assert point["outputs"] <= 11
+        assert (point["epsilon"] is None) == ("epsilon" in point.get("infinite", []))
+
+
+def test_disguise_and_estimate_from_end_to_end(
+    people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    front, channel, out = tmp_path / "front", tmp_path / "channel.json", tmp_path / "out.csv"
+    data = ["--data", people]
+    assert _json(capsys, "channel", "search", *data, "--column", "job", "--points", "5", "-o", front)[0] == 0
+    assert _json(capsys, "channel", "pick", front, "--min-privacy", "0.4", "-o", channel)[0] == 0
+    words = ["channel", "disguise", *data, "--channel", channel, "--keep", "town", "-o", out]
+    code, done = _json(capsys, *words)
+    assert (code, done["rows"], done["dropped"], done["columns"]) == (0, 1000, 5, ["job", "town"])
+    assert done["randomness"] == "operating system"
+    first = out.read_text("utf-8")
+    assert _json(capsys, *words, "--force")[0] == 0
+    assert out.read_text("utf-8") != first, "another draw, and another order"
+    code, found = _json(capsys, "channel", "estimate", out)
+    assert (code, found["records"], found["method"]) == (0, 1000, "wls")
+    shares = {c["category"]: c for c in found["strata"][0]["categories"]}
+    for job, count in COUNTS.items():
+        assert abs(shares[job]["unbiased"] - count / 1000) < 6 * shares[job]["standard_error"]
+        assert shares[job]["low"] <= shares[job]["unbiased"] <= shares[job]["high"] or shares[job]["unbiased"] < 0
+    code, found = _json(capsys, "channel", "estimate", out, "--by", "town", "--method", "em")
+    assert [s["values"] for s in found["strata"]] == [{"town": "north"}, {"town": "south"}]
+    assert sum(s["records"] for s in found["strata"]) == 1000
+    reports = tmp_path / "reports"
+    assert _json(capsys, "channel", "report", front, "--point", "2", "-o", reports, "--disguised", out)[0] == 0
+    external = (reports / "external.html").read_text("utf-8")
+    assert "sfumato channel estimate" in external
+    assert str(tmp_path) not in external
+    for secret in ("40.0 %", "0.4000", "30.0 %", "prior", "people.csv"):
+        assert secret not in external, secret
+    assert "people.csv" not in (reports / "channel.json").read_text("utf-8")
+
+
+def test_a_test_seed_repeats_and_marks_the_file(
+    people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    channel = tmp_path / "warner.json"
+    words = [
+        "channel",
+        "make",
+        "--data",
+        people,
+        "-c",
+        "job",
+        "--family",
+        "warner",
+        "--parameter",
+        "0.6",
+        "-o",
+        channel,
+    ]
+    code, figures = _json(capsys, *words)
+    assert (code, figures["privacy"]) == (0, pytest.approx(0.4))
+    texts = []
+    for name in ("a.csv", "b.csv"):
+        words = [
+            "channel",
+            "disguise",
+            "--data",
+            people,
+            "--channel",
+            channel,
+            "--test-seed",
+            "7",
+            "-o",
+            tmp_path / name,
+        ]
+        assert _json(capsys, *words)[0] == 0
+        texts.append((tmp_path / name).read_text("utf-8"))
+    assert texts[0] == texts[1]
+    with (tmp_path / "a.csv").open(encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    assert {row["sfumato_test_seed"] for row in rows} == {"7"}
+    assert "not for release" in (tmp_path / "a.csv.channel.json").read_text("utf-8")
+    assert _json(capsys, "channel", "estimate", tmp_path / "a.csv", "--method", "inversion")[0] == 0
+
+
+def test_parquet_two_channels_and_a_joint_one(people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = ["--data", people]
+    for column in ("job", "town"):
+        words = ["channel", "make", *data, "-c", column, "--family", "grr", "--parameter", "1.5"]
+        assert _json(capsys, *words, "-o", tmp_path / f"{column}.json")[0] == 0
+    both = ["--channel", tmp_path / "job.json", "--channel", tmp_path / "town.json"]
+    out = tmp_path / "out.parquet"
+    assert _json(capsys, "channel", "disguise", *data, *both, "-o", out)[0] == 0
+    code, found = _json(capsys, "channel", "estimate", out)
+    assert code == 0
+    assert len(found["strata"][0]["categories"]) == 8
+    assert sum(c["unbiased"] for c in found["strata"][0]["categories"]) == pytest.approx(1.0)
+    words = ["channel", "search", *data, "-c", "job", "-c", "town", "--delta", "0.6", "--points", "3"]
+    code, found = _json(capsys, *words, "-o", tmp_path / "joint")
+    assert code == 0
+    point = found["points"][0]
+    assert set(point["attributes"]) == {"job", "town"}
+    assert point["attributes"]["town"]["worst_posterior"] >= 2 / 3 - 1e-9
+    assert _json(capsys, "channel", "pick", tmp_path / "joint", "--point", "1", "-o", tmp_path / "joint.json")[0] == 0
+    words = ["channel", "disguise", *data, "--channel", tmp_path / "joint.json", "-o", tmp_path / "joint.csv"]
+    assert _json(capsys, *words)[1]["columns"] == ["job+town"]
+    assert _json(capsys, "channel", "estimate", tmp_path / "joint.csv")[0] == 0
+
+
+def test_an_audit_of_a_disguised_column_is_refused(
+    people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run.toml"
+    columns = '[columns]\njob = { role = "sensitive" }\ntown = { role = "quasi_identifier" }\n'
+    run.write_text(
+        f'version = 1\n[data]\npath = "people.csv"\n{columns}[channel]\ncolumns = ["job"]\npoints = 3\n', "utf-8"
+    )
+    assert _json(capsys, "channel", "search", "--run", run, "-o", tmp_path / "front")[0] == 0
+    assert _json(capsys, "channel", "pick", tmp_path / "front", "--point", "1", "-o", tmp_path / "c.json")[0] == 0
+    out = tmp_path / "out.csv"
+    words = ["channel", "disguise", "--run", run, "--channel", tmp_path / "c.json", "--keep-rest", "-o", out]
+    assert _json(capsys, *words)[0] == 0
+    code, said = _json(capsys, "audit", "--run", run, out)
+    assert code == 2
+    assert "not defined" in said["error"]["what"]
+    assert _json(capsys, "channel", "search", "--run", run, "--column", "town")[1]["error"]["what"].startswith(
+        "the role"
+    )
+
+
+@pytest.mark.parametrize(
+    ("prior", "says"),
+    [
+        ("category,share\na,0.5\nb,0.4\n", "sums to 0.9"),
+        ("category,share\na,1.5\nb,-0.5\n", "negative"),
+        ("category,share\na,1\n", "1 category"),
+        ("category,share\na,0.5\nb,0.5\nc,0\n", "share of 0"),
+        ("category,share\na,0.5\na,0.5\n", "category twice"),
+        ("category,share\na,x\n", "cannot be read"),
+        ("", "cannot be read"),
+        ("a,b\n1,2\n", "cannot be read"),
+    ],
+)
+def test_bad_priors(prior: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "prior.csv").write_text(prior, "utf-8")
+    code, said = _json(capsys, "channel", "search", "--prior", tmp_path / "prior.csv", "--records", "100")
+    assert code == 2
+    assert says in said["error"]["what"]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["--delta", "0.3"], 2, "commonest category has a share of 0.4"),
+        (["--delta", "1.5"], 2, "delta is not valid"),
+        (["--engine", "magic"], 2, "engine is not valid"),
+        (["--privacy", "0.9"], 3, "no channel has a privacy of 0.9"),
+        (["--privacy", "0.1"], 3, "no channel has a privacy of 0.1"),
+        (["--engine", "optrr", "--epsilon", "1"], 2, "cannot cap"),
+        (["--column", "hob"], 2, 'no column "hob"'),
+        (["--points", "0"], 2, "points is not valid"),
+        (["--prior", "nowhere.csv"], 2, "named twice"),
+    ],
+)
+def test_bad_requests(words: list[str], code: int, says: str, people: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    column = [] if "--column" in words else ["--column", "job"]
+    found, said = _json(capsys, "channel", "search", "--data", people, *column, *words)
+    assert found == code, said
+    assert says in said["error"]["what"]
+    if code == 3:
+        assert said["error"]["try"].startswith("--privacy 0.")
+
+
+def test_delta_names_the_least_possible_and_large_domains_another_engine(
+    people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, said = _json(capsys, "channel", "search", "--data", people, "--column", "job", "--delta", "0.3")
+    assert "0.4" in said["error"]["expected"]
+    rows = "".join(f"c{i},{1 / 17}\n" for i in range(17))
+    (tmp_path / "wide.csv").write_text("category,share\n" + rows, "utf-8")
+    _, said = _json(capsys, "channel", "search", "--prior", tmp_path / "wide.csv", "--records", "50")
+    assert "17 categories are too many" in said["error"]["what"]
+    assert "square" in said["error"]["try"]
+
+
+def test_bad_channel_files_and_strange_reports(
+    people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    channel = tmp_path / "c.json"
+    words = ["channel", "make", "--data", people, "-c", "job", "--family", "warner", "-o", channel, "--parameter"]
+    assert _json(capsys, *words, "0.25", "--force")[1]["infinite"] == ["mse", "mse_to_file"]
+    out = tmp_path / "out.csv"
+    disguise = ["channel", "disguise", "--data", people, "--channel", channel, "-o", out, "--force"]
+    assert _json(capsys, *disguise)[0] == 0
+    code, said = _json(capsys, "channel", "estimate", out)
+    assert (code, "singular" in said["error"]["what"]) == (2, True)
+    assert _json(capsys, *words, "0.7", "--force")[0] == 0
+    out.write_text("job\nclerk\npilot\npilot\n", "utf-8")
+    code, said = _json(capsys, "channel", "estimate", out, "--channel", channel)
+    assert code == 2
+    assert "2 rows have 1 values" in said["error"]["what"]
+    assert "row 2" in said["error"]["what"]
+    assert "pilot" not in json.dumps(said)
+    people.write_text(people.read_text("utf-8") + "pilot,north\n", "utf-8")
+    code, said = _json(capsys, *disguise)
+    assert (code, "does not know" in said["error"]["what"], "pilot" in json.dumps(said)) == (2, True, False)
+    broken = json.loads(channel.read_text("utf-8"))
+    broken["matrix"][0][0] = 0.9
+    channel.write_text(json.dumps(broken), "utf-8")
+    code, said = _json(capsys, *disguise)
+    assert (code, "do not sum to 1" in said["error"]["what"]) == (2, True)
+    assert _json(capsys, "channel", "estimate", out, "--channel", tmp_path / "no.json")[0] == 2
+
+
+def test_picks_that_cannot_be_met_name_the_nearest(
+    people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    front = tmp_path / "front"
+    assert _json(capsys, "channel", "search", "--data", people, "-c", "job", "--points", "4", "-o", front)[0] == 0
+    for words, tries in (
+        (["--min-privacy", "0.9"], "--min-privacy 0.6"),
+        (["--max-epsilon", "1"], "square"),
+        (["--max-error", "1e-9"], "--max-error"),
+        (["--max-loss", "0.01"], "--max-loss"),
+    ):
+        code, said = _json(capsys, "channel", "pick", front, *words)
+        assert code == 3
+        assert tries in said["error"]["try"]
+    assert _json(capsys, "channel", "pick", front)[0] == 2
+    assert _json(capsys, "channel", "pick", front, "--knee")[0] == 0
+    code, found = _json(capsys, "channel", "pick", front, "--max-loss", "0.9")
+    assert (code, found["point"]["loss"] <= 0.9) == (0, True)
+
+
+def test_square_with_a_cap_and_optrr(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base = ["channel", "search", "--data", people, "--column", "job", "--points", "3"]
+    code, found = _json(capsys, *base, "--engine", "square", "--epsilon", "1.5", "--sweeps", "1")
+    assert code == 0
+    assert all(p["epsilon"] <= 1.5 + 1e-6 and p["outputs"] == 4 for p in found["points"])
+    assert all(p["ratio"] >= 1 for p in found["points"])
+    code, found = _json(capsys, *base, "--engine", "optrr", "--generations", "100")
+    assert (code, found["exact"], found["seed"]) == (0, False, 1)
+    code, capped = _json(capsys, *base, "--epsilon", "1.5")
+    assert (code, capped["exact"]) == (0, False)
+    assert all(p["epsilon"] <= 1.5 + 1e-6 for p in capped["points"])
+
+
+def test_reports_are_drawn_with_the_probabilities_of_the_matrix(people: Path, tmp_path: Path) -> None:
+    from sfumato.plans.channel import Channel
+    from sfumato.study import Study
+    from sfumato.systems.channel.disguise import disguise
+
+    matrix = np.array([[0.7, 0.1, 0.0, 0.2], [0.1, 0.9, 0.3, 0.2], [0.2, 0.0, 0.7, 0.6]])
+    channel = Channel(("job",), tuple(COUNTS), ("x", "y", "z"), matrix)
+    study = Study(data={"path": str(people)}, columns={})
+    counts = np.zeros(3)
+    for seed in range(20):
+        disguise(study, [channel], tmp_path / "out.csv", test_seed=seed, overwrite=True)
+        with (tmp_path / "out.csv").open(encoding="utf-8") as stream:
+            drawn = [row["job"] for row in csv.DictReader(stream)]
+        counts += [drawn.count(name) for name in "xyz"]
+    expected = matrix @ np.array(list(COUNTS.values())) * 20
+    assert np.abs((counts - expected) / np.sqrt(expected)).max() < 4

@@ -1,0 +1,210 @@
+"""The interface of the workbench: from a table to a verified release, without a browser."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.doors.bench import Server, client, declare, server, wait, write_table
+
+from sfumato.cli import run
+from sfumato.front import load_front
+from sfumato.web.places import Places, read_json
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("bench")
+    write_table(root / "people.csv")
+    return root
+
+
+@pytest.fixture(scope="module")
+def served(root: Path) -> Iterator[Server]:
+    with server(root, "--jobs", "3") as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def bench(served: Server) -> Iterator[httpx.Client]:
+    with served.client() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def searched(bench: httpx.Client) -> tuple[str, str]:
+    """A study and a search of it that has ended."""
+    study = declare(bench)
+    job = bench.post(f"/api/studies/{study}/jobs", json={}).json()["id"]
+    ended = wait(bench, study, job)
+    assert ended["status"] == "done", ended
+    return study, job
+
+
+def test_a_table_is_profiled_and_its_roles_are_only_suggestions(bench: httpx.Client) -> None:
+    study = bench.post("/api/studies", json={"path": "people.csv"}).json()
+    assert study["reviewed"] is False
+    profile = bench.get(f"/api/studies/{study['id']}/profile").json()
+    age = next(column for column in profile["columns"] if column["name"] == "age")
+    assert age["suggested_role"] == "quasi_identifier"
+    assert sum(age["spread"]["counts"]) == 400
+    preview = bench.get(f"/api/studies/{study['id']}/preview", params={"rows": 3}).json()
+    assert [len(row) for row in preview["rows"]] == [4, 4, 4]
+    refused = bench.post(f"/api/studies/{study['id']}/jobs", json={})
+    assert refused.status_code == 422
+    assert "nobody has checked" in refused.json()["error"]["what"]
+
+
+def test_errors_are_sentences_with_a_remedy(bench: httpx.Client) -> None:
+    study = declare(bench)
+    told = bench.put(f"/api/studies/{study}", json={"search": {"objectives": ["kk"]}}).json()["error"]
+    assert 'unknown objective "kk"' in told["what"]
+    assert 'did you mean "k"' in told["try"]
+    told = bench.put(f"/api/studies/{study}", json={"search": {"sytem": "lattice"}}).json()["error"]
+    assert "system" in told["try"]
+    assert bench.get("/api/studies/nothing-here").status_code == 404
+    assert bench.get(f"/api/studies/{study}/audit").json()["measures"]["k"]["value"] == 1
+
+
+def test_hierarchies_are_built_edited_imported_and_kept(bench: httpx.Client) -> None:
+    study = declare(bench)
+    at = f"/api/studies/{study}/hierarchy"
+    built = bench.post(
+        f"{at}/build", json={"column": "age", "recipe": {"build": "interval", "widths": [10, 20]}}
+    ).json()
+    assert built["covers"]
+    assert sum(count for _, count in built["levels"][1]["bars"]) == 400
+    tree = bench.get(at, params={"column": "zip"}).json()
+    paths = tree["paths"]
+    edit = {"column": "zip", "paths": paths, "do": "join", "level": 1, "labels": ["800*", "900*"], "to": "all"}
+    edited = bench.post(f"{at}/edit", json=edit).json()
+    assert {path[1] for path in edited["paths"]} == {"all"}
+    assert (
+        bench.post(f"{at}/edit", json={**edit, "labels": ["8??"]}).json()["error"]["expected"] == "labels of that level"
+    )
+    kept = bench.put(at, json={"column": "zip", "paths": edited["paths"]})
+    assert kept.status_code == 200
+    assert bench.get(at, params={"column": "zip"}).json()["paths"] == edited["paths"]
+    told = bench.post(f"{at}/import", json={"column": "sex", "text": "F;*\n"}).json()
+    assert not told["covers"]
+    assert "M" in told["badge"]
+    assert bench.put(at, json={"column": "sex", "paths": told["paths"]}).status_code == 422
+
+
+def test_a_front_is_explored(bench: httpx.Client, searched: tuple[str, str]) -> None:
+    study, job = searched
+    at = f"/api/studies/{study}/jobs/{job}"
+    front = bench.get(f"{at}/front").json()
+    assert front["exact"]
+    assert front["knee"] in range(len(front["points"]))
+    assert bench.get(f"{at}/live").json()["number"] == len(front["points"])
+    point = bench.get(f"{at}/points/1").json()
+    assert len(point["words"]) == 3
+    assert point["attackers"]["prosecutor_risk"]["before"] == 1
+    assert point["attackers"]["journalist_risk"]["reason"] == "needs a population table"
+    assert sum(point["sizes"]["before"]) == 400
+    assert point["sample"]["sensitive"] == ["ill"]
+    assert not any(word in json.dumps(point["sample"]) for word in ("flu", "cold"))
+    asked = bench.get(f"{at}/ask", params={"max_loss": 0.5}).json()
+    assert asked["answer"]["loss"] <= 0.5
+    assert bench.get(f"{at}/ask", params={"max_loss": 0.0, "min_k": 50}).status_code == 409
+    paid = bench.get(f"{at}/compare", params={"one": 0, "two": len(front["points"]) - 1}).json()
+    assert paid["better"] + paid["worse"] + paid["same"] == 400
+    assert bench.get(f"{at}/points/99999").status_code == 422
+
+
+def test_run_file_and_program_replay_to_the_same_front(
+    bench: httpx.Client, searched: tuple[str, str], tmp_path: Path, root: Path
+) -> None:
+    study, job = searched
+    found = Places(root).job(study, job) / "front"
+    (tmp_path / "run.toml").write_text(bench.get(f"/api/studies/{study}/run.toml", params={"job": job}).text, "utf-8")
+    assert run(["search", str(tmp_path / "run.toml"), "-o", str(tmp_path / "front")]) == 0
+    assert (tmp_path / "front" / "front.parquet").read_bytes() == (found / "front.parquet").read_bytes()
+    program = bench.get(f"/api/studies/{study}/run.py", params={"job": job, "point": 1}).text
+    (tmp_path / "run.py").write_text(program, "utf-8")
+    state = {**os.environ, "SFUMATO_STATE": str(tmp_path / "state")}
+    subprocess.run([sys.executable, "run.py"], cwd=tmp_path, check=True, timeout=120, env=state)
+    manifest = json.loads((tmp_path / "release" / "manifest.json").read_text("utf-8"))
+    point = load_front(found).point(1)
+    assert manifest["point"]["values"] == dict(point.values)
+    assert manifest["loss"] == pytest.approx(point.loss, abs=1e-12)
+
+
+def test_a_point_is_published_verified_and_packed(bench: httpx.Client, searched: tuple[str, str]) -> None:
+    study, job = searched
+    body = {"job": job, "point": 1, "reason": "for <b>tests</b>"}
+    made = bench.post(f"/api/studies/{study}/releases", json=body).json()["id"]
+    ended = wait(bench, study, made)
+    assert ended["status"] == "done", ended
+    assert ended["found"]["verified"], ended["found"]
+    name = ended["found"]["release"]
+    at = f"/api/studies/{study}/releases"
+    assert [release["name"] for release in bench.get(at).json()] == [name]
+    assert bench.post(f"{at}/{name}/verify").json() == {"verified": True, "differences": []}
+    pack = zipfile.ZipFile(io.BytesIO(bench.get(f"{at}/{name}/pack.zip").content))
+    assert f"{name}/manifest.json" in pack.namelist()
+    report = bench.get(f"{at}/{name}/internal.html")
+    assert report.headers["content-security-policy"].startswith("sandbox")
+    assert "for &lt;b&gt;tests" in report.text
+
+
+def test_one_killed_job_is_told_and_the_others_finish(bench: httpx.Client, root: Path) -> None:
+    long = declare(bench, system="cuts", problem=2, generations=100_000)
+    short = declare(bench)
+    doomed = bench.post(f"/api/studies/{long}/jobs", json={}).json()["id"]
+    others = [bench.post(f"/api/studies/{short}/jobs", json={}).json()["id"] for _ in range(4)]
+    folder = Places(root).job(long, doomed)
+    while not (folder / "live.json").exists():
+        assert read_json(folder / "job.json")["status"] in ("queued", "running")
+        time.sleep(0.1)
+    os.kill(read_json(folder / "job.json")["process"], signal.SIGKILL)
+    ended = wait(bench, long, doomed)
+    assert ended["status"] == "killed"
+    assert "SIGKILL" in ended["error"]["what"]
+    assert [wait(bench, short, other)["status"] for other in others] == ["done"] * 4
+    assert bench.get("/api/files").status_code == 200
+
+
+def test_state_survives_a_restart(tmp_path: Path) -> None:
+    write_table(tmp_path / "people.csv")
+    with client(tmp_path) as bench:
+        study = declare(bench, system="cuts", problem=2, generations=100_000)
+        job = bench.post(f"/api/studies/{study}/jobs", json={}).json()["id"]
+        while bench.get(f"/api/studies/{study}/jobs/{job}").json()["status"] != "running":
+            time.sleep(0.05)
+    with client(tmp_path) as bench:
+        assert [found["id"] for found in bench.get("/api/studies").json()] == [study]
+        told = bench.get(f"/api/studies/{study}/jobs/{job}").json()
+        assert told["status"] == "broken"
+        assert "server stopped" in told["error"]["what"]
+        bench.post(f"/api/studies/{study}/jobs/{job}/again")
+        while not bench.get(f"/api/studies/{study}/jobs/{job}/live").json():
+            time.sleep(0.1)
+        bench.post(f"/api/studies/{study}/jobs/{job}/stop")
+        ended = wait(bench, study, job)
+        assert ended["status"] == "stopped"
+        assert ended["front"]
+
+
+def test_a_worker_that_dies_is_replaced_and_the_server_stays_small(bench: httpx.Client, served: Server) -> None:
+    assert bench.get("/api/about").status_code == 200
+    tasks = Path(f"/proc/{served.process.pid}/task")
+    children = {int(pid) for task in tasks.iterdir() for pid in (task / "children").read_text().split()}
+    desks = [pid for pid in children if b"\0desk\0" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    assert desks
+    for pid in desks:
+        os.kill(pid, signal.SIGKILL)
+    answers = [bench.get("/api/studies").status_code for _ in range(4)]
+    assert answers[-1] == 200
+    assert served.resident < 250

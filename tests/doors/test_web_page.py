@@ -1,0 +1,275 @@
+"""The page in a real browser: the whole job, from opening a table to a verified release."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from tests.doors.bench import Server, server, write_table
+
+from sfumato.systems.groups.census import make_census
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+HOSTILE = "<img src=x onerror=document.title='owned'>"
+PIXELS = """canvas => {
+  const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+  const colours = new Set();
+  let drawn = 0;
+  for (let place = 0; place < data.length; place += 4) {
+    if (data[place + 3] <= 200) continue;
+    drawn += 1;
+    colours.add((data[place] << 16) | (data[place + 1] << 8) | data[place + 2]);
+  }
+  return { drawn, colours: colours.size };
+}"""
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    if CHROMIUM is None:
+        pytest.skip("there is no chromium to drive (apt-get install chromium)")
+    root = tmp_path_factory.mktemp("bench")
+    write_table(root / "people.csv")
+    write_table(root / "hostile.csv", names=f"age,{HOSTILE},sex,ill")
+    made = make_census(root / "census", 6_000, 300, 12, seed=3)
+    protect = '[groups.protect]\nattackers = ["exact"]\nlevels = 1\nknown_seeds = 1\nfresh_seeds = 1\n'
+    more = "\n[groups.attack]\nseeds = 1\nfolds = 3\n" + protect
+    made.run.write_text(made.run.read_text("utf-8") + more, "utf-8")
+    with server(root) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def browser(served: Server) -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with playwright.sync_playwright() as driver:
+        found = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def page(browser: Any, served: Server) -> Iterator[Any]:
+    """A page of its own; at its end, no word on the console and no request off loopback."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
+    found = context.new_page()
+    said: list[str] = []
+    asked: set[str] = set()
+    found.set_default_timeout(120_000)
+    found.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
+    found.on("pageerror", lambda error: said.append(str(error)))
+    found.on("request", lambda request: asked.add(urlsplit(request.url).hostname or request.url[:5]))
+    found.goto(served.address)
+    found.wait_for_selector("#sample")
+    yield found
+    context.close()
+    assert said == []
+    assert asked <= {"127.0.0.1", "data:", "blob:"}
+
+
+def drawn(page: Any, selector: str) -> int:
+    """Pixels drawn on a canvas; a chart that fails silently has none."""
+    page.wait_for_timeout(250)
+    found = page.locator(selector).first.evaluate(PIXELS)
+    assert found["colours"] > 1, selector
+    return int(found["drawn"])
+
+
+def declared(page: Any, table: str) -> None:
+    """Open a table of the folder and confirm its roles."""
+    page.click(f"[data-file='{table}']")
+    page.click("#to-declare")
+    page.click("#reviewed")
+    page.wait_for_selector("#reviewed", state="detached")
+
+
+def test_the_whole_job_on_adult(page: Any, tmp_path: Path) -> None:
+    page.click("#sample")
+    page.wait_for_selector(".profile canvas")
+    assert drawn(page, ".profile canvas") > 500
+    assert "32,561 rows" in page.inner_text(".step.open")
+    page.click("#to-declare")
+    page.wait_for_selector("#risk .tile")
+    assert "29.3 %" in page.inner_text("#risk")
+    assert drawn(page, "#risk canvas") > 500
+    page.click("#to-search")
+    page.wait_for_selector("#estimate small[title]")
+    assert "17,920 nodes" in page.inner_text("#estimate")
+    page.click("#start")
+    page.wait_for_selector(".job[data-status=done]")
+    assert "52 points" in page.inner_text(".job")
+    assert drawn(page, ".step.search canvas") > 500
+    page.click(".job button.main")
+    page.wait_for_selector("#points tr[data-point='4']")
+    assert drawn(page, ".step.explore canvas") > 2000
+    page.fill("#ask-loss", "30")
+    page.click("#ask")
+    page.wait_for_selector("#answer .fine")
+    assert "k 5" in page.inner_text("#answer")
+    page.click("#answer .fine button")
+    page.wait_for_selector("#point-title")
+    assert drawn(page, "#point canvas") > 300
+    page.locator("#points tr[data-point='9'] button").click()
+    page.wait_for_selector("#who-pays")
+    assert drawn(page, "#who-pays canvas") > 300
+    page.click("#to-publish")
+    page.fill("#reason", "most k within 30 % loss")
+    page.click("#publish")
+    page.wait_for_selector("#result .verified")
+    with page.expect_download() as download:
+        page.click("a[download]")
+    target = tmp_path / "pack.zip"
+    download.value.save_as(target)
+    assert target.stat().st_size > 10_000
+    page.click("#tools button")
+    assert "sf.publish(choice" in _shown(page, "Python")
+    page.reload()
+    page.wait_for_selector("a[download]")  # the address knows where we were
+
+
+def _shown(page: Any, tab: str) -> str:
+    page.get_by_role("tab", name=tab).click()
+    return str(page.inner_text("dialog pre"))
+
+
+def test_a_tree_is_edited_and_undone(page: Any) -> None:
+    declared(page, "people.csv")
+    page.click("[data-tree=sex]")
+    page.wait_for_selector("#hierarchy .node")
+    before = page.inner_text("#hierarchy .tree")
+    page.get_by_role("button", name="Add a level").click()
+    page.wait_for_selector("#hierarchy .node[data-level='2']")
+    for label in ("F", "M"):
+        page.check(f"#hierarchy .node[data-level='1'][data-label='{label}'] input")
+    page.once("dialog", lambda dialog: dialog.accept("anyone"))
+    page.click("#join")
+    page.wait_for_selector("#hierarchy .node[data-label=anyone]")
+    assert "400" in page.inner_text(".node[data-label=anyone]")
+    page.click("#undo")
+    page.wait_for_selector("#hierarchy .node[data-label=anyone]", state="detached")
+    page.keyboard.press("Tab")
+    page.click("#undo")
+    page.wait_for_selector("#hierarchy .node[data-level='2']", state="detached")
+    assert page.inner_text("#hierarchy .tree") == before
+    assert "covers all 2 values" in page.inner_text("#badge")
+    page.click("#keep")
+    page.wait_for_selector("#hierarchy", state="detached")
+
+
+def test_intervals_follow_the_slider(page: Any) -> None:
+    declared(page, "people.csv")
+    page.click("[data-tree=age]")
+    page.get_by_role("tab", name="Build from values").click()
+    page.select_option("#kind", "interval")
+    page.locator("#width").fill("10")
+    page.wait_for_selector("text=level 1 (5)")
+    assert drawn(page, "#hierarchy canvas") > 1000
+    page.click("#keep")
+    page.wait_for_selector("#hierarchy", state="detached")
+
+
+def test_a_search_is_stopped_and_its_best_kept(page: Any) -> None:
+    declared(page, "people.csv")
+    page.click("#to-search")
+    page.select_option("#system", "cuts")
+    page.wait_for_selector("#generations")
+    page.fill("#generations", "90000")
+    page.press("#generations", "Tab")
+    page.wait_for_timeout(600)
+    page.click("#start")
+    page.wait_for_selector(".job[data-status=running]")
+    page.wait_for_selector("text=so far")  # a front grows while it runs
+    assert drawn(page, ".step.search canvas") > 300
+    page.locator(".job").get_by_role("button", name="Stop").click()
+    page.wait_for_selector(".job[data-status=stopped]")
+    page.locator(".job").get_by_role("button", name="Explore").click()
+    page.wait_for_selector("#points tr[data-point='0']")
+
+
+def test_a_channel_is_found_and_a_column_disguised(page: Any, tmp_path: Path) -> None:
+    declared(page, "people.csv")
+    page.select_option("select[aria-label='Role of ill']", "sensitive")
+    page.wait_for_selector("[data-tree=ill]")
+    page.click("#to-search")
+    page.click("[data-mode=channel]")
+    page.fill("#channel-points", "4")
+    page.click("#start-channel")
+    page.wait_for_selector(".job[data-status=done]")
+    page.click(".job button.main")
+    page.click("[data-channel='1']")
+    page.wait_for_selector("#channel-point canvas")
+    assert drawn(page, ".step.explore canvas") > 300  # error against privacy
+    assert drawn(page, "#channel-point canvas") > 300  # the matrix
+    page.click("#disguise")
+    with page.expect_download() as download:
+        page.locator("#disguised a").first.click()
+    download.value.save_as(tmp_path / "disguised.csv")
+    assert len((tmp_path / "disguised.csv").read_text("utf-8").splitlines()) == 401
+
+
+def test_a_group_is_attacked_and_protected(page: Any) -> None:
+    page.click("text=census")
+    page.click("[data-file='census/run.toml']")
+    page.click("#to-declare")
+    page.click("#to-search")
+    page.click("#start-groups")
+    page.wait_for_selector(".job[data-status=done]")
+    page.click(".job button.main")
+    page.wait_for_selector("text=What the attacker sees")
+    assert drawn(page, ".step.explore canvas") > 300
+    assert "Cost against what is still found" in page.inner_text(".step.explore")
+
+
+def test_markup_in_a_column_name_is_only_a_name(page: Any) -> None:
+    declared(page, "hostile.csv")
+    page.wait_for_selector("#risk .tile")
+    assert HOSTILE in page.inner_text(".step.declare")
+    assert page.locator("main img").count() == 0
+    assert "owned" not in page.title()
+
+
+def test_ten_thousand_points_stay_interactive_and_narrow_pages_fit(page: Any) -> None:
+    declared(page, "people.csv")
+    page.click("#to-search")
+    page.wait_for_selector("#start")
+    took = page.evaluate("""async () => {
+      const { explorer } = await import("/static/steps/explore.js");
+      const points = Array.from({ length: 10000 }, (_, id) => (
+        { id, loss: id / 10000, suppressed: id % 300, values: { k: 1 + id, distinct_l: 1 + (id * 7919) % 90 } }));
+      const objectives = ["k", "distinct_l"].map((name) => ({ name, direction: "max" }));
+      const front = { points, objectives, others: [], knee: 5, rows: 20000, how: "a test", exact: false };
+      const parts = await explorer(front, []);
+      document.querySelector("main").replaceChildren(...parts);
+      const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+      await frame(); await frame();
+      const canvas = document.querySelector("main canvas");
+      const box = canvas.getBoundingClientRect();
+      const fire = (kind, x, y) => canvas.dispatchEvent(
+        new PointerEvent(kind, { clientX: box.left + x, clientY: box.top + y, pointerId: 1, bubbles: true }));
+      canvas.setPointerCapture = () => {};
+      const times = [];
+      for (let turn = 0; turn < 5; turn += 1) {
+        fire("pointerdown", 80, 60);
+        fire("pointermove", 300 + turn * 20, 300);
+        await frame();
+        const began = performance.now();
+        fire("pointerup", 300 + turn * 20, 300);
+        await frame();
+        times.push(performance.now() - began);
+      }
+      times.sort((a, b) => a - b);
+      return { times, counted: document.getElementById("counted").textContent };
+    }""")
+    assert "selected" in took["counted"], took
+    print("selection of 10,000 points, ms:", [round(time) for time in took["times"]])
+    assert drawn(page, "main canvas") > 3000
+    page.set_viewport_size({"width": 390, "height": 844})
+    for step in ("open", "declare", "search"):
+        page.click(f"[data-step={step}]")
+        page.wait_for_selector(f".step.{step}")
+        page.wait_for_timeout(300)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, step
