@@ -268,3 +268,20 @@ DDI = """<?xml version="1.0" encoding="UTF-8"?>
 <var ID="SEX" name="SEX" files="F" dcml="0" intrvl="discrete"><location StartPos="4" EndPos="4" width="1"/><labl>Sex</labl><txt>s</txt><concept>c</concept><varFormat type="numeric" schema="other"/></var>
 </dataDscr></codeBook>
 """
+
+
+def test_two_groups_at_once(small: Path, capsys: Capture) -> None:
+    change('secret = [{ job = "55*" }]', 'secret = [{ job = "55*" }]\nold = [{ age = "45.." }]')(small)
+    lines = (small / "t.csv").read_text("utf-8").splitlines()
+    crowd = [f"{50 + i % 9},{1 + i % 2},B,11" for i in range(60)]
+    (small / "t.csv").write_text("\n".join(lines + crowd) + "\n", encoding="utf-8")
+    change("[groups.vital]", PROTECT + "[groups.vital]")(small)
+    change('area = ["town"]', 'area = ["town"]\nexpert = ["A", "B"]')(small)
+    code, found = json_of(
+        capsys, "groups", "protect", str(small / "run.toml"), "-o", str(small / "out"), "--test-seed", "1"
+    )
+    assert "error" not in found, found
+    assert code in (0, 3)
+    assert found["groups"] == ["secret", "old"]
+    for group, area in (("secret", 0), ("old", 1)):
+        assert found["areas"][area]["q_after"][group] < found["areas"][area]["q"][group]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -244,15 +243,14 @@ def protect(study: Study, *, test_seed: int | None = None, progress: Progress | 
     for step in range(1, steps + 1):
         made = planner.plan(step / steps)
         if made is not None:
-            plan, slack = made
-            moved = target.with_areas(plan.moved(target.area_of, target.rows))
-            residual = tuple(residual_of(one, moved, known=True) for one in known)
-            residual += tuple(residual_of(one, moved, known=False) for one in fresh)
-            levels.append(Level(step / steps, plan, slack, residual))
+            levels.append(_attacked_again(target, step / steps, made, known, fresh))
         if progress and progress(step, steps) and levels:
             break
     if not levels:
-        raise unreachable(planner)
+        level, nearest_plan = as_far_as_possible(planner)
+        if planner.targets or nearest_plan is None:
+            raise unreachable(planner, nearest_plan)
+        levels.append(_attacked_again(target, level, nearest_plan, known, fresh))
     chosen = min(range(len(levels)), key=lambda i: (levels[i].found, levels[i].plan.cost))
     columns = len(settings.protect.columns or target.attributes)
     return Protection(study, target, truths, tuple(known), tuple(fresh), tuple(levels), chosen, columns)
@@ -283,26 +281,39 @@ def attacks_on(
     return known, fresh
 
 
-def unreachable(planner: Planner) -> UnreachableError:
-    """The targets cannot be met: say how far down one can get."""
-    low, best = 0.0, None
-    high = 1.0
-    for _ in range(7):
+def _attacked_again(
+    target: Microfile, level: float, made: tuple[SwapPlan, float], known: Sequence[Attack], fresh: Sequence[Attack]
+) -> Level:
+    plan, slack = made
+    moved = target.with_areas(plan.moved(target.area_of, target.rows))
+    residual = tuple(residual_of(one, moved, known=True) for one in known)
+    residual += tuple(residual_of(one, moved, known=False) for one in fresh)
+    return Level(level, plan, slack, residual)
+
+
+def as_far_as_possible(planner: Planner) -> tuple[float, tuple[SwapPlan, float] | None]:
+    """The furthest level down that has a plan, by halving; none if not even a little is possible."""
+    low, high, best = 0.0, 1.0, None
+    for _ in range(6):
         middle = (low + high) / 2
         made = planner.plan(middle)
         low, high, best = (middle, high, made) if made else (low, middle, best)
-    names, held = planner.target.areas, planner.target.area_of
+    return low, best
+
+
+def unreachable(planner: Planner, best: tuple[SwapPlan, float] | None) -> UnreachableError:
+    """The targets cannot be met: say how far down one can get."""
+    remedy = "those targets, or suspicious_partners = true under [groups.protect]"
     if best is None:
-        return UnreachableError("no swap brings any area nearer to its target", expected="targets that can be reached")
-    after = best[0].moved(held, planner.target.rows)
-    told = _worst(planner, after)
+        return UnreachableError(
+            "no swap brings any area nearer to its target", expected="targets that can be reached", remedy=remedy
+        )
+    target = planner.target
+    after = best[0].moved(target.area_of, target.rows)
+    counts = [signal.per_area(after, len(target.areas)) for signal in planner.signals]
+    told = {area: max(values[area] for values in counts) for area in planner.targets}
     return UnreachableError(
         "the targets cannot be reached with the partners there are",
-        expected="at best " + ", ".join(f"{names[area]}: {value:.0f}" for area, value in told.items()),
-        remedy="those targets, or suspicious_partners = true under [groups.protect]",
+        expected="at best " + ", ".join(f"{target.areas[area]}: {value:.0f}" for area, value in told.items()),
+        remedy=remedy,
     )
-
-
-def _worst(planner: Planner, area_of: Any) -> Mapping[int, float]:
-    counts = [s.per_area(area_of, len(planner.target.areas)) for s in planner.signals]
-    return {area: float(max(values[area] for values in counts)) for area in planner.targets}
