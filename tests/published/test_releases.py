@@ -41,6 +41,7 @@ def test_testdata(shared: Path, tmp_path: Path) -> None:
     assert "sampling_weight" not in head
 
 
+@pytest.mark.published
 def test_mach2019(shared: Path, tmp_path: Path) -> None:
     folder = shared / "data/arx/genetic-benchmark"
     path = folder / "data/mach2019_int.csv"

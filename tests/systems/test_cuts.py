@@ -137,7 +137,7 @@ def test_killed_from_outside_and_resumed(tmp_path: Path) -> None:
     """SIGKILL at a moment of its own: what is on disk is enough to end as if nothing had happened."""
     run, rng = tmp_path / "run.toml", np.random.default_rng(1)
     rows = [(str(a), f"T{t}", "xyz"[s]) for a, t, s in rng.integers(0, [60, 9, 3], (2000, 3)).tolist()]
-    study = small_study(tmp_path, rows, problem=2, max_suppression=0.05, generations=500, local_search=12)
+    study = small_study(tmp_path, rows, problem=2, max_suppression=0.05, generations=200, local_search=12)
     run.write_text(study.as_toml())
     command = [sys.executable, "-m", "sfumato", "search", str(run), "-o"]
     subprocess.run([*command, str(tmp_path / "whole")], check=True, capture_output=True)
