@@ -26,7 +26,7 @@ from sfumato.data.source import Source, open_source
 from sfumato.errors import DataError, HierarchyError, StudyError, nearest, shortened
 
 BUILT = tuple(RECIPES.values())
-ALGORITHMS = {"lattice": ("exact", "exhaustive", "pbg_ea"), "cuts": ("memetic", "nsga2")}
+ALGORITHMS = {"lattice": ("exact", "exhaustive", "pbg_ea", "best_first"), "cuts": ("memetic", "nsga2")}
 
 
 class ColumnSettings(Settings):
@@ -55,7 +55,7 @@ class SearchSettings(Settings):
     problem: Literal[1, 2, 3, 4] | None = None
     prefer: Literal["k", "l"] = "k"
     suppression: Literal["none", "within", "below_mean", "safe"] | None = None
-    algorithm: Literal["exact", "exhaustive", "pbg_ea", "memetic", "nsga2"] | None = None
+    algorithm: Literal["exact", "exhaustive", "pbg_ea", "best_first", "memetic", "nsga2"] | None = None
     objectives: tuple[str | ObjectiveSettings, ...] = Field(default=("k", "general_loss"), min_length=1)
     max_suppression: float = Field(default=0.0, ge=0, lt=1)
     constraints: dict[str, float] = Field(default_factory=dict)
@@ -66,6 +66,7 @@ class SearchSettings(Settings):
     iterations: int = Field(default=100, ge=1)
     generations: int = Field(default=250, ge=1)
     local_search: int = Field(default=16, ge=1)
+    evaluations: int | None = Field(default=None, ge=1)
     reproduction: bool = False
     threads: int | None = Field(default=None, ge=1)
 

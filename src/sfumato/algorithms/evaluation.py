@@ -12,15 +12,20 @@ from sfumato.data.arrays import Codes, Counts64, Flags, Floats
 
 @dataclass(frozen=True, eq=False)
 class Evaluated:
-    """Nodes with their objective values, all minimised, and the bounds they give; whether each meets the limits."""
+    """Nodes with their objective values, all minimised, the bounds they give, and how far each breaks the limits."""
 
     nodes: Codes
     values: Floats
     bounds: Floats
-    feasible: Flags
+    violation: Floats
+
+    @property
+    def feasible(self) -> Flags:
+        """Whether each meets the limits."""
+        return np.asarray(self.violation == 0)
 
     def __getitem__(self, rows: Counts64 | Flags) -> Evaluated:
-        return Evaluated(self.nodes[rows], self.values[rows], self.bounds[rows], self.feasible[rows])
+        return Evaluated(self.nodes[rows], self.values[rows], self.bounds[rows], self.violation[rows])
 
 
 Evaluate = Callable[[Codes], Evaluated]
@@ -68,7 +73,7 @@ class Memory:
                 np.concatenate([part.nodes for part in self._parts]),
                 np.concatenate([part.values for part in self._parts]),
                 np.concatenate([part.bounds for part in self._parts]),
-                np.concatenate([part.feasible for part in self._parts]),
+                np.concatenate([part.violation for part in self._parts]),
             )
             self._parts = [self._all]
         return self._all

@@ -104,6 +104,9 @@ class DuckEngine:
         finally:
             part.unlink(missing_ok=True)
 
+    def hashed(self, cells: Sequence[str]) -> str:
+        return f"hash({', '.join(cells)})"
+
     def stream(self, sql: str, change: Callable[[Any], Any], view: str, rows: int = 200_000) -> None:
         import pyarrow
 

@@ -41,6 +41,9 @@ class Engine(Protocol):
     def write(self, sql: str, path: Path, like: Source, names: Sequence[str]) -> None:
         """Write a query's result to a file in the format and dialect of a source."""
 
+    def hashed(self, cells: Sequence[str]) -> str:
+        """SQL for a whole number of 64 bits that depends on the cells alone, and looks drawn at random."""
+
     def stream(self, sql: str, change: Callable[[Any], Any], view: str, rows: int = 200_000) -> None:
         """A view, to be read once, of a query's rows after `change` has had each Arrow record batch of them.
 

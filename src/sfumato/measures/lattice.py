@@ -7,12 +7,13 @@ slower and always right.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from sfumato.data.arrays import Codes, Counts64, Flags, Floats
+from sfumato.data.arrays import Codes, Counts64, Floats
 from sfumato.data.frequency import FrequencyTable
 from sfumato.errors import MeasureError
 from sfumato.measures import walk
@@ -90,6 +91,12 @@ class LatticeProblem:
     def space(self) -> int:
         return int(np.prod([int(size) for size in self.shape], dtype=object))
 
+    def demanding(self, floor: int, goals: Sequence[Goal]) -> LatticeProblem:
+        """The same lattice with some of its goals, where exactly the classes below `floor` are suppressed."""
+        found = copy(self)
+        found.goals, found.floor = tuple(goals), floor
+        return found
+
     @cached_property
     def rollup(self) -> RollUp:
         read = {goal.measure.reads for goal in self.goals}
@@ -155,13 +162,14 @@ class LatticeProblem:
             np.array(least, dtype=np.int64),
         )
 
-    def feasible(self, figures: Figures) -> Flags:
-        """Which nodes meet the limits and the budget."""
-        meets = figures.suppressed <= self.budget
+    def violation(self, figures: Figures) -> Floats:
+        """By how much nodes break the limits and the budget, as shares of them; 0 where they meet all."""
+        broken = np.maximum(figures.suppressed - self.budget, 0) / self.table.records
         for column, goal in enumerate(self.goals):
             if goal.limit is not None:
-                meets &= goal.sign * figures.values[:, column] <= goal.sign * goal.limit + 1e-12
-        return np.asarray(meets)
+                excess = goal.sign * (figures.values[:, column] - goal.limit)
+                broken = broken + np.where(excess <= 1e-12, 0.0, excess / max(abs(goal.limit), 1.0))
+        return np.asarray(np.where(np.isnan(broken), np.inf, broken))
 
 
 def _columns(parts: Sequence[Floats | Counts64], shape: tuple[int, int]) -> Floats:

@@ -15,6 +15,7 @@ from sfumato.errors import MeasureError
 from sfumato.measures import walk
 
 KEY_BITS = 63
+HELD_CELLS = 8_000_000
 TALLY_CELLS = 150_000_000  # of all buffers together; beyond it sensitive counts are left to the plain evaluator
 
 
@@ -40,40 +41,25 @@ class Indices:
 
 
 @dataclass(frozen=True, eq=False)
-class Histograms:
-    """Class-size histograms of nodes, entry by entry, sorted by node and size."""
+class Base:
+    """Classes at some levels, from which the classes of every coarser node follow."""
 
-    table: FrequencyTable
-    nodes: Codes
-    node: Counts64
-    size: Counts64
-    rows: Counts64
-    covered: Counts64
-    reach: int
+    levels: Codes
+    keys: walk.Keys
+    rows: walk.Rows
+    tally: walk.Tally
 
-    def within(self, budget: int) -> tuple[Counts64, Counts64, Counts64]:
-        """k, suppressed records and the leaves their labels cover, for any suppression budget up to the reach."""
-        left = budget - self.table.removed
-        if not 0 <= left <= self.reach:
-            raise MeasureError(
-                f"a budget of {budget} records",
-                expected=f"at most {self.reach}, which was kept",
-                remedy="a further pass",
-            )
-        start = np.searchsorted(self.node, np.arange(len(self.nodes)))
-        before = np.cumsum(self.rows) - self.rows
-        gone = before - before[start][self.node]  # records in smaller classes of the same node
-        stays = (gone + self.rows > left) | (self.rows == 0)
-        places = np.where(stays, np.arange(len(self.node)), len(self.node))
-        first = np.minimum.reduceat(places, start)
-        goes = np.arange(len(self.node)) < first[self.node]
-        hidden = np.zeros((len(self.nodes), self.covered.shape[1]), dtype=np.int64)
-        np.add.at(hidden, self.node[goes], self.covered[goes])
-        return self.size[first], gone[first] + self.table.removed, hidden
+    @property
+    def cells(self) -> int:
+        return int(self.keys.size * (2 + self.tally.shape[1]))
 
 
 class RollUp:
-    """A table prepared for the walk: keys, look-ups, counts of values. Build it once, ask it for nodes."""
+    """A table prepared for the walk: keys, look-ups, counts of values. Build it once, ask it for nodes.
+
+    The classes from which the last nodes were made are kept while there is room: what is near them is made from them,
+    not from the table.
+    """
 
     def __init__(self, table: FrequencyTable, sensitive: str | None = None, label: bool = False) -> None:
         self.table = table
@@ -82,8 +68,10 @@ class RollUp:
         # what tells most apart is generalized early and the rest of the walk meets few classes.
         told = [_entropy(table, column) / height for column, height in enumerate(self.heights)]
         self.order = sorted(range(len(told)), key=lambda column: -told[column])
-        self._tally, self._split = self._tallies(sensitive, label)
-        self._prepare()
+        tally, self._split = self._tallies(sensitive, label)
+        keys, rows = self._prepare()
+        self._table = Base(np.zeros(len(self.order), dtype=np.int32), keys, rows, tally)
+        self._bases: list[Base] = []  # the last used first
 
     @property
     def space(self) -> int:
@@ -116,12 +104,13 @@ class RollUp:
         ordered = np.ascontiguousarray(walked[order])
         workers = min(threads or os.cpu_count() or 1, max(len(nodes) // 64, 1))
         budget = max(budget - self.table.removed, 0)
+        base = self._base(walked.min(axis=0)) if len(nodes) else self._table
         if workers == 1:
-            parts = [self._walk(ordered, budget, floor)]
+            parts = [self._walk(ordered, base, budget, floor)]
         else:
             chunks = np.array_split(ordered, workers * 8)
             with ThreadPoolExecutor(workers) as pool:
-                parts = list(pool.map(lambda chunk: self._walk(chunk, budget, floor), chunks))
+                parts = list(pool.map(lambda chunk: self._walk(chunk, base, budget, floor), chunks))
         figures = np.empty((len(nodes), walk.INDICES), dtype=np.int64)
         hidden = np.empty((len(nodes), len(self.order)), dtype=np.int64)
         figures[order] = np.concatenate([part[0] for part in parts])
@@ -138,36 +127,39 @@ class RollUp:
         """The same with nothing suppressed: known for every node without visiting it."""
         return np.stack([self.covered[j][nodes[:, j]] for j in range(len(self.covered))], axis=1)
 
-    def histograms(self, nodes: Codes, reach: int) -> Histograms:
-        """The class-size histograms of nodes, from one pass: they answer every k and every limit up to `reach`."""
-        nodes = np.ascontiguousarray(nodes, dtype=np.int32)
-        walked = nodes[:, self.order]
-        order = np.lexsort(walked.T[::-1])
-        room = 64 * len(nodes) + 1024
-        while True:
-            entries = np.empty((room, 3 + len(self.order)), dtype=np.int64)
-            _, _, used = self._walk(np.ascontiguousarray(walked[order]), 0, 0, reach, entries)
-            if used >= 0:
-                break
-            room *= 2
-        entries = entries[:used]
-        entries[:, 0] = order[entries[:, 0]]
-        entries = entries[np.argsort(entries[:, 0], kind="stable")]
-        covered = np.empty((used, len(self.order)), dtype=np.int64)
-        covered[:, self.order] = entries[:, 3:]
-        return Histograms(self.table, nodes, entries[:, 0], entries[:, 1], entries[:, 2], covered, reach)
+    def _base(self, finest: Codes) -> Base:
+        """The classes of a node that is at least as fine as all that are asked, made from the fewest classes."""
+        fitting = [base for base in self._bases if (base.levels <= finest).all()]
+        best = min(fitting, key=lambda base: len(base.keys), default=self._table)
+        if (best.levels < finest).any():
+            parts = walk.reduced(
+                finest,
+                best.levels,
+                best.keys,
+                best.rows,
+                best.tally,
+                self._shift,
+                self._mask,
+                self._lookups,
+                self._lookup_start,
+            )
+            best = Base(finest, *parts)
+        elif best is self._table:
+            return best
+        self._bases = [best, *(base for base in self._bases if base is not best)]
+        held = np.cumsum([base.cells for base in self._bases])
+        self._bases = self._bases[: max(int(np.searchsorted(held, HELD_CELLS, side="right")), 1)]
+        return best
 
-    def _walk(
-        self, nodes: Codes, budget: int, floor: int, reach: int = -1, entries: Counts64 | None = None
-    ) -> tuple[Counts64, Counts64, int]:
-        width = len(self.order)
+    def _walk(self, nodes: Codes, base: Base, budget: int, floor: int) -> tuple[Counts64, Counts64]:
         if not len(nodes):
-            return np.empty((0, walk.INDICES), dtype=np.int64), np.empty((0, width), dtype=np.int64), 0
+            return np.empty((0, walk.INDICES), dtype=np.int64), np.empty((0, len(self.order)), dtype=np.int64)
         return walk.walk(
             nodes,
-            self._keys,
-            self._rows,
-            self._tally,
+            base.levels,
+            base.keys,
+            base.rows,
+            base.tally,
             self._split,
             budget,
             floor,
@@ -177,8 +169,6 @@ class RollUp:
             self._lookup_start,
             self._covers,
             self._cover_start,
-            reach,
-            np.empty((0, 3 + width), dtype=np.int64) if entries is None else entries,
         )
 
     def _tallies(
@@ -198,7 +188,8 @@ class RollUp:
             begin += width
         return tally, widths[0] if sensitive else 0
 
-    def _prepare(self) -> None:
+    def _prepare(self) -> tuple[walk.Keys, walk.Rows]:
+        """Lay out the keys and everything that rolls them up."""
         trees = [self.table.domains[column].hierarchy for column in self.order]
         bits = [max(int(len(tree.leaves) - 1).bit_length(), 1) for tree in trees]
         if sum(bits) > KEY_BITS:
@@ -225,10 +216,12 @@ class RollUp:
                     lookups.append(step)
                     placed += len(step)
         narrow = sum(bits) <= 32
-        self._keys = keys.astype(np.uint32) if narrow else keys
         few = self.table.rows < 1 << 31
-        self._rows: walk.Rows = self.table.counts.astype(np.int32) if few else self.table.counts
         self._lookups, self._covers = np.concatenate(lookups).astype(np.uint32), np.concatenate(covers)
+        return (
+            keys.astype(np.uint32) if narrow else keys,
+            self.table.counts.astype(np.int32) if few else self.table.counts,
+        )
 
 
 def _entropy(table: FrequencyTable, column: int) -> float:

@@ -20,6 +20,7 @@ Tally = npt.NDArray[np.int32]
 # Columns of the table of indices.
 K, GONE, SUM_K, SUM_K_FULL, DISTINCT, DISTINCT_BOUND, SUM_L, SUM_L_FULL, WRONG, WRONG_FULL = range(10)
 INDICES = 10
+FEW = 8  # a budget of fewer records than this many times the classes is gone through size by size
 
 
 @compiled
@@ -149,7 +150,27 @@ def figures(
                 k = np.int64(s)
                 break
             gone += alike * s
-        if k == 0:
+        if k == 0 and budget > FEW * size:
+            # More sizes than classes: halve the range of sizes instead of listing them.
+            goes, top = np.int64(0), np.int64(budget)  # all up to `goes` may go
+            while goes < top:
+                middle = (goes + top + 1) // 2
+                total = np.int64(0)
+                for c in range(size):
+                    total += np.int64(rows[c]) * (rows[c] <= middle)
+                if total <= budget:
+                    goes = middle
+                else:
+                    top = middle - 1
+            gone = np.int64(0)
+            k = np.int64(1) << 62
+            for c in range(size):
+                n = np.int64(rows[c])
+                if n <= goes:
+                    gone += n
+                elif n < k:
+                    k = n
+        elif k == 0:
             gone = np.int64(0)
             large = np.int64(1) << 62
             small[: budget + 2] = 0
@@ -198,68 +219,37 @@ def figures(
 
 
 @compiled
-def size_entries(
+def reduced(
+    node: Codes,
+    base: Codes,
     keys: Keys,
     rows: Rows,
-    size: int,
-    node: int,
-    reach: int,
-    by_size: Counts64,
+    tally: Tally,
     shift: Counts64,
     mask: Counts64,
-    covers: Counts64,
-    cover_start: Counts64,
-    entries: Counts64,
-    used: int,
-) -> int:
-    """Write the class-size histogram of one node: for each size its records and the leaves their labels cover.
-
-    Sizes come in order, up to the first that would take more than `reach` records with the smaller ones; an entry is
-    (node, size, records, covered leaves of each column). Returns how many entries are used, or -1 if there is no room.
-    """
-    columns = len(shift)
-    beyond = np.int64(1) << 62
-    touched = np.empty(size, np.int64)
-    kinds = 0
-    for c in range(size):
-        n = np.int64(rows[c])
-        if n > reach:
-            beyond = min(beyond, n)
-            continue
-        if by_size[n, 0] == 0:
-            touched[kinds] = n
-            kinds += 1
-        by_size[n, 0] += n
-        for j in range(columns):
-            group = (np.uint64(keys[c]) >> np.uint64(shift[j])) & np.uint64(mask[j])
-            by_size[n, 1 + j] += n * covers[np.uint64(cover_start[j]) + group]
-    total = np.int64(0)
-    ended = False
-    room = True
-    for n in np.sort(touched[:kinds]):
-        if not ended and room:
-            room = used < len(entries)
-            if room:
-                total += by_size[n, 0]
-                entries[used, 0] = node
-                entries[used, 1] = n
-                entries[used, 2:] = by_size[n]
-                used += 1
-                ended = total > reach
-        by_size[n] = 0
-    if not ended and room:  # every small class is within reach: the next size is what is left
-        room = used < len(entries)
-        if room:
-            entries[used] = 0
-            entries[used, 0] = node
-            entries[used, 1] = beyond
-            used += 1
-    return used if room else -1
+    lookups: Keys,
+    lookup_start: Counts64,
+) -> tuple[Keys, Rows, Tally]:
+    """The classes of a node, from those of a finer one at the levels `base`."""
+    size = len(keys)
+    capacity = 8
+    while capacity < 8 * size:
+        capacity *= 2
+    slots = np.empty(capacity, np.int32)
+    out_keys, out_rows, out_tally = keys.copy(), rows.copy(), tally.copy()
+    for j in range(len(node)):
+        if node[j] > base[j]:
+            lookup = lookups[lookup_start[j, base[j], node[j]] :]
+            size = roll_up(
+                out_keys, out_rows, out_tally, size, out_keys, out_rows, out_tally, slots, shift[j], mask[j], lookup
+            )
+    return out_keys[:size].copy(), out_rows[:size].copy(), out_tally[:size].copy()
 
 
 @compiled
 def walk(
     nodes: Codes,
+    base: Codes,
     keys: Keys,
     rows: Rows,
     tally: Tally,
@@ -272,13 +262,10 @@ def walk(
     lookup_start: Counts64,
     covers: Counts64,
     cover_start: Counts64,
-    reach: int,
-    entries: Counts64,
-) -> tuple[Counts64, Counts64, int]:
+) -> tuple[Counts64, Counts64]:
     """The indices of each node, and what its suppressed labels cover. `nodes` are sorted, the last column fastest.
 
-    With a `reach` of 0 or more the class-size histograms go into `entries`; the third result says how many were
-    used, or -1 if there was no room.
+    The classes that are given stand at the levels `base`, and no node is finer than that.
 
     `lookups[lookup_start[j, a, b] + group]` is the group at level b of a group at level a of column j, and
     `covers[cover_start[j, b] + group]` the leaves under it.
@@ -297,15 +284,13 @@ def walk(
     while capacity < 8 * size:
         capacity *= 2
     slots = np.empty(capacity, np.int32)
-    small = np.empty(budget + 2, np.int64)
+    small = np.empty(min(budget, FEW * size) + 2, np.int64)
     going = np.empty(size, np.int32)
     by_distinct = np.zeros(split + 1, np.int64)
-    by_size = np.zeros((max(reach, 0) + 1, 1 + columns), np.int64)
     out = np.zeros((asked, INDICES), np.int64)
     hidden = np.zeros((asked, columns), np.int64)
     current = np.full(columns, -1, np.int64)
     begin = np.empty(columns, np.int64)
-    used = 0
     for i in range(asked):
         first = 0
         while first < columns and nodes[i, first] == current[first]:
@@ -314,12 +299,12 @@ def walk(
             wanted = nodes[i, j]
             current[j] = wanted
             source = at[j - 1] if j > 0 else columns
-            if wanted == 0:
+            fine = base[j]
+            if wanted == fine:
                 at[j] = source
                 continue
-            fine = 0
             # Only at the first column that changed is its own buffer still under the same columns.
-            if j == first and at[j] == j and 0 < level[j] < wanted:
+            if j == first and at[j] == j and fine < level[j] < wanted:
                 fine, source = level[j], j
             number[j] = roll_up(
                 held_keys[source],
@@ -358,8 +343,4 @@ def walk(
             out[i],
             hidden[i],
         )
-        if reach >= 0 and used >= 0:
-            used = size_entries(
-                found_keys, found_rows, number[top], i, reach, by_size, shift, mask, covers, begin, entries, used
-            )
-    return out, hidden, used
+    return out, hidden

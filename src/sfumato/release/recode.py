@@ -1,7 +1,8 @@
-"""From raw rows to released rows, inside the engine: labels joined, classes counted, small ones hidden, order shuffled.
+"""From raw rows to released rows, inside the engine: labels joined, classes counted, small ones hidden, order mixed.
 
-The rows never pass through Python. What the engine holds afterwards is the table `recoded` (one row per record that
-the missing rule keeps: a number `r`, a group per quasi-identifier, the released columns) and the table `sizes`.
+The rows never pass through Python, and the engine never holds them either: one scan counts the distinct `tuples`, from
+which the classes and their `sizes` follow, and `recoded` is a view (one row per record that the missing rule keeps: a
+group per quasi-identifier, the released columns), so that writing streams from the source to the file.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ class Recoded:
         """Rows of the released file."""
         return self.records - (0 if self.starred else self.suppressed)
 
-    def sql(self, order: str = "") -> str:
+    def sql(self) -> str:
         """The released rows; their columns are `c0`, `c1`, …"""
         gone = self.below.sql
         cells = []
@@ -92,13 +93,16 @@ class Recoded:
             cells.append(f"{gone} AS c{len(cells)}")
         keys = " AND ".join(f"r.g{i} = s.g{i}" for i in range(len(self.hidden)))
         where = "" if self.starred else f" WHERE NOT ({gone})"
-        return f"SELECT {', '.join(cells)} FROM recoded AS r JOIN sizes AS s ON {keys}{where}{order}"
+        return f"SELECT {', '.join(cells)} FROM recoded AS r JOIN sizes AS s ON {keys}{where}"
 
     def write(self, engine: Engine, path: Path) -> None:
-        """Write the released rows in an order that tells nothing: sorted by a digest whose salt is never kept."""
-        salt = os.urandom(16).hex()
-        order = f" ORDER BY md5({quoted(salt)} || CAST(r.r AS VARCHAR))"
-        engine.write(self.sql(order), path, self.source, self.names)
+        """Write the released rows in an order that tells nothing: by the released cells and a salt that is never kept.
+
+        No number of a row takes part, so an engine that makes some rows again makes them the same.
+        """
+        cells = [quoted(os.urandom(16).hex()), *(f"c{place}" for place in range(len(self.names)))]
+        ordered = f"SELECT * FROM ({self.sql()}) AS t ORDER BY {engine.hashed(cells)}"
+        engine.write(ordered, path, self.source, self.names)
 
 
 def recode(
@@ -127,14 +131,15 @@ def recode(
     sensitive = [source.column(name) for name in study.named(Role.SENSITIVE) if name in source.names]
     values = [f"coalesce({cleaned(source, column)}, {quoted(MISSING)})" for column in sensitive]
     values = values if below.diversity > 1 else []
-    _read(engine, source, study, released, columns, values)
+    complete = _complete(source, study)
+    _count(engine, source, columns, values, complete)
     unseen = _unseen(engine, columns)
     if unseen and not star_unseen:
         raise _unknown(unseen)
-    _spellings(engine, source, columns)
-    cells = [_cell(c, columns, starred, star_unseen) for c in released]
-    _recode(engine, columns, cells, star_unseen, len(values))
-    read = int(engine.rows("SELECT count(*) FROM raw")[0][0])
+    _spellings(engine, columns)
+    _sizes(engine, columns, star_unseen, len(values))
+    _view(engine, source, released, columns, complete, starred=starred, star_unseen=star_unseen)
+    read = int(engine.rows("SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM tuples")[0][0])
     records, gone = engine.rows(
         f"SELECT CAST(coalesce(sum(n), 0) AS BIGINT), "
         f"CAST(coalesce(sum(CASE WHEN {below.sql} THEN n ELSE 0 END), 0) AS BIGINT) FROM sizes AS s"
@@ -149,36 +154,49 @@ def recode(
     return Recoded(source, released, names, below, starred, read, int(records), int(gone), unseen)
 
 
-def _read(
-    engine: Engine,
-    source: Source,
-    study: Study,
-    released: Sequence[Column],
-    columns: Sequence[ColumnRecode],
-    sensitive: Sequence[str],
-) -> None:
-    """The rows that the missing rule keeps (the same rule as when the table was measured), with their cleaned keys.
-
-    The sensitive values stand beside them where the plan counts them.
-    """
-    complete = [
+def _complete(source: Source, study: Study) -> str:
+    """The condition of rows that the missing rule keeps, the same as when the table was measured."""
+    needed = [
         f"{cleaned(source, source.column(name))} IS NOT NULL"
         for name, column in study.columns.items()
         if name in source.names and column.role in KEYED and (column.missing or study.data.missing) == "drop"
     ]
-    keys = [
+    return " AND ".join(needed) or "1 = 1"
+
+
+def _keys(source: Source, columns: Sequence[ColumnRecode]) -> list[str]:
+    return [
         f"coalesce({cleaned(source, source.column(c.name))}, {quoted(MISSING)}) AS k{i}" for i, c in enumerate(columns)
     ]
-    held = [f"{value} AS v{i}" for i, value in enumerate(sensitive)]
-    cells = ", ".join(["row_number() OVER () AS r", *(column.sql for column in released), *keys, *held])
-    where = " AND ".join(complete) or "1 = 1"
-    engine.run(f"CREATE OR REPLACE TEMP TABLE keyed AS SELECT {cells} FROM raw WHERE {where}")
+
+
+def _count(
+    engine: Engine, source: Source, columns: Sequence[ColumnRecode], sensitive: Sequence[str], complete: str
+) -> None:
+    """The distinct keys with their counts, complete or not, and the sensitive values where the plan counts them.
+
+    One spelling of a missing cell is kept where such cells stay.
+    """
+    cells = [*_keys(source, columns), *(f"{value} AS v{i}" for i, value in enumerate(sensitive))]
+    cells.append(f"CASE WHEN {complete} THEN 1 ELSE 0 END AS whole")
+    held = [f"k{i}" for i in range(len(columns))] + [f"v{i}" for i in range(len(sensitive))] + ["whole"]
+    counts = ["count(*) AS n"]
+    for place, column in enumerate(columns):
+        if column.missing_stays:
+            part = source.column(column.name)
+            cells.append((f"NULLIF(trim({part.sql}), '')" if part.is_text else part.sql) + f" AS w{place}")
+            counts.append(f"min(CASE WHEN k{place} = {quoted(MISSING)} THEN w{place} END) AS m{place}")
+    listed = ", ".join(held)
+    engine.run(
+        f"CREATE OR REPLACE TEMP TABLE tuples AS SELECT {listed}, {', '.join(counts)} "
+        f"FROM (SELECT {', '.join(cells)} FROM raw) AS t GROUP BY {listed}"
+    )
 
 
 def _unseen(engine: Engine, columns: Sequence[ColumnRecode]) -> tuple[Unseen, ...]:
     found = []
     for place, column in enumerate(columns):
-        keys = f"SELECT k{place} AS k, count(*) AS n FROM keyed GROUP BY k{place}"
+        keys = f"SELECT k{place} AS k, sum(n) AS n FROM tuples WHERE whole = 1 GROUP BY k{place}"
         known = f"SELECT label FROM map{place}"
         rows = engine.rows(f"SELECT k, n FROM ({keys}) AS t WHERE k NOT IN ({known}) ORDER BY k")
         if rows:
@@ -199,15 +217,11 @@ def _unknown(unseen: Sequence[Unseen]) -> DataError:
     )
 
 
-def _spellings(engine: Engine, source: Source, columns: Sequence[ColumnRecode]) -> None:
+def _spellings(engine: Engine, columns: Sequence[ColumnRecode]) -> None:
     """One spelling of missing per column: `?` in one row and `NA` in another would tell alike records apart."""
     found = ["count(*) AS one"]  # an aggregate even where no column needs a spelling: the table has one row
-    for place, column in enumerate(columns):
-        if column.missing_stays:
-            part = source.column(column.name)
-            raw = f"NULLIF(trim({part.sql}), '')" if part.is_text else part.sql
-            found.append(f"min(CASE WHEN k{place} = {quoted(MISSING)} THEN {raw} END) AS m{place}")
-    engine.run(f"CREATE OR REPLACE TEMP TABLE spellings AS SELECT {', '.join(found)} FROM keyed")
+    found += [f"min(m{place}) AS m{place}" for place, column in enumerate(columns) if column.missing_stays]
+    engine.run(f"CREATE OR REPLACE TEMP TABLE spellings AS SELECT {', '.join(found)} FROM tuples WHERE whole = 1")
 
 
 def _cell(column: Column, columns: Sequence[ColumnRecode], starred: bool, star_unseen: bool) -> str:
@@ -228,36 +242,51 @@ def _cell(column: Column, columns: Sequence[ColumnRecode], starred: bool, star_u
     return f"{label} AS {column.sql}"
 
 
-def _recode(
-    engine: Engine,
-    columns: Sequence[ColumnRecode],
-    cells: Sequence[str],
-    star_unseen: bool,
-    sensitive: int,
-) -> None:
-    """Join every label, then count the classes, and in each the values of the least diverse sensitive column."""
+def _joins(columns: Sequence[ColumnRecode], star_unseen: bool) -> str:
     kind = "LEFT JOIN" if star_unseen else "JOIN"
-    joins = " ".join(f"{kind} map{i} AS m{i} ON k.k{i} = m{i}.label" for i in range(len(columns)))
-    groups = []
-    for i, column in enumerate(columns):
+    return " ".join(f"{kind} map{i} AS m{i} ON k.k{i} = m{i}.label" for i in range(len(columns)))
+
+
+def _groups(columns: Sequence[ColumnRecode]) -> list[str]:
+    return [f"coalesce(m{i}.grp, {0 if column.hidden else -1}) AS g{i}" for i, column in enumerate(columns)]
+
+
+def _sizes(engine: Engine, columns: Sequence[ColumnRecode], star_unseen: bool, sensitive: int) -> None:
+    """Count the classes, and in each the values of the least diverse sensitive column."""
+    for column in columns:
         if star_unseen and not column.hidden and ROOT in column.labels:
             raise HierarchyError(
                 f'level {column.level} of {column.name} has a label "{ROOT}" that is not its root',
                 expected=f'"{ROOT}" only where everything is hidden',
                 remedy="rename the label in the hierarchy; unseen values cannot share it",
             )
-        groups.append(f"coalesce(m{i}.grp, {0 if column.hidden else -1}) AS g{i}")
-    held = [f"k.v{i}" for i in range(sensitive)]
-    engine.run(
-        f"CREATE OR REPLACE TEMP TABLE recoded AS SELECT k.r, {', '.join([*groups, *cells, *held])} "
-        f"FROM keyed AS k {joins} CROSS JOIN spellings AS p"
-    )
-    engine.run("DROP TABLE keyed")
+    held = [*_groups(columns), "k.n", *(f"k.v{i}" for i in range(sensitive))]
+    grouped = f"SELECT {', '.join(held)} FROM tuples AS k {_joins(columns, star_unseen)} WHERE k.whole = 1"
     keys = ", ".join(f"g{i}" for i in range(len(columns)))
     counted = [f"count(DISTINCT v{i})" for i in range(sensitive)]
     least = counted[0] if len(counted) == 1 else f"least({', '.join(counted)})" if counted else "0"
     engine.run(
-        f"CREATE OR REPLACE TEMP TABLE sizes AS SELECT {keys}, count(*) AS n, {least} AS v FROM recoded GROUP BY {keys}"
+        f"CREATE OR REPLACE TEMP TABLE sizes AS SELECT {keys}, CAST(sum(n) AS BIGINT) AS n, {least} AS v "
+        f"FROM ({grouped}) AS t GROUP BY {keys}"
+    )
+
+
+def _view(
+    engine: Engine,
+    source: Source,
+    released: Sequence[Column],
+    columns: Sequence[ColumnRecode],
+    complete: str,
+    *,
+    starred: bool,
+    star_unseen: bool,
+) -> None:
+    """The records with their groups and released cells, as a view."""
+    rows = ", ".join([*(column.sql for column in released), *_keys(source, columns)])
+    cells = [_cell(column, columns, starred, star_unseen) for column in released]
+    engine.run(
+        f"CREATE OR REPLACE TEMP VIEW recoded AS SELECT {', '.join([*_groups(columns), *cells])} "
+        f"FROM (SELECT {rows} FROM raw WHERE {complete}) AS k {_joins(columns, star_unseen)} CROSS JOIN spellings AS p"
     )
 
 

@@ -41,7 +41,7 @@ def optimum(
         found = [classes_at(table, node, k, l, weights) for node in some.tolist()]
         losses = comparable(np.array([[measure("general_loss").value(classes)] for classes in found]))
         gone = np.array([[float(classes.suppressed_rows)] for classes in found])
-        return Evaluated(some, losses, np.hstack([losses, gone]), gone[:, 0] <= most)
+        return Evaluated(some, losses, np.hstack([losses, gone]), np.maximum(gone[:, 0] - most, 0.0))
 
     memory = Memory(evaluate, shape)
     known = comparable(whole_losses(table, nodes, weights) * (1 - SLACK))

@@ -19,7 +19,7 @@ from sfumato.data.arrays import Floats
 from sfumato.data.roles import Role
 from sfumato.data.sample import sample
 from sfumato.study import Study, read
-from sfumato.systems.lattice import Search
+from sfumato.systems.prepared import Search
 
 S_L = {"name": "sum_l", "direction": "max"}  # the paper maximises it (docs/readings.md, 1.6)
 

@@ -85,7 +85,7 @@ def estimate(places: Places, study: str) -> dict[str, Any]:
 
     import numpy as np
 
-    from sfumato.systems.lattice import Search
+    from sfumato.systems.prepared import Search
 
     declared = study_of(places, study)
     table = table_of(declared)

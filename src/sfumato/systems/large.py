@@ -1,0 +1,80 @@
+"""Lattices far beyond enumeration: best first, for one objective or for k and another one, demanded k by demanded k."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from sfumato.algorithms.best_first import PATIENCE, best_first
+from sfumato.algorithms.dominance import comparable, non_dominated
+from sfumato.algorithms.evaluation import Memory
+from sfumato.data.arrays import Codes, Floats
+from sfumato.errors import StudyError
+from sfumato.front import Point
+from sfumato.systems.prepared import Search
+
+LADDER = (1, 1.5, 2, 3, 5, 7)  # times powers of ten: the k that are demanded one after another
+PATIENCE_EACH = 4  # starts without a better node for each k; the next k begins where the last one ended
+
+Tell = Callable[[int, int, Callable[[], list[Point]]], bool]
+
+
+def search_large(ready: Search, tell: Tell) -> tuple[list[Point], int]:
+    """The best nodes found, and how many evaluations they took.
+
+    With k as an objective each k of a ladder is demanded in turn, and the other objective sought.
+    """
+    names = [objective.name for objective in ready.objectives]
+    if len(names) > 2 or (len(names) == 2 and "k" not in names):
+        raise StudyError(
+            f"best_first with {', '.join(names)}",
+            expected="one objective, or k and one more",
+            remedy='algorithm = "pbg_ea", or give the others a limit under constraints',
+        )
+    rng = np.random.default_rng(ready.study.search.seed)
+    found: list[Point] = []
+    evaluated = 0
+    starts: list[Codes] = []
+    for search in [ready] if len(names) == 1 else map(ready.demanding, ladder(ready)):
+        memory = Memory(search.evaluate, search.problem.shape)
+
+        def stop(count: int, before: int = evaluated, so_far: list[Point] = found) -> bool:
+            return tell(before + count, ready.problem.space, lambda: _best(ready, so_far))
+
+        patience = PATIENCE if len(names) == 1 else PATIENCE_EACH
+        place = best_first(memory, bound_of(search), rng, starts, patience, stop)
+        evaluated += memory.count
+        if place is None:
+            break
+        starts = [memory.all.nodes[place]]
+        found += search.points(starts[0][None], ready.objectives)
+        if stop(0, evaluated):
+            break
+    return _best(ready, found), evaluated
+
+
+def ladder(ready: Search) -> list[int]:
+    """The k to demand: from the least that is asked for, in steps of about a half, to all records in one class."""
+    asked = [goal.limit for goal in ready.problem.goals if goal.measure.name == "k" and goal.limit is not None]
+    least, most = int(max(asked, default=2)), ready.table.records
+    steps = {round(step * 10**power) for power in range(len(str(most))) for step in LADDER}
+    return sorted({least} | {k for k in steps if least <= k <= most})
+
+
+def bound_of(search: Search) -> Callable[[Codes], Floats]:
+    """What the objective of nodes cannot be below, by the margins of the table alone."""
+    known = search.hints().known
+    return lambda nodes: known(nodes)[:, 0]
+
+
+def _best(ready: Search, points: list[Point]) -> list[Point]:
+    """Those that no other one dominates."""
+    if not points:
+        return []
+    signs = [-1.0 if objective.direction == "max" else 1.0 for objective in ready.objectives]
+    values = [[sign * p.values[o.name] for sign, o in zip(signs, ready.objectives, strict=True)] for p in points]
+    table = comparable(np.array(values, dtype=np.float64))
+    _, first = np.unique(table, axis=0, return_index=True)
+    kept = np.sort(first)
+    return [points[int(place)] for place in kept[non_dominated(table[kept])]]
