@@ -240,7 +240,9 @@ class Study(Settings):
                 raise
         elif tree is not None and built is None:
             hierarchy = builder(name, tree, decimal)
-        return Use(name, column.role, column.missing or self.data.missing, hierarchy, column.distance, column.order)
+        missing = column.missing or self.data.missing
+        along = bool(column.constrained)
+        return Use(name, column.role, missing, hierarchy, column.distance, column.order, along)
 
 
 def read(path: str | Path) -> Study:

@@ -23,12 +23,13 @@ from sfumato.data.roles import Role
 from sfumato.errors import InputError, StudyError, UnreachableError
 from sfumato.measures.classes import classify
 from sfumato.measures.registry import measure
-from sfumato.measures.suppression import suppress_planned
+from sfumato.measures.suppression import suppress_below, suppress_planned
 from sfumato.plans.cuts import CutPlan
 from sfumato.release import pack
 from sfumato.release.columns import column_recodes
 from sfumato.release.recode import Below, recode
 from sfumato.systems.cuts import search_cuts
+from sfumato.systems.lattice import search_lattice
 
 SMALL = {"system": "cuts", "algorithm": None, "generations": 6, "population": 16, "local_search": 4}
 
@@ -264,3 +265,19 @@ def test_problem_four_wants_a_sensitive_column() -> None:
     study = sf.read(sf.sample("adult").with_name("cuts.toml")).with_search(**{**SMALL, "problem": 4})
     with pytest.raises(sf.errors.MeasureError, match="sensitive"):
         search_cuts(study)
+
+
+def test_a_demanded_k_suppresses_what_is_too_small_and_nothing_else(adult: sf.FrequencyTable) -> None:
+    """As on the lattice, and never worse than its best node: the same objective by compiled and by plain figures."""
+    asked = {"constraints": {"k": 10}, "max_suppression": 0.02, "generations": 3, "population": 16}
+    for loss in ("general_loss", "arx_loss"):
+        study = sf.read(sf.sample("adult")).with_search(objectives=(loss,), **asked)
+        node = search_lattice(study.with_search(algorithm="best_first"), adult).points[0]
+        front = search_cuts(study.with_search(system="cuts", algorithm="memetic"), adult)
+        (point,) = front.points
+        assert point.values[loss] < node.values[loss]
+        assert point.suppressed <= 0.02 * adult.records
+        assert point.plan.suppress_below >= 10
+        classes = suppress_below(classify(adult, point.plan.recoding(adult)), 10)
+        assert classes.suppressed_rows == point.suppressed
+        assert measure(loss).value(classes) == pytest.approx(point.values[loss])

@@ -147,6 +147,50 @@ def test_a_search_that_is_stopped_keeps_its_best_and_says_what_is_proven(adult: 
             assert front.certificate["undecided"] > 0
 
 
+@pytest.mark.parametrize("algorithm", ["exact", "pbg_ea", "best_first"])
+def test_a_stopped_search_says_how_to_end_there_again(adult: sf.FrequencyTable, algorithm: str) -> None:
+    study = adult_study(algorithm=algorithm)
+    first = search_lattice(study, adult, progress=lambda done, total: done > 300)
+    assert first.study.search.evaluations == first.evaluations
+    again = search_lattice(first.study, adult)
+    assert again.points == first.points
+    assert again.evaluations == first.evaluations
+    assert again.study == first.study
+
+
+def test_best_first_finds_the_optimum_of_a_lattice_that_can_be_decided(adult: sf.FrequencyTable) -> None:
+    for loss in ("general_loss", "arx_loss"):
+        demanded = {"objectives": (loss,), "constraints": {"k": 5}, "max_suppression": 0.05}
+        proven = search_lattice(adult_study(algorithm="exact", **demanded), adult)
+        found = search_lattice(adult_study(algorithm="best_first", **demanded), adult)
+        assert found.points[0].values == proven.points[0].values
+        assert not found.exact
+
+
+def test_best_first_climbs_a_ladder_of_k(adult: sf.FrequencyTable) -> None:
+    wanted = {"objectives": ("k", "general_loss"), "max_suppression": 0.05}
+    whole = search_lattice(adult_study(algorithm="exact", **wanted), adult)
+    found = search_lattice(adult_study(algorithm="best_first", **wanted), adult)
+    assert len(found.points) > 5
+    losses = {point.id: point.values["general_loss"] for point in found.points}
+    least = {
+        point.id: min(o.values["general_loss"] for o in whole.points if o.values["k"] >= point.values["k"])
+        for point in found.points
+    }
+    assert all(losses[id_] <= 1.02 * least[id_] for id_ in losses)  # a k between two steps may be had for less
+    assert sum(losses[id_] <= least[id_] * (1 + 1e-9) for id_ in losses) > len(losses) / 2
+    assert all(point.suppressed <= 0.05 * adult.records for point in found.points)
+
+
+def test_best_first_refuses_what_it_cannot_seek(adult: sf.FrequencyTable) -> None:
+    with pytest.raises(StudyError, match="best_first with k, distinct_l, general_loss"):
+        search_lattice(adult_study(algorithm="best_first", objectives=("k", "distinct_l", "general_loss")), adult)
+    with pytest.raises(UnreachableError, match="no generalization meets the limits"):
+        search_lattice(
+            adult_study(algorithm="best_first", objectives=("general_loss",), constraints={"distinct_l": 99}), adult
+        )
+
+
 NAMES = [
     "k",
     "sum_k",

@@ -25,7 +25,7 @@ def search(
     run: Annotated[Path, typer.Argument(help="The run file.")],
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A new folder for the front.")] = None,
     algorithm: Annotated[
-        str | None, typer.Option(help="exact, exhaustive or pbg_ea; for cuts memetic or nsga2.")
+        str | None, typer.Option(help="exact, exhaustive, pbg_ea or best_first; for cuts memetic or nsga2.")
     ] = None,
     system: Annotated[str | None, typer.Option(help="lattice or cuts, instead of the run file's.")] = None,
     problem: Annotated[int | None, typer.Option(min=1, max=4, help="One of the four problems of cuts.")] = None,
@@ -35,6 +35,9 @@ def search(
     seed: Annotated[int | None, typer.Option(help="The seed, instead of the run file's.")] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="Threads; the front does not depend on them.")] = None,
     seconds: Annotated[float | None, typer.Option(min=0, help="Stop after so long, and keep the best so far.")] = None,
+    evaluations: Annotated[
+        int | None, typer.Option(min=1, help="Stop after so many evaluations: unlike seconds, this can be repeated.")
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a search over cuts that was stopped or killed (needs -o).")
     ] = False,
@@ -50,7 +53,7 @@ def search(
     if output is not None and not output.absolute().parent.is_dir():
         raise InputError(f"there is no folder {output.absolute().parent}", expected="an existing folder to write to")
     state = None if output is None else output.absolute().parent / f".{output.name}.state"
-    changed = {"algorithm": algorithm, "seed": seed, "threads": threads}
+    changed = {"algorithm": algorithm, "seed": seed, "threads": threads, "evaluations": evaluations}
     study = _turned_to(read(run), system, problem, max_suppression)
     study = study.with_search(**{name: value for name, value in changed.items() if value is not None})
     if state is not None and state.exists() and not resume:

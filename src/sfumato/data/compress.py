@@ -31,6 +31,7 @@ class Use:
     hierarchy: Hierarchy | Builder | None = None
     distance: str | None = None
     order: Sequence[str] | None = None
+    along_tree: bool = False
 
 
 def compress(engine: Engine, source: Source, uses: Sequence[Use], population: Source | None = None) -> FrequencyTable:
@@ -137,6 +138,7 @@ def _domain(engine: Engine, source: Source, place: int, use: Use, others: Sequen
             decimal=source.decimal,
             distance=use.distance,
             order=use.order,
+            along_tree=use.along_tree,
         )
     except UncoveredError as error:
         row = _first_row(engine, source, use.name, error.labels)

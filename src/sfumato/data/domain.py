@@ -79,11 +79,13 @@ def domain_of(
     decimal: str = ".",
     distance: str | None = None,
     order: Sequence[str] | None = None,
+    along_tree: bool = False,
 ) -> Domain:
     """The domain of a column from its labels in the data (with counts) and its hierarchy, built if need be.
 
     Without a declared hierarchy every label is taken as it stands, and only `*` is known to hide something.
-    `order` names the leaves in another order than that of the hierarchy (or, for numbers, than by value).
+    `order` names the leaves in another order than that of the hierarchy (or, for numbers, than by value);
+    `along_tree` moves leaves so that every group of the hierarchy stands together.
 
     >>> d = domain_of("sex", {"M": 3, "F": 2, "*": 1})
     >>> d.labels, d.covers.tolist(), d.stars
@@ -118,7 +120,7 @@ def domain_of(
         distance=distance or ("equal" if spans is None else "ordered"),
         decimal=decimal,
         insides=tuple(insides),
-        order=_ordered(name, tree, place, order, decimal),
+        order=_ordered(name, tree, place, order, decimal, along_tree),
     )
 
 
@@ -157,12 +159,13 @@ def _hierarchy(name: str, present: Mapping[str, int], given: Hierarchy | Builder
 
 
 def _ordered(
-    name: str, tree: Hierarchy, missing: int | None, given: Sequence[str] | None, decimal: str
+    name: str, tree: Hierarchy, missing: int | None, given: Sequence[str] | None, decimal: str, along_tree: bool
 ) -> tuple[int, ...]:
     """The leaves in order: as given, else numbers by value, else as in the hierarchy. A missing value stands last."""
     values = leaf_values(tree, decimal)
     if given is None:
-        return tuple(range(len(tree.leaves))) if values is None else tuple(np.argsort(values, kind="stable").tolist())
+        plain = np.arange(len(tree.leaves)) if values is None else np.argsort(values, kind="stable")
+        return tuple((_along(tree, plain) if along_tree else plain).tolist())
     place = {label: code for code, label in enumerate(tree.leaves)}
     if missing is not None and tree.leaves[missing] not in given:
         given = [*given, tree.leaves[missing]]
@@ -177,6 +180,17 @@ def _ordered(
             remedy="leave order out to take the hierarchy's",
         )
     return tuple(place[label] for label in given)
+
+
+def _along(tree: Hierarchy, order: Counts64) -> Counts64:
+    """The order in which every group of the tree stands together, groups by the first of their leaves in `order`."""
+    keys = []
+    for groups in tree.maps:
+        _, first = np.unique(groups[order], return_index=True)
+        rank = np.empty(len(first), dtype=np.int64)
+        rank[np.argsort(first)] = np.arange(len(first))
+        keys.append(rank[np.unique(groups[order], return_inverse=True)[1]])
+    return np.asarray(order[np.lexsort(keys)])
 
 
 def _with_missing(tree: Hierarchy, na: Sequence[str], wildcard: bool) -> tuple[Hierarchy, int]:

@@ -69,13 +69,18 @@ class MeasuredCuts(FiguredCuts):
             return suppress_within(found, problem.budget)
         if problem.rule == "none":
             return found
+        if problem.rule == "demanded":
+            return suppress_below(found, problem.floor)
         figures = problem.figures(bits[None, :])[0, 0]
         if problem.by_diversity:
             return suppress_diversity_below(found, int(figures[tally.L]))
         return suppress_below(found, int(figures[tally.K]))
 
     def values(self, bits: Bits) -> Floats:
-        found = [[goal.measure.value(classes) for goal in self.goals] for classes in map(self.classes, bits)]
+        found = []
+        for classes in map(self.classes, bits):
+            fits = self.problem.rule != "demanded" or classes.suppressed_rows <= self.problem.budget
+            found.append([goal.measure.value(classes) if fits else np.nan for goal in self.goals])
         return np.array(found, dtype=np.float64).reshape(len(bits), 1, len(self.goals))
 
     def changes(self, parents: Sequence[Moves]) -> list[tuple[Moves, Floats]]:

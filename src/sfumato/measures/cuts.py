@@ -22,6 +22,7 @@ RULES = {
     "none": tally.NONE,
     "within": tally.WITHIN,
     "below_mean": tally.BELOW_MEAN,
+    "demanded": tally.DEMANDED,
     "safe": tally.SAFE,
     "printed_k": tally.PRINTED_K,
     "printed_l": tally.PRINTED_L,
@@ -65,7 +66,8 @@ class UnitTable:
 class CutProblem:
     """A table, a space of cuts and a rule of suppression.
 
-    `rule` is one of RULES; `by_diversity` applies it to the number of sensitive values instead of the size.
+    `rule` is one of RULES; `by_diversity` applies it to the number of sensitive values instead of the size. With
+    "demanded" exactly the classes below `floor` go, and what then exceeds the budget cannot be had.
     """
 
     def __init__(
@@ -76,11 +78,12 @@ class CutProblem:
         budget: int = 0,
         *,
         by_diversity: bool = False,
+        floor: int = 0,
         weights: Mapping[str, float] | None = None,
         threads: int | None = None,
     ) -> None:
         self.table, self.space, self.rule, self.budget = table, space, rule, budget
-        self.by_diversity, self.threads = by_diversity, threads or os.cpu_count() or 1
+        self.by_diversity, self.floor, self.threads = by_diversity, floor, threads or os.cpu_count() or 1
         self.records = table.records
         self.weights = np.array([(weights or {}).get(name, 1.0) for name in table.columns])
         self.layout = Layout.of(space)
@@ -119,6 +122,8 @@ class CutProblem:
     def losses(self, figures: tally.Table) -> tuple[Floats, Floats]:
         """Generalization and suppression loss as shares of d·N; infinite where a variant cannot be had."""
         fits = figures[..., tally.KEPT_COST] >= 0
+        if self.rule == "demanded":
+            fits &= figures[..., tally.SUPPRESSED] <= self.budget
         general = np.where(fits, figures[..., tally.KEPT_COST] / self.scale / self.full, np.inf)
         gone = np.where(fits, figures[..., tally.SUPPRESSED] / self.records, np.inf)
         return general, gone
@@ -133,7 +138,7 @@ class CutProblem:
         others = np.array([max(domain.leaves - 1, 1) for domain in self.table.domains])
         price = np.round(self.weights / others * self.scale).astype(np.int64)
         exact = self.rule == "below_mean" and not self.by_diversity
-        most = self.records if exact else min(self.records, max(self.budget + 1, TALLY))
+        most = self.records if exact else min(self.records, max(self.budget + 1, self.floor + 1, TALLY))
         packing = (packed.codes, packed.members, packed.first, packed.sizes, packed.decode)
         return (
             packing,
@@ -147,7 +152,7 @@ class CutProblem:
             price,
             RULES[self.rule],
             self.by_diversity,
-            self.budget,
+            self.floor if self.rule == "demanded" else self.budget,
             self.records,
             self.levels,
             most + 1,

@@ -14,7 +14,7 @@ from sfumato.data.arrays import Counts64
 from sfumato.data.compiled import compiled
 
 BLOCK = 64
-NONE, WITHIN, BELOW_MEAN, SAFE, PRINTED_K, PRINTED_L = range(6)
+NONE, WITHIN, BELOW_MEAN, DEMANDED, SAFE, PRINTED_K, PRINTED_L = range(7)
 K, L, SUPPRESSED, KEPT_COST, SUM, FIGURES = 0, 1, 2, 3, 4, 5
 Table = npt.NDArray[np.int64]
 
@@ -113,7 +113,8 @@ def judge(rule: int, cells: Table, blocks: Table, budget: int, cost: int, total:
     """What a rule makes of a tally: a row of figures for each variant (one, or one for each diversity if SAFE).
 
     `cost` is the generalization loss of all classes and `total` the sum of the property over all records, both with
-    nothing suppressed. The first figure of a variant that cannot be had is -1.
+    nothing suppressed. The first figure of a variant that cannot be had is -1. With DEMANDED `budget` is the size below
+    which classes go, however many records that takes.
     """
     out[:, :] = -1
     out[:, SUM] = total
@@ -133,6 +134,8 @@ def judge(rule: int, cells: Table, blocks: Table, budget: int, cost: int, total:
     else:
         if rule == BELOW_MEAN:
             least, more, part = below(cells, blocks, total, records)
+        elif rule == DEMANDED:
+            least, more, part = below(cells, blocks, budget, 1)
         else:
             least, more, part = smallest_left(cells, blocks, 0, budget if rule == WITHIN else 0)
         out[0, K], out[0, L], out[0, SUPPRESSED], out[0, KEPT_COST] = least, least, more, cost - part

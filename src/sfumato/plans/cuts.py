@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sfumato.data.arrays import Codes
-from sfumato.data.domain import MISSING, Domain
+from sfumato.data.arrays import Codes, Floats
+from sfumato.data.domain import MISSING, Domain, leaf_values
 from sfumato.data.frequency import FrequencyTable
 from sfumato.data.hierarchies import Hierarchy
 from sfumato.errors import StudyError, shortened
@@ -139,12 +139,19 @@ def _label(domain: Domain, run: Sequence[int]) -> str:
         return tree.leaves[run[0]]
     if len(run) == len(tree.leaves):
         return tree.root
-    if domain.spans is not None:
+    values = leaf_values(tree, domain.decimal)
+    if domain.spans is not None and values is not None and _neighbours(values, run):
         low, high = tree.leaves[run[0]], tree.leaves[run[-1]]
         plain = all(part.replace(".", "", 1).isdigit() for part in (low, high))
         return f"{low}-{high}" if plain else f"[{low} .. {high}]"
     nodes = _nodes_within(tree, set(run))
     return nodes[0] if len(nodes) == 1 else "{" + " | ".join(nodes) + "}"
+
+
+def _neighbours(values: Floats, run: Sequence[int]) -> bool:
+    """Whether some leaves are all the numbers from the first to the last of them."""
+    low, high = values[run[0]], values[run[-1]]
+    return bool(low <= high) and int(np.count_nonzero((values >= low) & (values <= high))) == len(run)
 
 
 def _nodes_within(tree: Hierarchy, inside: set[int]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,6 +34,7 @@ from sfumato.systems.lattice import Live, Progress, search_lattice
 GRID = {"general_loss": 5e-4, "generalization_loss": 2.5e-3, "suppression_loss": 2.5e-3}
 LATTICE_LIMIT = 1_000_000  # nodes of a lattice that is searched exactly for seeds
 LATTICE_NODES = 20_000  # nodes evaluated at most for seeds
+FEW_NODES = 800  # the same where one node is sought: two or three descents
 JOLTED = 0.7  # share of children that get random small changes
 FLIPS = 0.01
 
@@ -50,8 +52,11 @@ class Asked:
         """The four problems of the paper, their ℓ versions (prefer = "l" in 1 to 3), or any objectives."""
         diverse = settings.prefer == "l"
         if settings.problem is None:
-            rule: str = settings.suppression or ("within" if settings.max_suppression else "none")
             named = tuple(Objective(o.name, o.direction or "") for o in settings.named)
+            usual = "within" if settings.max_suppression else "none"
+            if "k" in settings.constraints and "k" not in [o.name for o in named]:
+                usual = "demanded"  # as on a lattice: what is too small goes, and nothing else
+            rule: str = settings.suppression or usual
             return cls(rule, diverse and rule != "safe", named)
         _refuse_mixed(settings)
         if settings.problem == 4:
@@ -94,13 +99,14 @@ class CutSearch:
             self.asked.rule,
             most,
             by_diversity=self.asked.by_diversity,
+            floor=math.ceil(settings.constraints.get("k", 0)),
             weights=settings.weights,
             threads=settings.threads,
         )
         goals = [*self.sought, *self.limits]
         known = FiguredCuts.known(self.asked.rule, self.asked.by_diversity)
         self.fast = all(goal.measure.name in known and not goal.measure.parameters for goal in goals)
-        if not self.fast and self.asked.rule not in ("none", "within", "below_mean"):
+        if not self.fast and self.asked.rule not in ("none", "within", "below_mean", "demanded"):
             raise StudyError(
                 f'suppression = "{self.asked.rule}" with {shortened(g.measure.name for g in goals)}',
                 expected="objectives among " + ", ".join(known),
@@ -165,22 +171,33 @@ class CutSearch:
         if not all(domain.declared for domain in self.table.domains):
             return self.space.ends()
         nodes = np.prod([float(domain.hierarchy.height + 1) for domain in self.table.domains])
+        large = nodes > LATTICE_LIMIT
         privacy = [o.name for o in self.asked.objectives if not o.name.endswith("loss") and self.fast]
+        objectives: tuple[str, ...] = (*(privacy or ["k"]), "general_loss")
+        demanded = self.asked.rule == "demanded"
+        if demanded:
+            objectives = tuple(o.name for o in self.asked.objectives)
         plain = self.study.with_search(
             **SearchSettings(
-                objectives=(*(privacy or ["k"]), "general_loss"),
+                objectives=objectives,
+                constraints=self.settings.constraints if demanded else {},
                 max_suppression=self.settings.max_suppression,
                 weights=self.settings.weights,
                 seed=self.settings.seed,
                 threads=self.settings.threads,
-                algorithm="exact" if nodes <= LATTICE_LIMIT else "pbg_ea",
+                algorithm="exact" if not large else "best_first" if demanded and len(objectives) == 1 else "pbg_ea",
             ).model_dump()
         )
 
-        def tell(done: int, total: int) -> bool:  # noqa: ARG001
-            return bool(progress(0, self.settings.generations)) or done >= LATTICE_NODES
+        most = FEW_NODES if plain.search.method == "best_first" else LATTICE_NODES
 
-        front = search_lattice(plain, self.table, tell)
+        def tell(done: int, total: int) -> bool:  # noqa: ARG001
+            return bool(progress(0, self.settings.generations)) or done >= most
+
+        try:
+            front = search_lattice(plain, self.table, tell)
+        except UnreachableError:  # a finer recoding may meet what no node does
+            return self.space.ends()
         plans = [point.plan.levels for point in front.points if isinstance(point.plan, LevelPlan)]
         cuts = [self.space.at_levels([plan[name] for name in self.table.columns]) for plan in plans]
         return np.vstack([self.space.ends(), *cuts]).astype(np.uint8)
