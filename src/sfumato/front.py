@@ -88,6 +88,7 @@ class Front:
     certificate: Mapping[str, Any] = field(default_factory=dict)
     others: tuple[Mapping[str, float], ...] = ()
     system: str = "lattice"
+    stages: tuple[Mapping[str, Any], ...] = field(default=(), compare=False)
     classes: Histograms | None = field(default=None, compare=False, repr=False)
 
     @cached_property
@@ -142,6 +143,7 @@ class Front:
             "certificate": dict(self.certificate),
             "rows": self.rows,
             "fingerprint": self.fingerprint,
+            "stages": [dict(stage) for stage in self.stages],
         }
 
     def _told(self, point: Point) -> dict[str, Any]:
@@ -222,6 +224,7 @@ def load_front(folder: str | Path) -> Front:
             certificate=about["certificate"],
             others=tuple(about["others"]),
             system=about["system"],
+            stages=tuple(about.get("stages", ())),
             classes=Histograms.read(folder / CLASSES) if (folder / CLASSES).is_file() else None,
         )
     except (KeyError, TypeError, json.JSONDecodeError) as error:

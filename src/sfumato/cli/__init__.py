@@ -25,6 +25,9 @@ from sfumato.cli import (
     search,
     serve,
 )
+from sfumato.cli.show import note
+from sfumato.cli.watch import StageLine, say, told
+from sfumato.data.stages import recording
 from sfumato.errors import InputError, SfumatoError
 from sfumato.version import __version__
 
@@ -92,7 +95,11 @@ def main(arguments: list[str] | None = None) -> None:
 def run(given: list[str]) -> int:
     as_json, debug = "--json" in given, "--debug" in given
     try:
-        result = app([word for word in given if word != "--debug"], standalone_mode=False)
+        with recording(StageLine() if sys.stderr.isatty() else None) as recorder:
+            result = app([word for word in given if word != "--debug"], standalone_mode=False)
+        say("")
+        if not as_json and (text := told(recorder.done)):
+            note(text)
     except SfumatoError as error:
         if debug:
             traceback.print_exc()

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import signal
-import sys
-import threading
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sfumato.cli.show import AsJson, Force, emit, note, table
+from sfumato.cli.watch import Watch
 from sfumato.report.figures import number, percent
 
 if TYPE_CHECKING:
@@ -58,7 +55,7 @@ def search(
     study = study.with_search(**{name: value for name, value in changed.items() if value is not None})
     if state is not None and state.exists() and not resume:
         note(f"an unfinished search of this name starts anew; --resume would go on with it ({state})")
-    with _Watch(seconds, "nodes" if study.search.system == "lattice" else "generations") as watch:
+    with Watch("nodes" if study.search.system == "lattice" else "generations", seconds) as watch:
         front = find(study, progress=watch, checkpoint=state, resume=resume)
     if output is not None:
         front.save(output, replace=resume)
@@ -161,43 +158,6 @@ def _turned_to(study: Study, system: str | None, problem: int | None, max_suppre
 
 def _go_on(run: Path, output: Path | None) -> str:
     return f". sfumato search {run} -o {output} --resume goes on"
-
-
-class _Watch:
-    """Tells on a terminal how far a search is; stops it on Ctrl-C or when its time is up. A second Ctrl-C ends it."""
-
-    def __init__(self, seconds: float | None, unit: str = "nodes") -> None:
-        self.seconds, self.unit, self.interrupted = seconds, unit, False
-        self._began = self._told = time.monotonic()
-
-    def __enter__(self) -> Self:
-        if threading.current_thread() is threading.main_thread():
-            self._before = signal.signal(signal.SIGINT, self._interrupt)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGINT, self._before)
-        if sys.stderr.isatty():
-            print("\r\033[K", end="", file=sys.stderr)
-
-    def __call__(self, done: int, total: int) -> bool:
-        now = time.monotonic()
-        if sys.stderr.isatty() and now - self._told > 0.2:
-            self._told = now
-            rate = done / max(now - self._began, 1e-9)
-            left = (total - done) / max(rate, 1e-9)
-            print(
-                f"\r{done:,} {self.unit}, {total - done:,} open, {rate:,.0f}/s, {left:,.0f} s left at most ",
-                end="",
-                file=sys.stderr,
-            )
-        return self.interrupted or (self.seconds is not None and now - self._began >= self.seconds)
-
-    def _interrupt(self, *_: object) -> None:
-        if self.interrupted:
-            raise KeyboardInterrupt
-        self.interrupted = True
 
 
 def _print(front: Front) -> None:

@@ -1,4 +1,7 @@
-"""How far long work is, on a terminal; Ctrl-C stops it and keeps the best so far, a second one ends it."""
+"""How far long work is, on a terminal; Ctrl-C stops it and keeps the best so far, a second one ends it.
+
+Stages that read or write rows cannot be stopped half-way: there the first Ctrl-C ends the work, and nothing is left.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,44 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from typing import Self
+
+from sfumato.data.stages import Stage
+
+LONG = 10.0  # seconds of work after which its stages are told
+
+
+def say(text: str) -> None:
+    """One line on a terminal that gives way to the next."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+
+
+class StageLine:
+    """Says on a terminal which stage is under way, how far it is, and when it may end."""
+
+    def __init__(self) -> None:
+        self._name, self._began = "", time.monotonic()
+
+    def __call__(self, name: str, share: float | None) -> None:
+        if name != self._name:
+            self._name, self._began = name, time.monotonic()
+        spent = time.monotonic() - self._began
+        left = f", about {spent / share * (1 - share):,.0f} s left" if share and spent > 1 else ""
+        say(f"{name}: {share:.0%}{left}" if share else f"{name} …")
+
+
+def told(stages: Sequence[Stage]) -> str:
+    """The stages of long work in a line; nothing where it was short."""
+    if sum(stage.seconds for stage in stages) < LONG:
+        return ""
+    spent: dict[str, float] = {}
+    for stage in stages:
+        spent[stage.name] = spent.get(stage.name, 0.0) + stage.seconds
+    peak = max(stage.peak_bytes for stage in stages) / 2**30
+    listed = ", ".join(f"{name} {seconds:,.1f} s" for name, seconds in spent.items() if seconds >= 0.1)
+    return f"stages: {listed}; at most {peak:.1f} GiB held"
 
 
 class Watch:
@@ -24,16 +64,15 @@ class Watch:
     def __exit__(self, *_: object) -> None:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, self._before)
-        if sys.stderr.isatty():
-            print("\r\033[K", end="", file=sys.stderr)
+        say("")
 
     def __call__(self, done: int, total: int) -> bool:
         now = time.monotonic()
         if sys.stderr.isatty() and now - self._told > 0.2:
             self._told = now
-            left = (now - self._began) / max(done, 1) * (total - done)
-            text = f"\r\033[K{done:,} of {total:,} {self.unit}, about {left:,.0f} s left"
-            print(text, end="", file=sys.stderr, flush=True)
+            rate = done / max(now - self._began, 1e-9)
+            left = (total - done) / max(rate, 1e-9)
+            say(f"{done:,} of {total:,} {self.unit}, {rate:,.0f}/s, {left:,.0f} s left at most")
         return self.interrupted or (self.seconds is not None and now - self._began >= self.seconds)
 
     def _interrupt(self, *_: object) -> None:

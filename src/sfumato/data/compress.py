@@ -16,6 +16,7 @@ from sfumato.data.roles import Role
 from sfumato.data.rows import cleaned, numeric
 from sfumato.data.settings import Missing
 from sfumato.data.source import Source
+from sfumato.data.stages import stage
 from sfumato.errors import DataError, HierarchyError, StudyError, shortened
 
 KEYED = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.LABEL)
@@ -47,30 +48,34 @@ def compress(engine: Engine, source: Source, uses: Sequence[Use], population: So
             expected="at least one column that outsiders may know",
             remedy='role = "quasi_identifier" for columns such as age, sex or postcode',
         )
-    read, kept = _group(engine, source, keyed, weight)
+    with stage("count distinct rows"):
+        read, kept = _group(engine, source, keyed, weight)
     if kept < 2:
         raise _too_few(source, keyed, read, kept)
-    others = _population_labels(engine, population, keyed) if population else {}
-    domains = [_domain(engine, source, place, use, others.get(use.name, ())) for place, use in enumerate(keyed)]
-    for place, domain in enumerate(domains):
-        labels = [MISSING if code == domain.missing else label for code, label in enumerate(domain.labels)]
-        engine.upload(f"domain{place}", {"label": labels, "code": np.arange(len(labels), dtype=np.int32)})
-    _encode(engine, len(keyed), weighted=weight is not None)
-    width = sum(use.role is Role.QUASI_IDENTIFIER for use in keyed)
-    table = _table(engine, domains[:width], weighted=weight is not None)
-    values = {
-        use.name: _values(engine, domains[place], place, table) for place, use in enumerate(keyed) if place >= width
-    }
-    return replace(
-        table,
-        sensitive={use.name: values[use.name] for use in keyed if use.role is Role.SENSITIVE},
-        label=next((values[use.name] for use in keyed if use.role is Role.LABEL), None),
-        population=_population(engine, width) if population else None,
-        rows_read=read,
-        rows_dropped=read - kept,
-        removed=source.settings.removed,
-        fingerprint=source.fingerprint,
-    )
+    with stage("fingerprint"):
+        fingerprint = source.fingerprint
+    with stage("encode"):
+        others = _population_labels(engine, population, keyed) if population else {}
+        domains = [_domain(engine, source, place, use, others.get(use.name, ())) for place, use in enumerate(keyed)]
+        for place, domain in enumerate(domains):
+            labels = [MISSING if code == domain.missing else label for code, label in enumerate(domain.labels)]
+            engine.upload(f"domain{place}", {"label": labels, "code": np.arange(len(labels), dtype=np.int32)})
+        _encode(engine, len(keyed), weighted=weight is not None)
+        width = sum(use.role is Role.QUASI_IDENTIFIER for use in keyed)
+        table = _table(engine, domains[:width], weighted=weight is not None)
+        values = {
+            use.name: _values(engine, domains[place], place, table) for place, use in enumerate(keyed) if place >= width
+        }
+        return replace(
+            table,
+            sensitive={use.name: values[use.name] for use in keyed if use.role is Role.SENSITIVE},
+            label=next((values[use.name] for use in keyed if use.role is Role.LABEL), None),
+            population=_population(engine, width) if population else None,
+            rows_read=read,
+            rows_dropped=read - kept,
+            removed=source.settings.removed,
+            fingerprint=fingerprint,
+        )
 
 
 def _group(engine: Engine, source: Source, keyed: Sequence[Use], weight: Use | None) -> tuple[int, int]:

@@ -6,7 +6,9 @@ import re
 import secrets
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -18,9 +20,11 @@ from sfumato.data.dialect import NATIVE_ENCODINGS, not_in_encoding
 from sfumato.data.engine import quoted
 from sfumato.data.settings import EngineOptions
 from sfumato.data.source import Source, matching_files, transcoded
+from sfumato.data.stages import active
 from sfumato.errors import DataError, InputError, SfumatoError, StudyError
 
 UNREADABLE = (duckdb.IOException, duckdb.InvalidInputException, duckdb.ConversionException)
+LOOK = 0.5  # seconds between two looks at how far a statement is
 LINE = re.compile(r"CSV Error on Line: (\d+)")
 WIDTHS = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
 
@@ -32,7 +36,7 @@ class DuckEngine:
 
     def __init__(self, options: EngineOptions) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="sfumato-", dir=_existing(options.temp_folder)))
-        # The first two default to on, and would reach for a network; the bar would be drawn into our output.
+        # These two default to on, and would reach for a network.
         config: dict[str, str | bool | int | float | list[str]] = {
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
@@ -44,7 +48,9 @@ class DuckEngine:
             config["threads"] = str(options.threads)
         try:
             self._connection = duckdb.connect(":memory:", config=config)
-            self._connection.execute("SET enable_progress_bar = false")
+            # The bar is counted, so that we may tell how far a statement is, and never drawn into our output.
+            self._connection.execute("SET enable_progress_bar = true")
+            self._connection.execute("SET enable_progress_bar_print = false")
         except duckdb.Error as error:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise StudyError(
@@ -93,7 +99,8 @@ class DuckEngine:
             if path.suffix == ".gz":
                 options += ", COMPRESSION gzip"
         try:
-            self._connection.execute(f"COPY (SELECT {listed} FROM ({sql})) TO {quoted(str(part))} ({options})")
+            with self._watched():
+                self._connection.execute(f"COPY (SELECT {listed} FROM ({sql})) TO {quoted(str(part))} ({options})")
             part.replace(path)
         except duckdb.IOException:
             raise InputError(
@@ -131,9 +138,32 @@ class DuckEngine:
 
     def _execute(self, sql: str) -> duckdb.DuckDBPyConnection:
         try:
-            return self._connection.execute(sql)
+            with self._watched():
+                return self._connection.execute(sql)
         except duckdb.Error as error:
             raise self._explained(error) from None  # its text holds rows
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Tell how far a statement is while somebody listens."""
+        recorder = active()
+        if recorder is None or not recorder.heard:
+            yield
+            return
+        ended = threading.Event()
+
+        def look() -> None:
+            while not ended.wait(LOOK):
+                share = self._connection.query_progress()
+                recorder.share(share / 100 if share > 0 else None)
+
+        watcher = threading.Thread(target=look, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            watcher.join()
 
     def _explained(self, error: duckdb.Error) -> SfumatoError:
         """Our words for an engine's error. Its own would print the row, and with it sensitive values."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from sfumato.errors import InputError, nearest
 
 FOLDER = Path(__file__).parent
-SAMPLES = ("adult",)
+SAMPLES = ("adult",)  # and census, which is made, not copied
 
 
 def sample(name: str = "adult") -> Path:

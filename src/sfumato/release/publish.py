@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.data.engine import open_engine
+from sfumato.data.stages import Stage, recording, stage
 from sfumato.errors import DataError, InputError, SfumatoError, shortened
 from sfumato.front import Front, Point
 from sfumato.measures.classes import ClassTable, classify
@@ -42,6 +43,7 @@ class Release:
     data: Path
     manifest: Mapping[str, Any]
     warnings: tuple[str, ...] = ()
+    stages: tuple[Stage, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         told = ("point", "records", "suppressed", "released", "loss", "figures", "files")
@@ -50,6 +52,7 @@ class Release:
             "data": str(self.data),
             **{name: self.manifest[name] for name in told},
             "warnings": list(self.warnings),
+            "stages": [stage.as_dict() for stage in self.stages],
         }
 
 
@@ -78,8 +81,10 @@ def publish(
     try:
         inside = part / folder.name
         inside.mkdir()
-        contents = _build(inside, front, point, starred, reason, warnings)
-        manifest = contents.write()
+        with recording() as recorder:
+            contents = _build(inside, front, point, starred, reason, warnings)
+            with stage("write the reports"):
+                manifest = contents.write()
         _same_source(front)
         _flush(inside)
         refuse_taken(folder)
@@ -91,7 +96,7 @@ def publish(
     finally:
         shutil.rmtree(part, ignore_errors=True)
     late = ledger.record(front.fingerprint, release, folder, state)
-    return Release(folder, folder / contents.data, manifest, (*contents.warnings, *late))
+    return Release(folder, folder / contents.data, manifest, (*contents.warnings, *late), tuple(recorder.done))
 
 
 def refuse_taken(folder: Path) -> None:
@@ -128,7 +133,8 @@ def _build(folder: Path, front: Front, point: Point, starred: bool, reason: str,
     study, plan = front.study, point.plan
     table = study.table()
     weights = weights_of(study, table)
-    planned = classify(table, plan.recoding(table), weights)
+    with stage("classify"):
+        planned = classify(table, plan.recoding(table), weights)
     planned = suppress_planned(planned, plan.suppress_below, plan.diversity_below)
     trees, levels = pack.trees_and_levels(study, table, plan)
     columns = column_recodes(study, levels, trees)
@@ -136,13 +142,18 @@ def _build(folder: Path, front: Front, point: Point, starred: bool, reason: str,
     source = study.source()
     data = pack.data_name(source.path)
     with open_engine(study.engine, study.engine_options) as engine:
-        recoded = recode(engine, source, study, columns, Below.of(plan), starred=starred)
-        recoded.write(engine, folder / data)
+        with stage("count classes"):
+            recoded = recode(engine, source, study, columns, Below.of(plan), starred=starred)
+        with stage("write the file"):
+            recoded.write(engine, folder / data)
         own = pack.write_run_file(folder, study, pack.distances_of(table), recoded, data, files)
-        refuse_torn(differing_rows(engine, recoded, own.source()))
-        warnings = [*earlier, *extreme_warnings(extreme_columns(engine, study, recoded))]
-    after = released_classes(own, columns, recoded.suppressed, starred=starred)
-    figures, loss = figures_of(study, after, planned), loss_of(after)
+        with stage("compare every row"):
+            refuse_torn(differing_rows(engine, recoded, own.source()))
+        with stage("look for extremes"):
+            warnings = [*earlier, *extreme_warnings(extreme_columns(engine, study, recoded))]
+    with stage("measure the file"):
+        after = released_classes(own, columns, recoded.suppressed, starred=starred)
+        figures, loss = figures_of(study, after, planned), loss_of(after)
     compare(front, point, planned, recoded, figures, loss)
     return Contents(
         folder=folder,

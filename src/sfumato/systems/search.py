@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+from sfumato.data.stages import recording, stage
 from sfumato.errors import InputError
 from sfumato.front import Front
 from sfumato.study import Study
@@ -36,12 +38,12 @@ def search(
         raise InputError(
             "nothing to resume", expected="a search over cuts with a checkpoint", remedy="leave --resume out"
         )
-    if study.search.system == "cuts":
-        return search_cuts(
-            study,
-            progress=progress,
-            checkpoint=None if checkpoint is None else Path(checkpoint),
-            resume=resume,
-            live=live,
-        )
-    return search_lattice(study, progress=progress, live=live)
+    with recording() as recorder:
+        table = study.table()
+        with stage("search"):
+            if study.search.system == "cuts":
+                state = None if checkpoint is None else Path(checkpoint)
+                front = search_cuts(study, table, progress=progress, checkpoint=state, resume=resume, live=live)
+            else:
+                front = search_lattice(study, table, progress=progress, live=live)
+    return replace(front, stages=tuple(done.as_dict() for done in recorder.done))

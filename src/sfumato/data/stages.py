@@ -1,0 +1,112 @@
+"""Stages of long work: named, timed, and told to whoever listens, with how far each is where that is known."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+Tell = Callable[[str, float | None], None]  # a stage's name and the share of it that is done
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage that has ended: seconds by the clock and of the processor, and the most memory held until then."""
+
+    name: str
+    seconds: float
+    cpu_seconds: float
+    peak_bytes: int
+
+    def as_dict(self) -> dict[str, object]:
+        return {
+            "stage": self.name,
+            "seconds": round(self.seconds, 3),
+            "cpu_seconds": round(self.cpu_seconds, 3),
+            "peak_bytes": self.peak_bytes,
+        }
+
+
+@dataclass
+class Recorder:
+    """What has been done so far. Stages that repeat stand there once for each time."""
+
+    tell: Tell | None = None
+    outer: Recorder | None = None
+    done: list[Stage] = field(default_factory=list)
+    open: list[str] = field(default_factory=list)
+
+    @property
+    def heard(self) -> bool:
+        """Whether anybody listens to how far a stage is."""
+        return self.tell is not None or (self.outer is not None and self.outer.heard)
+
+    def share(self, share: float | None) -> None:
+        """Tell how far the stage is that is under way."""
+        if self.tell is not None and self.open:
+            self.tell(self.open[-1], share)
+        if self.outer is not None:
+            self.outer.share(share)
+
+    def began(self, name: str) -> None:
+        self.open.append(name)
+        if self.outer is not None:
+            self.outer.began(name)
+
+    def ended(self, stage: Stage) -> None:
+        self.open.pop()
+        self.done.append(stage)
+        if self.outer is not None:
+            self.outer.ended(stage)
+
+
+_active: ContextVar[Recorder | None] = ContextVar("stages", default=None)
+
+
+def active() -> Recorder | None:
+    """The recorder in force, if any."""
+    return _active.get()
+
+
+@contextmanager
+def recording(tell: Tell | None = None) -> Iterator[Recorder]:
+    """Record the stages of what is done inside.
+
+    >>> with recording() as recorder, stage("count"):
+    ...     pass
+    >>> [done.name for done in recorder.done]
+    ['count']
+    """
+    recorder = Recorder(tell, _active.get())
+    token = _active.set(recorder)
+    try:
+        yield recorder
+    finally:
+        _active.reset(token)
+
+
+@contextmanager
+def stage(name: str) -> Iterator[None]:
+    """A stage of the work. Where nobody records it costs nothing."""
+    recorder = _active.get()
+    if recorder is None:
+        yield
+        return
+    clock, cpu = time.perf_counter(), time.process_time()
+    recorder.began(name)
+    recorder.share(None)
+    try:
+        yield
+    finally:
+        spent = time.perf_counter() - clock, time.process_time() - cpu
+        recorder.ended(Stage(name, *spent, peak_memory()))
+
+
+def peak_memory() -> int:
+    """The most bytes this process ever held."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

@@ -1,0 +1,85 @@
+"""A synthetic census as a study of its own: Parquet parts of any number of rows, and a run file with every role."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from sfumato.data.census import people, plant
+from sfumato.errors import InputError
+
+PART = 10_000_000  # rows of a part
+AREAS, MEMBERS = 1_238, 0.00445
+LEAST, MOST = 1_000, 10**10
+
+RUN = """version = 1
+
+[data]
+path = "people-*.parquet"
+
+[columns]
+age = { role = "quasi_identifier", hierarchy = { build = "interval", widths = [2, 4, 8, 16], origin = 18 } }
+educ = { role = "quasi_identifier", hierarchy = { build = "breaks", levels = [[4, 7, 10], [7]] } }
+sex = { role = "quasi_identifier", hierarchy = { build = "flat" } }
+race = { role = "quasi_identifier", hierarchy = { build = "flat" } }
+hisp = { role = "quasi_identifier", hierarchy = { build = "breaks", levels = [[1]] } }
+marst = { role = "quasi_identifier", hierarchy = { build = "flat" } }
+state = { role = "quasi_identifier", hierarchy = { build = "prefix" } }
+military = { role = "sensitive" }
+puma = { role = "drop" }
+uhrs = { role = "other" }
+tran = { role = "other" }
+depart = { role = "other" }
+ttime = { role = "other" }
+wkswork = { role = "other" }
+inctot = { role = "other" }
+english = { role = "other" }
+
+[search]
+objectives = ["k", "general_loss"]
+max_suppression = 0.01
+"""
+
+
+def write_people(
+    folder: str | Path, records: int, seed: int = 1, progress: Callable[[int, int], object] | None = None
+) -> Path:
+    """Write `people-000.parquet`, … and `run.toml` to a new folder, whole or not at all. Returns the run file's path.
+
+    The rows of a part are made a quarter of a million at a time, so that any number of them takes little memory.
+    """
+    import pyarrow
+    import pyarrow.parquet
+
+    folder = Path(folder).absolute()
+    if folder.exists():
+        raise InputError(f"{folder} is there already", expected="a new folder", remedy="another name with -o")
+    if not folder.parent.is_dir():
+        raise InputError(f"there is no folder {folder.parent}", expected="an existing folder to write to")
+    if not LEAST <= records <= MOST:
+        raise InputError(f"{records:,} records", expected=f"{LEAST:,} to {MOST:,}")
+    census = plant(records, max(round(records * MEMBERS), 1), min(AREAS, records // 100), seed)
+    part = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        whole = part / folder.name
+        whole.mkdir()
+        (whole / "run.toml").write_text(RUN, encoding="utf-8")
+        done, writer = 0, None
+        for columns in people(census, seed):
+            table = pyarrow.table(columns)
+            if writer is None:
+                path = whole / f"people-{done // PART:03d}.parquet"
+                writer = pyarrow.parquet.ParquetWriter(path, table.schema, compression="zstd")
+            writer.write_table(table)
+            before, done = done, done + table.num_rows
+            if done // PART > before // PART or done == records:
+                writer.close()
+                writer = None
+            if progress is not None and progress(done, records):
+                raise KeyboardInterrupt
+        whole.rename(folder)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return folder / "run.toml"
