@@ -16,6 +16,7 @@ from sfumato.cli import (
     audit,
     baselines,
     channel,
+    estimate,
     groups,
     hierarchy,
     inspect,
@@ -45,6 +46,7 @@ app = typer.Typer(
 app.command("audit")(audit.command)
 app.command("inspect")(inspect.command)
 app.command("sample")(sample.command)
+app.command("estimate")(estimate.command)
 app.command("search")(search.search)
 app.command("pick")(search.pick)
 app.command("ask")(ask.command)

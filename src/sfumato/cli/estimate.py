@@ -1,0 +1,53 @@
+"""`sfumato estimate`: what a run will cost, before it is run; and how well that was guessed, afterwards."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sfumato.cli.show import AsJson, emit, table
+from sfumato.report.figures import number
+
+
+def command(
+    run: Annotated[Path, typer.Argument(help="The run file.")],
+    against: Annotated[
+        Path | None, typer.Option(help="The folder of its front, to compare with what happened.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Predict rows, distinct tuples, evaluations, processor time and memory of a run, stage by stage."""
+    from sfumato.errors import InputError
+    from sfumato.study import read
+    from sfumato.systems.estimate import compared, estimate
+
+    happened: dict[str, Any] | None = None
+    if against is not None:
+        try:
+            happened = json.loads((against / "front.json").read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            raise InputError(f"{against} is not the folder of a front", expected="what sfumato search wrote") from error
+    found = estimate(read(run)).as_dict()
+    pairs = [] if happened is None else compared(found, happened)
+    if as_json:
+        beside = [{"figure": name, "predicted": guess, "actual": fact} for name, guess, fact in pairs]
+        emit(found | ({"compared": beside} if happened is not None else {}))
+        return
+    whole = "all of them read" if found["sampled_rows"] == found["rows"] else f"{found['sampled_rows']:,} read"
+    print(f"{found['rows']:,} rows ({whole}), about {found['tuples']:,} distinct tuples")
+    print(f"about {found['evaluations']:,} evaluations in a space of {number(found['nodes'])}\n")
+    rows = [[part["stage"], f"{part['cpu_seconds']:,.1f}"] for part in found["stages"]]
+    rows.append(["together", f"{found['cpu_seconds']:,.1f}"])
+    table("Processor seconds", ["stage", "expected"], rows, right={1})
+    print(f"at most {found['peak_bytes'] / 2**30:.1f} GiB of memory")
+    if pairs:
+        rows = [[name, f"{guess:,.1f}", f"{fact:,.1f}", _times(guess, fact)] for name, guess, fact in pairs]
+        print()
+        table("Expected and measured", ["", "expected", "measured", "ratio"], rows, right={1, 2, 3})
+
+
+def _times(guess: float, fact: float) -> str:
+    return f"{guess / fact:.2f}" if fact else "–"

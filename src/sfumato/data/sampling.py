@@ -1,0 +1,110 @@
+"""A look at a large source without reading it: how many rows it has, and some of them from all over it."""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from sfumato.data.arrays import Counts64
+from sfumato.data.source import Source, matching_files
+
+HEAD = 1 << 23  # bytes of a text from which the length of its lines is taken
+PLACES = 50  # of a source that rows are taken from
+
+
+def rows_of(source: Source) -> int:
+    """How many rows a source has: told by Parquet files, reckoned for text from the length of its first lines."""
+    files = matching_files(source.path)
+    if source.dialect is None:
+        import pyarrow.parquet
+
+        return sum(pyarrow.parquet.ParquetFile(file).metadata.num_rows for file in files)
+    return max(sum(_lines(file, source.dialect.header) for file in files), 1)
+
+
+def sampled(source: Source, rows: int, wanted: int, folder: Path) -> Source:
+    """About `wanted` rows from places all over a source, as a file in `folder`; the source itself if it has no more.
+
+    Of a compressed text only the beginning is at hand.
+    """
+    if rows <= wanted:
+        return source
+    files = matching_files(source.path)
+    if source.dialect is None:
+        return replace(source, path=_parquet(files, wanted, folder / f"sample{wanted}.parquet"))
+    target = folder / f"sample{wanted}.csv"
+    with target.open("wb") as out:
+        for file in files:
+            share = wanted * file.stat().st_size / sum(f.stat().st_size for f in files)
+            _text(file, source.dialect.header and not out.tell(), source.dialect.header, round(share), out)
+    return replace(source, path=target)
+
+
+def distinct(counts: Counts64, rows: int) -> float:
+    """How many distinct tuples `rows` rows have, from the counts of a sample (Chao's estimate of what is unseen).
+
+    >>> distinct(np.array([5, 5]), 1000), round(distinct(np.array([1, 1, 1, 2]), 10))
+    (2.0, 6)
+    """
+    seen, sample = len(counts), int(counts.sum())
+    once, twice = int(np.count_nonzero(counts == 1)), int(np.count_nonzero(counts == 2))
+    if rows <= sample or once == 0:
+        return float(seen)
+    unseen = (sample - 1) / sample * (once * once / (2 * twice) if twice else once * (once - 1) / 2)
+    if unseen == 0:
+        return float(seen)
+    return seen + unseen * (1 - (1 - once / (sample * unseen + once)) ** (rows - sample))
+
+
+def _lines(file: Path, header: bool) -> int:
+    """Rows of a text file; whole small files are counted, of large ones the first lines are measured."""
+    size = file.stat().st_size
+    if file.suffix == ".gz":
+        with file.open("rb") as raw, gzip.open(raw) as text:
+            head = text.read(HEAD)
+            whole = len(head) < HEAD
+            size = round(len(head) * size / max(raw.tell(), 1))  # what was read of it, against all of it
+    else:
+        with file.open("rb") as raw:
+            head = raw.read(HEAD)
+            whole = len(head) == size
+    lines = head.count(b"\n") + (whole and not head.endswith(b"\n"))
+    return round(lines if whole else lines * size / len(head)) - header
+
+
+def _parquet(files: list[Path], wanted: int, target: Path) -> Path:
+    import pyarrow.parquet
+
+    opened = [pyarrow.parquet.ParquetFile(file) for file in files]
+    groups = [(file, group) for file in opened for group in range(file.metadata.num_row_groups)]
+    chosen = [groups[int(place)] for place in np.unique(np.linspace(0, len(groups) - 1, PLACES).round())]
+    each = -(-wanted // len(chosen))
+    with pyarrow.parquet.ParquetWriter(target, opened[0].schema_arrow) as writer:
+        for file, group in chosen:
+            table = file.read_row_group(group)
+            step = max(table.num_rows // each, 1)  # a group may be sorted too
+            some = table.take(np.arange(0, table.num_rows, step)[:each])
+            writer.write_table(some.cast(opened[0].schema_arrow))
+    return target
+
+
+def _text(file: Path, write_header: bool, header: bool, wanted: int, out: object) -> None:
+    """Copy whole lines from places all over a text; its first line is the header if it has one."""
+    packed = file.suffix == ".gz"
+    size = file.stat().st_size
+    write = out.write  # type: ignore[attr-defined]
+    with gzip.open(file) if packed else file.open("rb") as text:
+        first = text.readline()
+        if write_header or not header:
+            write(first)
+        each = -(-wanted // (1 if packed else PLACES))
+        for place in range(1 if packed else PLACES):
+            if place:
+                text.seek(size * place // PLACES)
+                text.readline()
+            for _ in range(each):
+                line = text.readline()
+                write(line if line.endswith(b"\n") or not line else line + b"\n")

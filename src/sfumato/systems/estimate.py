@@ -1,0 +1,220 @@
+"""What a run will cost: each stage rehearsed on a sample of the rows, and reckoned up to all of them.
+
+Nothing is assumed about the machine: the stages are run, on fewer rows, and their processor time is scaled by what it
+grows with, the rows or the distinct tuples.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.data.engine import open_engine
+from sfumato.data.frequency import FrequencyTable
+from sfumato.data.sampling import distinct, rows_of, sampled
+from sfumato.data.source import Source, matching_files
+from sfumato.data.stages import peak_memory, recording, stage
+from sfumato.errors import UnreachableError
+from sfumato.plans.levels import LevelPlan
+from sfumato.release import pack
+from sfumato.release.columns import column_recodes
+from sfumato.release.extremes import extreme_columns
+from sfumato.release.readback import differing_rows, figures_of, released_classes
+from sfumato.release.recode import Below, recode
+from sfumato.study import Study
+from sfumato.systems.cuts import search_cuts
+from sfumato.systems.lattice import search_lattice
+from sfumato.systems.prepared import Search
+
+SAMPLE = 1_000_000  # rows that stages are rehearsed on
+REHEARSED = 3_000  # rows that the whole search is rehearsed on, for its number of evaluations
+SHORT = (32, 192)  # evaluations of two short searches on the sample, for the time each takes
+LOADED = 0.5  # seconds at most that loading the compiled loops takes, once they are compiled
+GENERATIONS = 4  # of a search over cuts
+TEXT = 24  # bytes of a text key in the engine, on the average
+BY_ROWS = ("count distinct rows", "count classes", "write the file", "compare every row", "look for extremes")
+SORTED = ("write the file",)  # also grows with the logarithm of the rows
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """A stage: processor seconds, and the most memory held until its end."""
+
+    name: str
+    cpu_seconds: float
+    peak_bytes: int
+
+    def as_dict(self) -> dict[str, object]:
+        return {"stage": self.name, "cpu_seconds": round(self.cpu_seconds, 3), "peak_bytes": self.peak_bytes}
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What is expected of a study, before it is run."""
+
+    rows: int
+    tuples: int
+    nodes: int
+    evaluations: int
+    stages: tuple[Predicted, ...]
+    sampled: int
+
+    @property
+    def seconds(self) -> float:
+        return sum(stage.cpu_seconds for stage in self.stages)
+
+    @property
+    def peak_bytes(self) -> int:
+        return max(stage.peak_bytes for stage in self.stages)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "rows": self.rows,
+            "tuples": self.tuples,
+            "nodes": self.nodes,
+            "evaluations": self.evaluations,
+            "sampled_rows": self.sampled,
+            "cpu_seconds": round(self.seconds, 3),
+            "peak_bytes": self.peak_bytes,
+            "stages": [stage.as_dict() for stage in self.stages],
+        }
+
+
+def estimate(study: Study) -> Estimate:
+    """Rows, tuples, evaluations, and processor time and memory of every stage from the file to the published file."""
+    source = study.source()
+    rows = rows_of(source)
+    with tempfile.TemporaryDirectory(prefix="sfumato-", dir=study.engine_options.temp_folder) as name:
+        folder = Path(name)
+        some, few = (_of(study, sampled(source, rows, wanted, folder)) for wanted in (SAMPLE, REHEARSED))
+        with recording() as read:
+            table = some.table()
+        read_rows = max(table.rows_read, 1)
+        rows = read_rows if rows <= SAMPLE else rows
+        grown = rows / read_rows
+        tuples = round(distinct(table.counts, round(table.records * grown)))
+        wider = tuples / table.tuples
+        evaluations, nodes, each = _search(study, few.table(), table)
+        release = _release(some, table, folder)
+    spent: dict[str, float] = {}
+    for done in [*read.done, *release]:
+        times = (grown if done.name in BY_ROWS else wider) * (_deeper(rows, read_rows) if done.name in SORTED else 1.0)
+        spent[done.name] = done.cpu_seconds * times
+    spent["fingerprint"] = _fingerprint(source)
+    spent["search"] = evaluations * each * wider
+    order = [*(s.name for s in read.done), "search", *(s.name for s in release)]
+    held = peak_memory() + _more(study, table, tuples - table.tuples)
+    stages = tuple(Predicted(name, spent[name], held) for name in dict.fromkeys(order))
+    return Estimate(rows, tuples, nodes, evaluations, stages, min(read_rows, rows))
+
+
+def compared(predicted: Mapping[str, Any], happened: Mapping[str, Any]) -> list[tuple[str, float, float]]:
+    """What was predicted beside what happened, for each figure that both have: name, predicted, actual."""
+    found = [(name, float(predicted[name]), float(happened[name])) for name in ("rows", "evaluations")]
+    actual: dict[str, float] = {}
+    for done in happened["stages"]:
+        actual[done["stage"]] = actual.get(done["stage"], 0.0) + done["cpu_seconds"]
+    expected = {part["stage"]: part["cpu_seconds"] for part in predicted["stages"]}
+    shared = [name for name in expected if name in actual]
+    found += [(f"{name}, CPU s", expected[name], actual[name]) for name in shared]
+    found.append(("together, CPU s", sum(expected[n] for n in shared), sum(actual[n] for n in shared)))
+    peak = max(done["peak_bytes"] for done in happened["stages"])
+    return [*found, ("peak, MiB", predicted["peak_bytes"] / 2**20, peak / 2**20)]
+
+
+def _of(study: Study, source: Source) -> Study:
+    return study.with_data(path=str(source.path.absolute()))
+
+
+def _search(study: Study, few: FrequencyTable, table: FrequencyTable) -> tuple[int, int, float]:
+    """Evaluations that the search will take, the size of its space, and the seconds of one on the table."""
+    settings = study.search
+    if settings.system == "cuts":
+        short = study.with_search(generations=min(GENERATIONS, settings.generations))
+        began = time.process_time()
+        front = search_cuts(short, table)
+        spent = time.process_time() - began
+        total = round(front.evaluations * settings.generations / short.search.generations)
+        return total, front.space, spent / max(front.evaluations, 1)
+    ready = Search.prepare(study, table)
+    space = ready.problem.space
+    if settings.method == "exhaustive":
+        evaluations = space
+    else:
+        try:
+            evaluations = search_lattice(study, few).evaluations
+        except UnreachableError:
+            evaluations = space
+    began = time.process_time()
+    ready.problem.figures(np.zeros((2, len(ready.problem.shape)), dtype=np.int32))
+    loaded = min(time.process_time() - began, LOADED)
+    spent: list[tuple[int, float]] = []
+    for most in SHORT:  # a search costs something for its end, and something for each evaluation
+        began = time.process_time()
+        try:
+            found = search_lattice(study.with_search(evaluations=most), table).evaluations
+        except UnreachableError:
+            found = most
+        spent.append((found, time.process_time() - began))
+    (less, first), (more, second) = spent
+    each = max((second - first) / max(more - less, 1), second / more / 4)
+    evaluations = min(evaluations, settings.evaluations or evaluations)
+    whole = loaded + first + max(evaluations - less, 0) * each
+    return evaluations, space, whole / max(evaluations, 1)
+
+
+def _release(study: Study, table: FrequencyTable, folder: Path) -> list[Any]:
+    """Publish half-way up the hierarchies, into a folder that is thrown away, and time the stages."""
+    plan = LevelPlan({d.name: (d.hierarchy.height + 1) // 2 for d in table.domains}, 2)
+    trees, levels = pack.trees_and_levels(study, table, plan)
+    columns = column_recodes(study, levels, trees)
+    out = folder / "release"
+    out.mkdir()
+    files = pack.write_hierarchies(out, trees)
+    source = study.source()
+    with recording() as recorder, open_engine(study.engine, study.engine_options) as engine:
+        with stage("count classes"):
+            recoded = recode(engine, source, study, columns, Below.of(plan))
+        with stage("write the file"):
+            recoded.write(engine, out / pack.data_name(source.path))
+        own = pack.write_run_file(out, study, pack.distances_of(table), recoded, pack.data_name(source.path), files)
+        with stage("compare every row"):
+            differing_rows(engine, recoded, own.source())
+        with stage("look for extremes"):
+            extreme_columns(engine, study, recoded)
+        with stage("measure the file"):
+            figures_of(study, released_classes(own, columns, recoded.suppressed), None)
+    outer = ("count classes", "write the file", "compare every row", "look for extremes", "measure the file")
+    return [done for done in recorder.done if done.name in outer]
+
+
+def _fingerprint(source: Source) -> float:
+    """Seconds of reading the whole source once, from its first megabytes."""
+    files = matching_files(source.path)
+    size = sum(file.stat().st_size for file in files)
+    import hashlib
+
+    with files[0].open("rb") as stream:
+        began = time.process_time()
+        block = stream.read(1 << 26)
+        hashlib.sha256(block).digest()
+        return (time.process_time() - began) * size / max(len(block), 1)
+
+
+def _deeper(rows: int, sample: int) -> float:
+    return float(np.log(max(rows, 2)) / np.log(max(sample, 2)))
+
+
+def _more(study: Study, table: FrequencyTable, tuples: int) -> int:
+    """Bytes that tuples beyond the sample's take: text keys in the engine, codes here, classes in each thread."""
+    import os
+
+    width, threads = len(table.domains), study.search.threads or os.cpu_count() or 1
+    each = width * (TEXT + 16) + threads * (16 * (width + 1) + 64)
+    return max(tuples, 0) * each
