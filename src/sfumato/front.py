@@ -88,6 +88,7 @@ class Front:
     certificate: Mapping[str, Any] = field(default_factory=dict)
     others: tuple[Mapping[str, float], ...] = ()
     system: str = "lattice"
+    tuples: int = field(default=0, compare=False)
     stages: tuple[Mapping[str, Any], ...] = field(default=(), compare=False)
     classes: Histograms | None = field(default=None, compare=False, repr=False)
 
@@ -143,6 +144,7 @@ class Front:
             "certificate": dict(self.certificate),
             "rows": self.rows,
             "fingerprint": self.fingerprint,
+            "tuples": self.tuples,
             "stages": [dict(stage) for stage in self.stages],
         }
 
@@ -224,6 +226,7 @@ def load_front(folder: str | Path) -> Front:
             certificate=about["certificate"],
             others=tuple(about["others"]),
             system=about["system"],
+            tuples=about.get("tuples", 0),
             stages=tuple(about.get("stages", ())),
             classes=Histograms.read(folder / CLASSES) if (folder / CLASSES).is_file() else None,
         )

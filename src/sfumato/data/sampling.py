@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -66,7 +67,10 @@ def _lines(file: Path, header: bool) -> int:
         with file.open("rb") as raw, gzip.open(raw) as text:
             head = text.read(HEAD)
             whole = len(head) < HEAD
-            size = round(len(head) * size / max(raw.tell(), 1))  # what was read of it, against all of it
+            reckoned = len(head) * size / max(raw.tell(), 1)  # what was read of it, against all of it
+            raw.seek(-4, os.SEEK_END)
+            told = int.from_bytes(raw.read(4), "little")  # the size of the text, but for multiples of 4 GiB
+            size = told + max(round((reckoned - told) / 2**32), 0) * 2**32
     else:
         with file.open("rb") as raw:
             head = raw.read(HEAD)

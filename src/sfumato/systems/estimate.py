@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from sfumato.data.sampling import distinct, rows_of, sampled
 from sfumato.data.source import Source, matching_files
 from sfumato.data.stages import peak_memory, recording, stage
 from sfumato.errors import UnreachableError
+from sfumato.front import Front
 from sfumato.plans.levels import LevelPlan
 from sfumato.release import pack
 from sfumato.release.columns import column_recodes
@@ -28,7 +30,7 @@ from sfumato.release.extremes import extreme_columns
 from sfumato.release.readback import differing_rows, figures_of, released_classes
 from sfumato.release.recode import Below, recode
 from sfumato.study import Study
-from sfumato.systems.cuts import search_cuts
+from sfumato.systems.cuts import CutSearch, search_cuts
 from sfumato.systems.lattice import search_lattice
 from sfumato.systems.prepared import Search
 
@@ -36,7 +38,7 @@ SAMPLE = 1_000_000  # rows that stages are rehearsed on
 REHEARSED = 3_000  # rows that the whole search is rehearsed on, for its number of evaluations
 SHORT = (32, 192)  # evaluations of two short searches on the sample, for the time each takes
 LOADED = 0.5  # seconds at most that loading the compiled loops takes, once they are compiled
-GENERATIONS = 4  # of a search over cuts
+GENERATIONS = (2, 6)  # the same of a search over cuts
 TEXT = 24  # bytes of a text key in the engine, on the average
 BY_ROWS = ("count distinct rows", "count classes", "write the file", "compare every row", "look for extremes")
 SORTED = ("write the file",)  # also grows with the logarithm of the rows
@@ -100,14 +102,14 @@ def estimate(study: Study) -> Estimate:
         grown = rows / read_rows
         tuples = round(distinct(table.counts, round(table.records * grown)))
         wider = tuples / table.tuples
-        evaluations, nodes, each = _search(study, few.table(), table)
+        evaluations, nodes, searching = _search(study, few.table(), table)
         release = _release(some, table, folder)
     spent: dict[str, float] = {}
     for done in [*read.done, *release]:
         times = (grown if done.name in BY_ROWS else wider) * (_deeper(rows, read_rows) if done.name in SORTED else 1.0)
         spent[done.name] = done.cpu_seconds * times
     spent["fingerprint"] = _fingerprint(source)
-    spent["search"] = evaluations * each * wider
+    spent["search"] = searching * wider
     order = [*(s.name for s in read.done), "search", *(s.name for s in release)]
     held = peak_memory() + _more(study, table, tuples - table.tuples)
     stages = tuple(Predicted(name, spent[name], held) for name in dict.fromkeys(order))
@@ -116,7 +118,7 @@ def estimate(study: Study) -> Estimate:
 
 def compared(predicted: Mapping[str, Any], happened: Mapping[str, Any]) -> list[tuple[str, float, float]]:
     """What was predicted beside what happened, for each figure that both have: name, predicted, actual."""
-    found = [(name, float(predicted[name]), float(happened[name])) for name in ("rows", "evaluations")]
+    found = [(name, float(predicted[name]), float(happened[name])) for name in ("rows", "tuples", "evaluations")]
     actual: dict[str, float] = {}
     for done in happened["stages"]:
         actual[done["stage"]] = actual.get(done["stage"], 0.0) + done["cpu_seconds"]
@@ -133,40 +135,45 @@ def _of(study: Study, source: Source) -> Study:
 
 
 def _search(study: Study, few: FrequencyTable, table: FrequencyTable) -> tuple[int, int, float]:
-    """Evaluations that the search will take, the size of its space, and the seconds of one on the table."""
+    """Evaluations that the search will take, the size of its space, and its seconds on the table."""
     settings = study.search
     if settings.system == "cuts":
-        short = study.with_search(generations=min(GENERATIONS, settings.generations))
-        began = time.process_time()
-        front = search_cuts(short, table)
-        spent = time.process_time() - began
-        total = round(front.evaluations * settings.generations / short.search.generations)
-        return total, front.space, spent / max(front.evaluations, 1)
+        fronts = _timed(lambda n: search_cuts(study.with_search(generations=n), table), GENERATIONS)
+        total = round(fronts[1][0] * settings.generations / GENERATIONS[1])
+        return total, CutSearch(study, table).space.size, _line(*fronts, total)
     ready = Search.prepare(study, table)
     space = ready.problem.space
-    if settings.method == "exhaustive":
-        evaluations = space
-    else:
-        try:
+    evaluations = space
+    if settings.method != "exhaustive":
+        with suppress(UnreachableError):
             evaluations = search_lattice(study, few).evaluations
-        except UnreachableError:
-            evaluations = space
+    evaluations = min(evaluations, settings.evaluations or evaluations)
     began = time.process_time()
     ready.problem.figures(np.zeros((2, len(ready.problem.shape)), dtype=np.int32))
     loaded = min(time.process_time() - began, LOADED)
-    spent: list[tuple[int, float]] = []
-    for most in SHORT:  # a search costs something for its end, and something for each evaluation
-        began = time.process_time()
-        try:
-            found = search_lattice(study.with_search(evaluations=most), table).evaluations
-        except UnreachableError:
-            found = most
-        spent.append((found, time.process_time() - began))
-    (less, first), (more, second) = spent
-    each = max((second - first) / max(more - less, 1), second / more / 4)
-    evaluations = min(evaluations, settings.evaluations or evaluations)
-    whole = loaded + first + max(evaluations - less, 0) * each
-    return evaluations, space, whole / max(evaluations, 1)
+    fronts = _timed(lambda n: search_lattice(study.with_search(evaluations=n), table), SHORT)
+    return evaluations, space, loaded + _line(*fronts, evaluations)
+
+
+Timed = tuple[int, float]  # evaluations and processor seconds of a search
+
+
+def _timed(find: Callable[[int], Front], sizes: tuple[int, int]) -> tuple[Timed, Timed]:
+    """Two short searches: one costs something for its beginning and its end, and something for each evaluation."""
+
+    def one(size: int) -> Timed:
+        began, found = time.process_time(), size
+        with suppress(UnreachableError):
+            found = find(size).evaluations
+        return found, time.process_time() - began
+
+    return one(sizes[0]), one(sizes[1])
+
+
+def _line(short: Timed, longer: Timed, evaluations: int) -> float:
+    """Seconds of so many evaluations, along the line through two searches."""
+    each = max((longer[1] - short[1]) / max(longer[0] - short[0], 1), longer[1] / max(longer[0], 1) / 4)
+    return short[1] + max(evaluations - short[0], 0) * each
 
 
 def _release(study: Study, table: FrequencyTable, folder: Path) -> list[Any]:

@@ -46,4 +46,4 @@ def search(
                 front = search_cuts(study, table, progress=progress, checkpoint=state, resume=resume, live=live)
             else:
                 front = search_lattice(study, table, progress=progress, live=live)
-    return replace(front, stages=tuple(done.as_dict() for done in recorder.done))
+    return replace(front, tuples=table.tuples, stages=tuple(done.as_dict() for done in recorder.done))

@@ -1,0 +1,78 @@
+"""Estimates on five data sets that nothing was fitted to: each run and each estimate in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from benchmarks.bench_large import mach2019
+
+import sfumato as sf
+
+RARE = {"build": "frequency", "shares": [0.02, 0.1, 0.3]}
+
+
+def table(path: Path, chosen: dict[str, Any], sensitive: str, **data: Any) -> sf.Study:
+    """A study of some columns; the others are dropped."""
+    from sfumato.data.settings import DataSettings
+    from sfumato.data.source import open_source
+
+    settings: dict[str, Any] = {"path": str(path), "missing": "category", **data}
+    names = open_source(DataSettings(**settings)).names
+    columns: dict[str, Any] = {name: {"role": "drop"} for name in names}
+    columns |= {name: {"role": "quasi_identifier", "hierarchy": tree} for name, tree in chosen.items()}
+    columns[sensitive] = {"role": "sensitive"}
+    return sf.Study(data=settings, columns=columns, search={"max_suppression": 0.02})
+
+
+def studies(shared: Path) -> dict[str, sf.Study]:
+    data = shared / "data"
+    years = {"build": "interval", "widths": [5, 10, 20, 40]}
+    kdd = ("sex", "race", "marital_stat", "education", "class_of_worker", "citizenship", "country_of_birth_self")
+    german = ("column1", "column4", "column7", "column9", "column12", "column15", "column17")
+    hawaii = ("SEX", "RAC1P", "MAR", "SCHL", "COW", "CIT")
+    nhanes = ("Gender", "RacehispanicOrigin", "MaritalStatus", "EducationLevelAdults20")
+    return {
+        "kdd": table(
+            data / "census-income-kdd/census_income_kdd.parquet",
+            {"age": years, **dict.fromkeys(kdd, RARE)},
+            "income",
+        ),
+        "german": table(
+            data / "german-credit/german.data",
+            {"column13": years, **dict.fromkeys(german, RARE)},
+            "column21",
+            header=False,
+            separator=" ",
+        ),
+        "hawaii": table(data / "acs-pums/ss15phi.csv.gz", {"AGEP": years, **dict.fromkeys(hawaii, RARE)}, "ESR"),
+        "nhanes": table(
+            data / "nhanes-2017-2018/NHANES_data_2017-2018.tsv.gz",
+            {"AgeInYearsAtScreening": years, **dict.fromkeys(nhanes, RARE)},
+            "DoctorToldYouHaveDiabetes",
+        ),
+        "mach2019": mach2019(shared).with_search(algorithm="best_first", evaluations=2_000, threads=None),
+    }
+
+
+@pytest.mark.published
+@pytest.mark.parametrize("name", ["kdd", "german", "hawaii", "nhanes", "mach2019"])
+def test_within_a_factor_of_two(shared: Path, tmp_path: Path, name: str) -> None:
+    run = tmp_path / "run.toml"
+    run.write_text(studies(shared)[name].as_toml(), encoding="utf-8")
+    said = {}
+    sfumato = [sys.executable, "-c", "from sfumato.cli import main; main()"]
+    for words in (["search", str(run), "-o", str(tmp_path / "out")], ["estimate", str(run), "--against"]):
+        last = [str(tmp_path / "out")] if words[0] == "estimate" else []
+        done = subprocess.run([*sfumato, *words, *last, "--json"], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        said[words[0]] = json.loads(done.stdout)
+    pairs = {pair["figure"]: (pair["predicted"], pair["actual"]) for pair in said["estimate"]["compared"]}
+    print(name, pairs)
+    for figure in ("rows", "tuples", "evaluations", "together, CPU s", "peak, MiB"):
+        guess, fact = pairs[figure]
+        assert fact / 2 <= guess <= 2 * fact, figure
