@@ -177,11 +177,12 @@ ROWS = st.lists(
 )
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    rows=ROWS, share=st.sampled_from([0.0, 0.1, 0.3, 0.5]), prefer=st.sampled_from(["k", "l"]), pick=st.integers(0, 99)
-)
-def test_problem_four_is_safe_on_the_published_file(
+SHARES = st.sampled_from([0.0, 0.1, 0.3, 0.5])
+DRAWN = given(rows=ROWS, share=SHARES, prefer=st.sampled_from(["k", "l"]), pick=st.integers(0, 99))
+SHARED_FOLDER = [HealthCheck.function_scoped_fixture]
+
+
+def safe_on_the_published_file(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str, str]], share: float, prefer: str, pick: int
 ) -> None:
     """The rows that are written, read with nothing of ours: every class has k records and ℓ values."""
@@ -203,6 +204,14 @@ def test_problem_four_is_safe_on_the_published_file(
         held[age, town].add(illness)
     assert min(sizes.values()) == point.values["k"]
     assert min(map(len, held.values())) >= point.values["distinct_l"]
+
+
+test_problem_four_is_safe_on_the_published_file = settings(max_examples=40, suppress_health_check=SHARED_FOLDER)(
+    DRAWN(safe_on_the_published_file)
+)
+test_problem_four_is_safe_on_two_hundred_published_files = pytest.mark.published(
+    settings(max_examples=200, suppress_health_check=SHARED_FOLDER)(DRAWN(safe_on_the_published_file))
+)
 
 
 def test_problem_four_on_adult_is_safe_when_published(tmp_path: Path) -> None:

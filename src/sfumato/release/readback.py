@@ -110,7 +110,7 @@ def differing_rows(engine: Engine, recoded: Recoded, written: Source) -> int:
     keys = [f"c{place}" for place in range(len(recoded.names))]
     sides = [f"SELECT {cells} FROM ({recoded.sql()}) AS a", f"SELECT {cells} FROM written AS b"]
     # Sums of 64 random-looking bits a row agree where the rows do; only where they differ are rows set side by side.
-    summed = f"count(*), sum({engine.hashed(keys)})"
+    summed = f"count(*), sum(CAST({engine.hashed(keys)} AS DECIMAL(38, 0)))"
     first, second = (engine.rows(f"SELECT {summed} FROM ({side}) AS t")[0] for side in sides)
     if first == second:
         return 0
