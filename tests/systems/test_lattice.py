@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ import sfumato as sf
 from sfumato.algorithms.dominance import dominates
 from sfumato.algorithms.evaluation import Memory, neighbours
 from sfumato.algorithms.exact import DOMINATED, EVALUATED, INFEASIBLE, exact, front_of
-from sfumato.errors import HierarchyError, MeasureError, StudyError, UnreachableError
+from sfumato.errors import HierarchyError, InputError, MeasureError, StudyError, UnreachableError
 from sfumato.measures import walk
 from sfumato.measures.classes import classify
 from sfumato.measures.lattice import LatticeProblem
@@ -156,6 +157,22 @@ def test_a_stopped_search_says_how_to_end_there_again(adult: sf.FrequencyTable, 
     assert again.points == first.points
     assert again.evaluations == first.evaluations
     assert again.study == first.study
+
+
+@pytest.mark.parametrize("algorithm", ["exact", "pbg_ea", "best_first"])
+def test_a_search_that_was_broken_off_goes_on(adult: sf.FrequencyTable, algorithm: str, tmp_path: Path) -> None:
+    study, state = adult_study(algorithm=algorithm), tmp_path / "state"
+    whole = search_lattice(study, adult)
+    first = search_lattice(study, adult, progress=lambda done, total: done > 300, checkpoint=state)
+    assert state.exists()
+    with pytest.raises(InputError, match="the state of another search"):
+        search_lattice(study.with_search(seed=7), adult, checkpoint=state, resume=True)
+    with patch.object(Search, "evaluate", autospec=True, side_effect=Search.evaluate) as evaluate:
+        rest = search_lattice(study, adult, checkpoint=state, resume=True)
+    asked = sum(len(call.args[1]) for call in evaluate.call_args_list)
+    assert rest.points == whole.points
+    assert rest.evaluations == whole.evaluations == asked + first.evaluations
+    assert not state.exists()
 
 
 def test_best_first_finds_the_optimum_of_a_lattice_that_can_be_decided(adult: sf.FrequencyTable) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -32,14 +34,18 @@ Evaluate = Callable[[Codes], Evaluated]
 
 
 class Memory:
-    """Every node evaluated so far, in order. Asking for a node again costs nothing and is not counted again."""
+    """Every node evaluated so far, in order. Asking for a node again costs nothing and is not counted again.
 
-    def __init__(self, evaluate: Evaluate, shape: tuple[int, ...]) -> None:
+    `known` are nodes that an earlier run evaluated: asking for one is counted, and costs nothing either.
+    """
+
+    def __init__(self, evaluate: Evaluate, shape: tuple[int, ...], known: Evaluated | None = None) -> None:
         self._evaluate = evaluate
         self.shape = shape
         self.place: dict[int, int] = {}
         self._parts: list[Evaluated] = []
         self._all: Evaluated | None = None
+        self._known = known
         self._strides = np.array([int(np.prod(shape[j + 1 :])) for j in range(len(shape))], dtype=np.int64)
 
     @property
@@ -59,11 +65,35 @@ class Memory:
             if number not in self.place and number not in new:
                 new[number] = row
         if new:
-            self._parts.append(self._evaluate(nodes[list(new.values())]))
+            self._parts.append(self._looked_up(np.array(list(new)), nodes[list(new.values())]))
             self._all = None
             for number in new:
                 self.place[number] = len(self.place)
         return np.array([self.place[number] for number in numbers.tolist()], dtype=np.int64)
+
+    def _looked_up(self, numbers: Counts64, nodes: Codes) -> Evaluated:
+        """New nodes with their values: from the earlier run where it knew them, else evaluated."""
+        if self._known is None:
+            return self._evaluate(nodes)
+        place = self._known_place
+        known = np.array([number in place for number in numbers.tolist()], dtype=np.bool_)
+        told = self._known[np.array([place[number] for number in numbers[known].tolist()], dtype=np.int64)]
+        if known.all():
+            return told
+        asked = self._evaluate(nodes[~known])
+
+        def merged(one: Any, two: Any) -> Any:
+            both = np.empty((len(numbers), *one.shape[1:]), dtype=one.dtype)
+            both[known], both[~known] = one, two
+            return both
+
+        parts = ("values", "bounds", "violation")
+        return Evaluated(nodes, *(merged(getattr(told, part), getattr(asked, part)) for part in parts))
+
+    @cached_property
+    def _known_place(self) -> dict[int, int]:
+        known = self._known
+        return {} if known is None else {n: row for row, n in enumerate(self.number(known.nodes).tolist())}
 
     @property
     def all(self) -> Evaluated:

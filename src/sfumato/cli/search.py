@@ -36,7 +36,7 @@ def search(
         int | None, typer.Option(min=1, help="Stop after so many evaluations: unlike seconds, this can be repeated.")
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with a search over cuts that was stopped or killed (needs -o).")
+        bool, typer.Option("--resume", help="Go on with a search that was stopped or killed (needs -o).")
     ] = False,
     as_json: AsJson = False,
 ) -> int:

@@ -7,12 +7,14 @@ import json
 import os
 import time
 import zipfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sfumato.algorithms.archive import Archive
+from sfumato.algorithms.evaluation import Evaluated, Memory
 from sfumato.algorithms.memetic import State, Walker
 from sfumato.algorithms.seen import Seen
 from sfumato.errors import InputError
@@ -21,7 +23,9 @@ from sfumato.version import __version__
 
 EVERY = 1.0  # seconds between two saves, at least; a state may hold millions of candidates seen, so saving is
 SHARE = 20  # kept to one part in this many of the time
-UNCOUNTED = {"threads"}  # settings that do not change the result
+UNCOUNTED = {"threads", "evaluations"}  # settings that do not change the result, but perhaps where it ends
+
+Parts = Mapping[str, Any]  # arrays by name
 
 
 class Checkpoint:
@@ -35,30 +39,29 @@ class Checkpoint:
         self._key = hashlib.sha256(said.encode()).hexdigest()
         self._next = time.monotonic() + every
 
-    def save(self, state: State, now: bool = False) -> None:
+    def save(self, state: Callable[[], Parts], now: bool = False) -> None:
         """Write the state if it is time to; whole or not at all."""
         began = time.monotonic()
         if not now and began < self._next:
             return
         part = self.path.with_name(self.path.name + ".part")
         with part.open("wb") as stream:
-            np.savez(stream, **_packed(state, self._key))
+            np.savez(stream, key=np.array(self._key), **state())
             stream.flush()
             os.fsync(stream.fileno())
         part.replace(self.path)
         ended = time.monotonic()
         self._next = ended + (max(self.every, SHARE * (ended - began)) if self.every else 0.0)
 
-    def load(self) -> State | None:
+    def load(self) -> Parts | None:
         """The state as it was saved; None if there is none."""
         if not self.path.exists():
             return None
         try:
             with self.path.open("rb") as stream, np.load(stream, allow_pickle=False) as found:
                 parts = {name: found[name] for name in found.files}
-            about = json.loads(str(parts["about"]))
-            if about["key"] == self._key:
-                return _unpacked(parts, about)
+            if str(parts.pop("key")) == self._key:
+                return parts
         except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
             raise InputError(
                 f"{self.path} cannot be read", expected="the state of a search", remedy="delete it and start anew"
@@ -73,11 +76,11 @@ class Checkpoint:
         self.path.unlink(missing_ok=True)
 
 
-def _packed(state: State, key: str) -> dict[str, Any]:
+def packed(state: State) -> Parts:
+    """The state of a search over cuts as arrays."""
     live = sorted(state.bits)
     width = state.population.shape[1]
     about = {
-        "key": key,
         "generation": state.generation,
         "evaluations": state.evaluations,
         "number": state.number,
@@ -102,7 +105,9 @@ def _packed(state: State, key: str) -> dict[str, Any]:
     }
 
 
-def _unpacked(parts: dict[str, Any], about: dict[str, Any]) -> State:
+def unpacked(parts: Parts) -> State:
+    """A search over cuts as it was."""
+    about = json.loads(str(parts["about"]))
     rng = np.random.default_rng()
     rng.bit_generator.state = about["rng"]
     archive = Archive(parts["grid"])
@@ -123,3 +128,20 @@ def _unpacked(parts: dict[str, Any], about: dict[str, Any]) -> State:
         number=about["number"],
         walkers=[Walker(bits, target, steps) for bits, target, steps in walkers],
     )
+
+
+def remembered(memories: Mapping[str, Memory]) -> Parts:
+    """All that searches of a lattice evaluated, as arrays. They are the same at every run, so this is all they need."""
+    found = {}
+    for name, memory in memories.items():
+        if memory.count:
+            for part in ("nodes", "values", "bounds", "violation"):
+                found[f"{name}/{part}"] = getattr(memory.all, part)
+    return found
+
+
+def recalled(parts: Parts | None, name: str) -> Evaluated | None:
+    """What a search of a lattice had evaluated; None where nothing is known of it."""
+    if parts is None or f"{name}/nodes" not in parts:
+        return None
+    return Evaluated(*(parts[f"{name}/{part}"] for part in ("nodes", "values", "bounds", "violation")))

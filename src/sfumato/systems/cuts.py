@@ -27,7 +27,7 @@ from sfumato.measures.suppression import budget
 from sfumato.plans.gaps import CutSpace
 from sfumato.plans.levels import LevelPlan
 from sfumato.study import SearchSettings, Study
-from sfumato.systems.checkpoint import Checkpoint
+from sfumato.systems.checkpoint import Checkpoint, packed, unpacked
 from sfumato.systems.goals import check_algorithm, check_weights, goal_of
 from sfumato.systems.lattice import Live, Progress, search_lattice
 
@@ -235,8 +235,10 @@ def search_cuts(
         sweeps=study.search.local_search if study.search.method == "memetic" else 0,
     )
     kept = Checkpoint(checkpoint, study, ready.table.fingerprint) if checkpoint is not None else None
-    found = kept.load() if kept is not None and resume else None
-    if found is None:
+    parts = kept.load() if kept is not None and resume else None
+    if parts is not None:
+        found = unpacked(parts)
+    else:
         rng = np.random.default_rng(study.search.seed)
         found = memetic.start(ready, settings, ready.seeds(tell), rng)
 
@@ -244,13 +246,13 @@ def search_cuts(
         if live is not None and len(now.archive):
             live(lambda: _front(ready, now, time.perf_counter() - began))
         if kept is not None:
-            kept.save(now)
+            kept.save(lambda: packed(now))
         return bool(tell(now.generation, settings.generations))
 
     memetic.run(ready, settings, found, told)
     if kept is not None:
         if found.generation < settings.generations:
-            kept.save(found, now=True)
+            kept.save(lambda: packed(found), now=True)
         else:
             kept.remove()
     if not len(found.archive):

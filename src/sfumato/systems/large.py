@@ -20,8 +20,8 @@ PATIENCE_EACH = 4  # starts without a better node for each k; the next k begins 
 Tell = Callable[[int, int, Callable[[], list[Point]]], bool]
 
 
-def search_large(ready: Search, tell: Tell) -> tuple[list[Point], int]:
-    """The best nodes found, and how many evaluations they took.
+def search_large(ready: Search, remember: Callable[[Search], Memory], tell: Tell) -> tuple[list[Point], int]:
+    """The best nodes found, and how many evaluations they took. `remember` gives the memory of a search.
 
     With k as an objective each k of a ladder is demanded in turn, and the other objective sought.
     """
@@ -37,7 +37,7 @@ def search_large(ready: Search, tell: Tell) -> tuple[list[Point], int]:
     evaluated = 0
     starts: list[Codes] = []
     for search in [ready] if len(names) == 1 else map(ready.demanding, ladder(ready)):
-        memory = Memory(search.evaluate, search.problem.shape)
+        memory = remember(search)
 
         def stop(count: int, before: int = evaluated, so_far: list[Point] = found) -> bool:
             return tell(before + count, ready.problem.space, lambda: _best(ready, so_far))

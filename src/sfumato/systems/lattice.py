@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from sfumato.data.frequency import FrequencyTable
 from sfumato.errors import StudyError, UnreachableError
 from sfumato.front import Front, Point, numbered
 from sfumato.study import SearchSettings, Study
+from sfumato.systems.checkpoint import Checkpoint, recalled, remembered
 from sfumato.systems.large import search_large
 from sfumato.systems.prepared import Search, number
 
@@ -33,8 +35,12 @@ def search_lattice(
     table: FrequencyTable | None = None,
     progress: Progress | None = None,
     live: Live | None = None,
+    checkpoint: Path | None = None,
+    resume: bool = False,
 ) -> Front:
     """Find the front of a study's lattice. Stopped early it is the best found, and `exact` says what is proven.
+
+    With `checkpoint` all that was evaluated is written there every few seconds; `resume` goes on from it.
 
     The study of a front that was stopped says after how many evaluations: searching it again gives the same front.
     """
@@ -42,27 +48,41 @@ def search_lattice(
     ready = Search.prepare(study, table)
     settings = study.search
     stopped = False
+    kept = Checkpoint(checkpoint, study, ready.table.fingerprint) if checkpoint is not None else None
+    parts = kept.load() if kept is not None and resume else None
+    memories: dict[str, Memory] = {}
+
+    def remember(search: Search) -> Memory:
+        name = str(search.problem.floor)
+        memories[name] = Memory(search.evaluate, search.problem.shape, recalled(parts, name))
+        return memories[name]
 
     def tell(done: int, total: int, so_far: Callable[[], list[Point]]) -> bool:
         nonlocal stopped
         if live is not None:
             live(lambda: _front(ready, so_far(), done, time.perf_counter() - began))
+        if kept is not None:
+            kept.save(lambda: remembered(memories))
         asked = progress is not None and bool(progress(done, total))
         if settings.evaluations is not None and done >= settings.evaluations:
             return True
         stopped = stopped or asked
         return asked
 
-    def kept(evaluations: int) -> Search:
+    def ended(evaluations: int) -> Search:
         """The search as it must be asked for again to end here."""
+        if kept is not None and stopped:
+            kept.save(lambda: remembered(memories), now=True)
+        elif kept is not None:
+            kept.remove()
         return replace(ready, study=study.with_search(evaluations=evaluations)) if stopped else ready
 
     if settings.method == "best_first":
-        points, evaluated = search_large(ready, tell)
+        points, evaluated = search_large(ready, remember, tell)
         if not points:
             raise _unreachable(ready, np.array([ready.problem.shape], dtype=np.int32) - 1)
-        return _front(kept(evaluated), points, evaluated, time.perf_counter() - began, others=())
-    memory = Memory(ready.evaluate, ready.problem.shape)
+        return _front(ended(evaluated), points, evaluated, time.perf_counter() - began, others=())
+    memory = remember(ready)
 
     def now() -> list[Point]:
         return ready.points(memory.all.nodes[front_of(memory.all)], ready.objectives)
@@ -74,7 +94,7 @@ def search_lattice(
         raise _unreachable(ready, memory.all.nodes)
     points = ready.points(memory.all.nodes[places], ready.objectives)
     others = _others(ready, memory.all, places)
-    return _front(kept(memory.count), points, memory.count, time.perf_counter() - began, complete, certificate, others)
+    return _front(ended(memory.count), points, memory.count, time.perf_counter() - began, complete, certificate, others)
 
 
 Tell = Callable[[int], bool]  # told how many evaluations there are at most; True asks to stop

@@ -24,8 +24,8 @@ def search(
     """Find the front of a study. The same study, data and seed give the same front on any number of threads.
 
     `progress(done, total)` is told how far it is, and stops it by returning True; what was found is kept.
-    A search over cuts writes its state to `checkpoint` every few seconds, and with `resume` goes on from there to the
-    front that an unbroken run finds. `live` is handed, as often as progress is told, a function that gives the best so
+    Its state is written to `checkpoint` every few seconds, and with `resume` it goes on from there to the front that
+    an unbroken run finds. `live` is handed, as often as progress is told, a function that gives the best so
     far.
     """
     if checkpoint is not None and resume and not Path(checkpoint).exists():
@@ -34,16 +34,12 @@ def search(
             expected="the state of a search that was broken off",
             remedy="leave --resume out to start anew",
         )
-    if resume and (checkpoint is None or study.search.system != "cuts"):
-        raise InputError(
-            "nothing to resume", expected="a search over cuts with a checkpoint", remedy="leave --resume out"
-        )
+    if resume and checkpoint is None:
+        raise InputError("nothing to resume", expected="a search with a checkpoint", remedy="leave --resume out")
     with recording() as recorder:
         table = study.table()
+        find = search_cuts if study.search.system == "cuts" else search_lattice
+        state = None if checkpoint is None else Path(checkpoint)
         with stage("search"):
-            if study.search.system == "cuts":
-                state = None if checkpoint is None else Path(checkpoint)
-                front = search_cuts(study, table, progress=progress, checkpoint=state, resume=resume, live=live)
-            else:
-                front = search_lattice(study, table, progress=progress, live=live)
+            front = find(study, table, progress=progress, live=live, checkpoint=state, resume=resume)
     return replace(front, tuples=table.tuples, stages=tuple(done.as_dict() for done in recorder.done))
