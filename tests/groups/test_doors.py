@@ -14,6 +14,7 @@ import pytest
 from sfumato.cli import run
 from sfumato.data.census import people, plant
 from sfumato.systems.groups.census import make_census
+from tests.groups.files import GOOD, PROTECT, rows
 
 Capture = pytest.CaptureFixture[str]
 
@@ -104,24 +105,6 @@ def test_memetic_protects_as_well(census: Path, tmp_path: Path, capsys: Capture)
     assert found["points"][0]["swaps"] > 0
 
 
-GOOD = (
-    'version = 1\n[data]\npath = "t.csv"\n[groups]\narea = ["town"]\nauxiliary = [{ path = "aux.csv" }]\n'
-    '[groups.vital]\nsecret = [{ job = "55*" }]\n[groups.attributes]\n'
-    'age = { column = "age", ordinal = true }\nsex = { column = "sex" }\n'
-)
-
-
-def rows(rng: np.random.Generator, towns: str = "ABCDEF", job: str = "55") -> str:
-    lines = ["age,sex,town,job"]
-    for _ in range(300):
-        member = rng.random() < 0.2
-        town = "A" if member and rng.random() < 0.8 and "A" in towns else rng.choice(list(towns))
-        lines.append(
-            f"{rng.integers(18, 25) if member else rng.integers(18, 60)},{rng.integers(1, 3)},{town},{job if member else 11}"
-        )
-    return "\n".join(lines) + "\n"
-
-
 def change(old: str, new: str) -> Callable[[Path], None]:
     def changed(folder: Path) -> None:
         text = (folder / "run.toml").read_text("utf-8")
@@ -184,9 +167,6 @@ def test_no_rule_says_the_best_there_is(small: Path, capsys: Capture) -> None:
     _, found = json_of(capsys, "groups", "attack", str(small / "run.toml"))
     assert "at most" in found["error"]["expected"]
     assert "age" in found["error"]["expected"]
-
-
-PROTECT = '[groups.protect]\nattackers = ["exact"]\nlevels = 1\nknown_seeds = 1\nfresh_seeds = 1\n'
 
 
 def test_targets_that_cannot_be_reached(small: Path, capsys: Capture) -> None:

@@ -81,7 +81,7 @@ def publish(
         contents = _build(inside, front, point, starred, reason, warnings)
         manifest = contents.write()
         _same_source(front)
-        _flush(inside)
+        flush(inside)
         refuse_taken(folder)
         inside.rename(folder)
     except OSError as error:
@@ -217,7 +217,7 @@ def compare(
             )
 
 
-def _flush(folder: Path) -> None:
+def flush(folder: Path) -> None:
     """Everything on the disk before the folder gets its name."""
     for path in folder.rglob("*"):
         handle = os.open(path, os.O_RDONLY)

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sfumato.algorithms.rule_walk import Stop
 from sfumato.algorithms.swap_search import Memetic, Swapping
 from sfumato.algorithms.transport import Transport, least_cost
 from sfumato.data.arrays import Counts64, Flags, Floats
 from sfumato.data.microfile import Microfile
-from sfumato.errors import InputError, UnreachableError, shortened
+from sfumato.errors import InputError, StoppedError, UnreachableError, shortened
 from sfumato.measures.influence import Influence
 from sfumato.plans.swaps import SwapPlan
 from sfumato.study import Study
@@ -83,9 +84,11 @@ class Planner:
         truths: Sequence[Truth],
         known: Sequence[Attack],
         noise: np.random.Generator,
+        stop: Stop | None = None,
     ) -> None:
         settings = settings_of(study).protect
         self.study, self.target, self.truths, self.settings = study, target, tuple(truths), settings
+        self.stop = stop
         self.signals = tuple(signals_of(target, truths, known, counted_only=bool(settings.targets)))
         self.sensitive = {truth.group: truth.sensitive.areas for truth in truths}
         guarded = areas_of(sorted({a for areas in self.sensitive.values() for a in areas}), len(target.areas))
@@ -136,7 +139,7 @@ class Planner:
             weights[:, self.takers],
             room,
         )
-        pairs = least_cost(problem)
+        pairs = least_cost(problem, stop=self.stop)
         if pairs is None:
             return None
         cost = float(self.cost[pairs.givers, pairs.takers].sum())
@@ -167,7 +170,7 @@ class Planner:
             float(self.influence.weights.sum()),
         )
         search = Memetic(generations=self.settings.generations)
-        givers, takers = search.search(problem, np.random.default_rng(settings_of(self.study).attack.seed))
+        givers, takers = search.search(problem, np.random.default_rng(settings_of(self.study).attack.seed), self.stop)
         return self._swaps(givers, takers, float(self.cost[givers, takers].sum()), None)
 
     def _swaps(
@@ -237,11 +240,16 @@ def protect(study: Study, *, test_seed: int | None = None, progress: Progress | 
     truths = truths_of(study, target)
     known, fresh = attacks_on(study, target, truths, progress)
     noise = np.random.default_rng(int.from_bytes(os.urandom(16)) if test_seed is None else test_seed)
-    planner = Planner(study, target, truths, known, noise)
-    steps = 1 if planner.targets else settings.protect.levels
+    steps = 1 if settings.protect.targets else settings.protect.levels
     levels: list[Level] = []
+    planner = Planner(study, target, truths, known, noise, lambda: bool(progress and progress(len(levels), steps)))
     for step in range(1, steps + 1):
-        made = planner.plan(step / steps)
+        try:
+            made = planner.plan(step / steps)
+        except StoppedError:
+            if not levels:
+                raise
+            break
         if made is not None:
             levels.append(_attacked_again(target, step / steps, made, known, fresh))
         if progress and progress(step, steps) and levels:
@@ -266,16 +274,20 @@ def attacks_on(
         raise InputError("no auxiliary file is declared", expected="a file that tells who is in the group")
     known: list[Attack] = []
     fresh: list[Attack] = []
+
+    def watched(_done: int, _total: int) -> bool:
+        return bool(progress and progress(0, settings.protect.levels))
+
     for one in settings.auxiliary:
         other = read_auxiliary(study, one)
         for truth in truths:
             for attacker in settings.protect.attackers:
                 seeds = [first + i for i in range(some)] + [first + FRESH + i for i in range(count)]
-                done = attack_with(study, target, other, attacker, truth.group, seeds)
+                done = attack_with(study, target, other, attacker, truth.group, seeds, watched)
+                if len(done) < len(seeds):
+                    raise StoppedError("stopped while the attackers learned", expected="nothing was kept")
                 known += [] if one.held_out else done[:some]
                 fresh += done if one.held_out else done[some:]
-                if progress:
-                    progress(0, settings.protect.levels)
     if not known:
         raise InputError("every auxiliary file is held out", expected="at least one that the swaps may be fitted to")
     return known, fresh

@@ -13,7 +13,7 @@ import numpy as np
 
 from sfumato.data.arrays import Floats
 from sfumato.measures.adequacy import Adequacy
-from sfumato.measures.disclosure import findings, sensitive_areas
+from sfumato.measures.disclosure import Sensitive, findings, sensitive_areas
 from sfumato.measures.outliers import spearman, tau
 from sfumato.study import Study, read
 from sfumato.systems.groups.attack import Attack, attack_with
@@ -26,7 +26,6 @@ CONFUSIONS = {
 }
 TAUS = {10: 2.176068, 38: 2.477843, 61: 2.515381}
 SIGNIFICANCE = 0.01
-EXPERT_RATIO = 3.0
 LEAST_SHARE = 0.005  # states with fewer of the members are left out of the paper's tables
 
 Say = Callable[[str], None]
@@ -109,9 +108,13 @@ def _ends(values: Any) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class CensusRun:
-    """One attacker on the synthetic census: adequacy state by state, and what it took."""
+    """One attacker on the synthetic census: adequacy state by state, and what it took.
+
+    The unrevised figures count every outlier that the test alone calls one.
+    """
 
     attacker: str
+    seed: int
     census: Adequacy
     survey: Adequacy
     census_unrevised: Adequacy
@@ -125,6 +128,7 @@ class CensusRun:
     def as_dict(self) -> dict[str, Any]:
         return {
             "attacker": self.attacker,
+            "census_seed": self.seed,
             "census": self.census.as_dict(),
             "survey": self.survey.as_dict(),
             "census_unrevised": self.census_unrevised.as_dict(),
@@ -155,11 +159,13 @@ def census_runs(planted: Planted, attackers: Sequence[str], say: Say = lambda te
         expert = [other.areas.index(label) for label in settings_of(study).expert]
         truth = other.quantity("military").astype(np.float64)
         mine = survey.quantity("military").astype(np.float64)
+        sizes = [file.sizes().astype(np.float64) for file in (other, survey)]
         found.append(
             CensusRun(
                 attacker=attacker,
-                census=by_state(other.areas, truth, signal, expert, EXPERT_RATIO),
-                survey=by_state(survey.areas, mine, attack.fuzzy(), expert, EXPERT_RATIO),
+                seed=planted.seed,
+                census=by_state(other.areas, truth, signal, expert, sizes[0]),
+                survey=by_state(survey.areas, mine, attack.fuzzy(), expert, sizes[1]),
                 census_unrevised=by_state(other.areas, truth, signal, expert),
                 survey_unrevised=by_state(survey.areas, mine, attack.fuzzy(), expert),
                 spearman=spearman(mine, attack.fuzzy()),
@@ -173,12 +179,12 @@ def census_runs(planted: Planted, attackers: Sequence[str], say: Say = lambda te
 
 
 def by_state(
-    labels: Sequence[str], truth: Floats, signal: Floats, expert: Sequence[int], least_ratio: float = 0.0
+    labels: Sequence[str], truth: Floats, signal: Floats, expert: Sequence[int], sizes: Floats | None = None
 ) -> Adequacy:
     """The paper's tables 6 and 7: each state's signal by itself, then all confusions together.
 
-    The paper's expert also set aside outliers of the attacker's signal that no one would take for a base; here an
-    outlier must be `least_ratio` times its state's median.
+    The paper's expert also set aside outliers of the attacker's signal that no one would take for a base; here those
+    that the areas' `sizes` and counting noise explain (docs/readings.md, 4.15).
     """
     states = np.array([label.partition("-")[0] for label in labels])
     total = Adequacy(0, 0, 0, 0)
@@ -188,10 +194,11 @@ def by_state(
             continue
         place = {int(area): i for i, area in enumerate(mine)}
         known = [place[area] for area in expert if area in place]
-        if not known:
-            continue
         sensitive = sensitive_areas(truth[mine], SIGNIFICANCE, known)
-        total += findings(signal[mine], sensitive, SIGNIFICANCE, least_ratio).adequacy["hinges"]
+        if not known:  # no installation in this state: whatever is found there is false
+            sensitive = Sensitive((), (), sensitive.outliers)
+        held = None if sizes is None else sizes[mine]
+        total += findings(signal[mine], sensitive, SIGNIFICANCE, held).adequacy["hinges"]
     return total
 
 

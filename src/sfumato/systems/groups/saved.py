@@ -17,6 +17,7 @@ from sfumato.errors import InputError
 from sfumato.measures.disclosure import WAYS
 from sfumato.measures.outliers import find_outliers
 from sfumato.plans.swaps import SwapPlan
+from sfumato.release.publish import flush
 from sfumato.report.groups_pages import protection_page
 from sfumato.study import Study, read
 from sfumato.systems.groups.bounds import Signal
@@ -103,6 +104,7 @@ def save(protection: Protection, folder: str | Path) -> dict[str, Any]:
         (inside / RUN).write_text(protection.study.as_toml(), encoding="utf-8")
         (inside / REPORT).write_text(protection_page(told), encoding="utf-8")
         _write_swaps(protection, inside / SWAPS)
+        flush(inside)
         inside.rename(folder)
     finally:
         shutil.rmtree(part, ignore_errors=True)
