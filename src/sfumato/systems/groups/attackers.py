@@ -231,12 +231,12 @@ def choose_limits(
     kappas = KAPPAS if settings.kappa is None else np.array([settings.kappa])
     fold = folds_of(members, settings.folds, seed)
     if len(members) > SAMPLE:
-        fold[np.random.default_rng([seed, 1]).random(len(members)) > SAMPLE / len(members)] = -1
-    used = fold >= 0
+        used = np.random.default_rng([seed, 1]).random(len(members)) <= SAMPLE / len(members)
+        graded, members, fold = graded.part(used), members[used], fold[used]
     hit, flagged = np.zeros((len(kappas), len(gammas))), np.zeros((len(kappas), len(gammas)))
     for one in range(settings.folds):
         held = fold == one
-        inside, outside = graded.counts(members & used & ~held), graded.counts(~members & used & ~held)
+        inside, outside = graded.counts(members & ~held), graded.counts(~members & ~held)
         least = settings.least_records * (1 - 1 / settings.folds)
         best = best_confidence(graded, inside, outside, kappas, least, stop=stop)
         held_in, held_all = graded.counts(members & held), graded.counts(held)
@@ -244,7 +244,7 @@ def choose_limits(
             covered = best >= gamma
             hit[:, g] += covered @ held_in
             flagged[:, g] += covered @ held_all
-    score = 2 * hit / (flagged + (members & used).sum())
+    score = 2 * hit / (flagged + members.sum())
     k, g = max(np.argwhere(score >= score.max() - 1e-9).tolist())
     return float(gammas[g]), float(kappas[k]), {"chosen": "cross-validation", "f_measure": float(score[k, g])}
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from sfumato.data.arrays import Floats
 from sfumato.measures.adequacy import Adequacy
-from sfumato.measures.disclosure import Sensitive, findings, sensitive_areas
+from sfumato.measures.disclosure import Sensitive, findings
 from sfumato.measures.outliers import spearman, tau
 from sfumato.study import Study, read
 from sfumato.systems.groups.attack import Attack, attack_with
@@ -183,8 +183,9 @@ def by_state(
 ) -> Adequacy:
     """The paper's tables 6 and 7: each state's signal by itself, then all confusions together.
 
-    The paper's expert also set aside outliers of the attacker's signal that no one would take for a base; here those
-    that the areas' `sizes` and counting noise explain (docs/readings.md, 4.15).
+    The truth is what was planted, whether or not it stands out; in a state without an installation whatever is found
+    is false. The paper's expert also set aside outliers of the attacker's signal that no one would take for a base;
+    here those that the areas' `sizes` and counting noise explain (docs/readings.md, 4.15).
     """
     states = np.array([label.partition("-")[0] for label in labels])
     total = Adequacy(0, 0, 0, 0)
@@ -194,11 +195,9 @@ def by_state(
             continue
         place = {int(area): i for i, area in enumerate(mine)}
         known = [place[area] for area in expert if area in place]
-        sensitive = sensitive_areas(truth[mine], SIGNIFICANCE, known)
-        if not known:  # no installation in this state: whatever is found there is false
-            sensitive = Sensitive((), (), sensitive.outliers)
+        planted = Sensitive(tuple(sorted(known)), (), {})
         held = None if sizes is None else sizes[mine]
-        total += findings(signal[mine], sensitive, SIGNIFICANCE, held).adequacy["hinges"]
+        total += findings(signal[mine], planted, SIGNIFICANCE, held).adequacy["hinges"]
     return total
 
 
