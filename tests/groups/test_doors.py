@@ -118,8 +118,19 @@ def table(name: str, **given: Any) -> Callable[[Path], None]:
     return lambda folder: (folder / name).write_text(rows(np.random.default_rng(1), **given), "utf-8") and None
 
 
+def without(name: str, column: str) -> Callable[[Path], None]:
+    def cut(folder: Path) -> None:
+        lines = [line.split(",") for line in (folder / name).read_text("utf-8").splitlines()]
+        place = lines[0].index(column)
+        text = "".join(",".join([*line[:place], *line[place + 1 :]]) + "\n" for line in lines)
+        (folder / name).write_text(text, encoding="utf-8")
+
+    return cut
+
+
 CASES: dict[str, tuple[Callable[[Path], None], str, int]] = {
-    "attribute missing in one file": (change('"aux.csv" }', '"aux.csv", attributes = { age = { column = "age" } } }'), "lacks the attributes sex", 2),
+    "attribute missing in one file": (without("aux.csv", "sex"), "aux.csv lacks 1 columns that the mapping reads: sex", 2),
+    "attribute of one file only": (change('"aux.csv" }', '"aux.csv", attributes = { agee = { column = "age" } } }'), 'aux.csv maps "agee"', 2),
     "column missing": (change('column = "sex"', 'column = "gender"'), "lacks 1 columns that the mapping reads: gender", 2),
     "ranges drop everything": (change('column = "age"', 'column = "age", range = [90, 99]'), "the ranges drop all 300 rows", 2),
     "no members": (table("aux.csv", job="66"), "no record of aux.csv in range is in the group secret", 2),
@@ -265,3 +276,22 @@ def test_two_groups_at_once(small: Path, capsys: Capture) -> None:
     assert found["groups"] == ["secret", "old"]
     for group, area in (("secret", 0), ("old", 1)):
         assert found["areas"][area]["q_after"][group] < found["areas"][area]["q"][group]
+
+
+def test_an_attacker_without_rules_is_left_out_and_told(small: Path, capsys: Capture) -> None:
+    """On weak data no rule reaches the paper's γ: the file is protected from the attackers that there are."""
+    for name, seed in (("t.csv", 1), ("aux.csv", 2)):
+        rng = np.random.default_rng(seed)
+        lines = [
+            f"{rng.integers(18, 60)},{rng.integers(1, 3)},{'A' if member and rng.random() < 0.8 else rng.choice(list('ABCDEF'))},{55 if member else 11}"
+            for member in rng.random(400) < 0.2
+        ]
+        (small / name).write_text("\n".join(["age,sex,town,job", *lines]) + "\n", encoding="utf-8")
+    both = PROTECT.replace('["exact"]', '["exact", "evolutionary"]')
+    change("[groups.vital]", "[groups.attack]\nruns = 1\n" + both + "[groups.vital]")(small)
+    code, found = json_of(capsys, "groups", "protect", str(small / "run.toml"), "-o", str(small / "out"))
+    assert code in (0, 3), found
+    assert found["silent"] == ["evolutionary from aux.csv, group secret"]
+    assert {row["attacker"] for row in found["points"][0]["residual"]} == {"exact"}
+    assert run(["publish", str(small / "out"), "-o", str(small / "release")]) == 2
+    assert "sfumato groups publish" in capsys.readouterr().err

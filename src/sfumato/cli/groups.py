@@ -252,6 +252,8 @@ def _print_protection(told: dict[str, Any]) -> None:
         rows = [[a["area"], number(a["q"][group]), number(a["q_after"][group])] for a in told["areas"]]
         if len(rows) <= 60:
             table(f"True members, {group}", ["area", "before", "after"], rows, right={1, 2})
+    for name in told["silent"]:
+        note(f"left out: {name} (no rule passes its limits, so it has nothing to attack with)")
     if told["holds"]:
         print("no attack that was tried finds the sensitive areas any more, by either outlier test or by rank")
     else:

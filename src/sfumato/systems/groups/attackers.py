@@ -271,7 +271,7 @@ def no_rule(
     return UnreachableError(
         f"no rule reaches gamma = {gamma:g}",
         expected=f"at most {rcf:.4g}, of the rule: {words} (support {walked.quality.support[best]:.4f})",
-        remedy="a smaller gamma under [groups.attack], or none: cross-validation chooses it",
+        remedy="a smaller gamma under [groups.attack], or the exact attacker without one: cross-validation chooses it",
     )
 
 

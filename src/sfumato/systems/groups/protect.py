@@ -48,7 +48,10 @@ class Level:
 
 @dataclass(frozen=True)
 class Protection:
-    """The file, what was known of it, every level that was tried, and the chosen one."""
+    """The file, what was known of it, every level that was tried, and the chosen one.
+
+    `silent` attackers found no rule that passes, so there was nothing to attack with.
+    """
 
     study: Study
     target: Microfile
@@ -58,6 +61,7 @@ class Protection:
     levels: tuple[Level, ...]
     chosen: int
     columns: int
+    silent: tuple[str, ...] = ()
 
     @property
     def choice(self) -> Level:
@@ -238,7 +242,7 @@ def protect(study: Study, *, test_seed: int | None = None, progress: Progress | 
     settings = settings_of(study)
     target = read_target(study)
     truths = truths_of(study, target)
-    known, fresh = attacks_on(study, target, truths, progress)
+    known, fresh, silent = attacks_on(study, target, truths, progress)
     noise = np.random.default_rng(int.from_bytes(os.urandom(16)) if test_seed is None else test_seed)
     steps = 1 if settings.protect.targets else settings.protect.levels
     levels: list[Level] = []
@@ -261,19 +265,23 @@ def protect(study: Study, *, test_seed: int | None = None, progress: Progress | 
         levels.append(_attacked_again(target, level, nearest_plan, known, fresh))
     chosen = min(range(len(levels)), key=lambda i: (levels[i].found, levels[i].plan.cost))
     columns = len(settings.protect.columns or target.attributes)
-    return Protection(study, target, truths, tuple(known), tuple(fresh), tuple(levels), chosen, columns)
+    return Protection(study, target, truths, tuple(known), tuple(fresh), tuple(levels), chosen, columns, tuple(silent))
 
 
 def attacks_on(
     study: Study, target: Microfile, truths: Sequence[Truth], progress: Progress | None = None
-) -> tuple[list[Attack], list[Attack]]:
-    """The attacks that are known and bounded, and those with fresh seeds and held-out files that only test."""
+) -> tuple[list[Attack], list[Attack], list[str]]:
+    """The attacks that are known and bounded, and those with fresh seeds and held-out files that only test.
+
+    Last, those that could not be: no rule passes an attacker's limits. With none that can, that is the error.
+    """
     settings = settings_of(study)
     first, some, count = settings.attack.seed, settings.protect.known_seeds, settings.protect.fresh_seeds
     if not settings.auxiliary:
         raise InputError("no auxiliary file is declared", expected="a file that tells who is in the group")
     known: list[Attack] = []
     fresh: list[Attack] = []
+    silent: dict[str, UnreachableError] = {}
 
     def watched(_done: int, _total: int) -> bool:
         return bool(progress and progress(0, settings.protect.levels))
@@ -283,14 +291,20 @@ def attacks_on(
         for truth in truths:
             for attacker in settings.protect.attackers:
                 seeds = [first + i for i in range(some)] + [first + FRESH + i for i in range(count)]
-                done = attack_with(study, target, other, attacker, truth.group, seeds, watched)
+                try:
+                    done = attack_with(study, target, other, attacker, truth.group, seeds, watched)
+                except UnreachableError as error:
+                    silent[f"{attacker} from {one.title}, group {truth.group}"] = error
+                    continue
                 if len(done) < len(seeds):
                     raise StoppedError("stopped while the attackers learned", expected="nothing was kept")
                 known += [] if one.held_out else done[:some]
                 fresh += done if one.held_out else done[some:]
+    if silent and not known:
+        raise next(iter(silent.values()))
     if not known:
         raise InputError("every auxiliary file is held out", expected="at least one that the swaps may be fitted to")
-    return known, fresh
+    return known, fresh, list(silent)
 
 
 def _attacked_again(

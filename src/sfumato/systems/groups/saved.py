@@ -42,6 +42,7 @@ def as_dict(protection: Protection) -> dict[str, Any]:
         "sensitive": names[sensitive].tolist(),
         "method": settings_of(protection.study).protect.method,
         "holds": protection.holds,
+        "silent": list(protection.silent),
         "chosen": order.index(protection.choice),
         "found_before": sum(len(r.before.anyhow) for r in protection.choice.residual),
         "points": [_point(protection, level, place) for place, level in enumerate(order)],
