@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sfumato.data.arrays import Floats
 from sfumato.errors import StudyError
 from sfumato.measures.adequacy import Adequacy, log_evidence, log_factorials
-from sfumato.measures.outliers import find_outliers, hinges, ranks, spearman, spread, tau
+from sfumato.measures.outliers import beyond_counting_noise, find_outliers, hinges, ranks, spearman, spread, tau
 from sfumato.plans.memberships import Term
 
 signals = st.lists(st.integers(0, 40), min_size=1, max_size=20).map(lambda v: np.array(v, dtype=np.float64))
@@ -119,3 +119,26 @@ def test_membership_functions_by_hand(case: tuple[Term, dict[float, float]]) -> 
 def test_terms_that_mean_nothing(kind: str, numbers: tuple[float, ...], says: str) -> None:
     with pytest.raises(StudyError, match=says):
         Term("x", kind, numbers)
+
+
+def test_counting_noise_is_what_chance_makes_of_sizes() -> None:
+    """In a world where nobody gathers, few states have any area beyond noise; who gathers is beyond it."""
+    rng = np.random.default_rng(8)
+    false = missed = spurious = 0
+    for _ in range(300):
+        sizes = np.exp(rng.normal(6, 0.35, 24))
+        signal = rng.poisson(sizes * rng.choice([0.002, 0.02, 0.1])).astype(np.float64)
+        false += bool(beyond_counting_noise(signal, sizes).any())
+        gathered = signal.copy()
+        gathered[:2] += 10 * np.sqrt(signal.mean() + 1) + 5
+        found = beyond_counting_noise(gathered, sizes)
+        missed += int(2 - found[:2].sum())
+        spurious += int(found[2:].any())
+    assert false <= 6  # three are expected at a significance of 0.01
+    assert missed <= 3
+    assert spurious <= 6
+
+
+def test_counting_noise_of_nothing() -> None:
+    assert not beyond_counting_noise(np.zeros(5), np.ones(5)).any()
+    assert beyond_counting_noise(np.array([0.0, 0, 0, 0, 9]), np.full(5, 100.0)).tolist() == [False] * 4 + [True]

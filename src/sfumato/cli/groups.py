@@ -252,6 +252,9 @@ def _print_protection(told: dict[str, Any]) -> None:
         rows = [[a["area"], number(a["q"][group]), number(a["q_after"][group])] for a in told["areas"]]
         if len(rows) <= 60:
             table(f"True members, {group}", ["area", "before", "after"], rows, right={1, 2})
+    if chosen["low"]:
+        some = sum(row["low_after"] > 0 for row in chosen["residual"])
+        note(f"from below: in {some} of {len(chosen['residual'])} attacks a sensitive area now shows strikingly little")
     for name in told["silent"]:
         note(f"left out: {name} (no rule passes its limits, so it has nothing to attack with)")
     if told["holds"]:

@@ -206,7 +206,7 @@ def _floored(name: str, values: Floats, rng: np.random.Generator) -> Floats:
         "depart": lambda n: rng.integers(0, 24, n) * 100 + rng.integers(0, 12, n) * 5 + 1,
         "ttime": lambda n: rng.integers(1, 120, n),
         "wkswork": lambda n: rng.integers(1, 7, n),
-        "inctot": lambda n: rng.integers(0, 20001, n) * 10,
+        "inctot": lambda n: rng.integers(0, 201, n) * 1000,  # round sums: of finer ones some would have one owner
         "english": lambda n: rng.integers(3, 6, n),
     }
     values[some] = draws[name](len(some))

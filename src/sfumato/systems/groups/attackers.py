@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from sfumato.algorithms.michigan import Michigan
 from sfumato.algorithms.rule_walk import Stop, best_confidence, minimal_rows, walk_rules
@@ -88,7 +89,8 @@ class BoostedModel:
 
     def memberships(self, microfile: Microfile) -> Floats:
         columns = np.stack([microfile.column(name) for name in self.attributes], axis=1)
-        return np.asarray(self.trees.predict_proba(columns)[:, 1], np.float64)
+        with threadpool_limits(1):
+            return np.asarray(self.trees.predict_proba(columns)[:, 1], np.float64)
 
 
 def check_group(auxiliary: Microfile, group: str) -> Flags:
@@ -204,12 +206,14 @@ def learn_boosted(
     folds = min(settings.folds, 3)
     fold = folds_of(members, folds, seed)
     held = np.zeros(len(members))
-    for one in range(folds):
-        held[fold == one] = fitted(fold != one).predict_proba(columns[fold == one])[:, 1]
+    with threadpool_limits(1):  # more threads than free cores wait for each other, ten times as long
+        for one in range(folds):
+            held[fold == one] = fitted(fold != one).predict_proba(columns[fold == one])[:, 1]
+        trees = fitted(np.ones(len(members), np.bool_))
     count = int(members.sum())
     threshold = float(np.partition(held, len(held) - count)[len(held) - count])
     about = {"average_precision": average_precision(members, held), "seed": seed, "folds": folds}
-    return BoostedModel(auxiliary.attributes, fitted(np.ones(len(members), np.bool_)), threshold, about=about)
+    return BoostedModel(auxiliary.attributes, trees, threshold, about=about)
 
 
 def folds_of(members: Flags, folds: int, seed: int) -> Codes:

@@ -41,9 +41,9 @@ class Level:
         return sum(len(r.after.anyhow) for r in self.residual)
 
     @property
-    def by_attack(self) -> int:
-        """Attacks that still find any sensitive area."""
-        return sum(bool(r.after.anyhow) for r in self.residual)
+    def low(self) -> int:
+        """Sensitive areas that stand out from below, added up over all attacks."""
+        return sum(r.low_after for r in self.residual)
 
 
 @dataclass(frozen=True)
@@ -263,7 +263,7 @@ def protect(study: Study, *, test_seed: int | None = None, progress: Progress | 
         if planner.targets or nearest_plan is None:
             raise unreachable(planner, nearest_plan)
         levels.append(_attacked_again(target, level, nearest_plan, known, fresh))
-    chosen = min(range(len(levels)), key=lambda i: (levels[i].found, levels[i].plan.cost))
+    chosen = min(range(len(levels)), key=lambda i: (levels[i].found, levels[i].low, levels[i].plan.cost))
     columns = len(settings.protect.columns or target.attributes)
     return Protection(study, target, truths, tuple(known), tuple(fresh), tuple(levels), chosen, columns, tuple(silent))
 

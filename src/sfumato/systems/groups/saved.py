@@ -70,6 +70,7 @@ def _point(protection: Protection, level: Level, place: int) -> dict[str, Any]:
         "exact": level.plan.exact,
         "loss": level.plan.cost / cells,
         "found": level.found,
+        "low": level.low,
         "found_known": sum(len(r.after.anyhow) for r in level.residual if r.known),
         "found_after": {way: sum(len(r.after.found[way]) for r in level.residual) for way in WAYS},
         "residual": [row.as_dict() for row in level.residual],
