@@ -195,6 +195,25 @@ def test_targets_that_cannot_be_reached(small: Path, capsys: Capture) -> None:
     assert not (small / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("targets", "says"),
+    [("{ A = -1 }", "groups.protect.targets.A"), ("{ B = 1 }", "the targets name B, which need not be hidden")],
+)
+def test_targets_that_mean_nothing(small: Path, capsys: Capture, targets: str, says: str) -> None:
+    change("[groups.vital]", PROTECT + f"targets = {targets}\n[groups.vital]")(small)
+    code, found = json_of(capsys, "groups", "protect", str(small / "run.toml"), "-o", str(small / "out"))
+    assert code == 2, found
+    assert says in found["error"]["what"]
+
+
+def test_nobody_to_protect(small: Path, capsys: Capture) -> None:
+    table("t.csv", job="66")(small)
+    change("[groups.vital]", PROTECT + "[groups.vital]")(small)
+    code, found = json_of(capsys, "groups", "protect", str(small / "run.toml"), "-o", str(small / "out"))
+    assert code == 2
+    assert "no record of t.csv in range is in a group" in found["error"]["what"]
+
+
 def test_nothing_to_protect(small: Path, capsys: Capture) -> None:
     lines = ["age,sex,town,job"] + [
         f"{20 + i % 7},{1 + i % 2},{'ABC'[i % 3]},{55 if i % 6 < 3 else 11}" for i in range(240)

@@ -146,7 +146,9 @@ def _print_attack(told: dict[str, Any]) -> None:
         note("the file lacks the vital columns, so nothing can be compared with the truth")
         return
     if not sensitive:
-        note("no area stands out in the true signal: there is nothing to disclose")
+        nobody = not any(area["q"] for area in told["areas"])
+        why = "no record in range is in the group" if nobody else "no area stands out in the true signal"
+        note(f"{why}: there is nothing to disclose")
     _print_adequacy(told)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -50,7 +50,7 @@ class ProtectSettings(Settings):
     until no attacker finds the areas. `columns` are those of the influential metric."""
 
     method: Literal["exact", "memetic"] = "exact"
-    targets: dict[str, float] = Field(default_factory=dict)
+    targets: dict[str, Annotated[float, Field(ge=0)]] = Field(default_factory=dict)
     attackers: tuple[AttackerName, ...] = ATTACKERS
     levels: int = Field(default=6, ge=1, le=50)
     suspicious_partners: bool = False

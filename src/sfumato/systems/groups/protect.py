@@ -117,6 +117,13 @@ class Planner:
             place: settings.targets[name]
             for name, place in zip(settings.targets, places(target, list(settings.targets)), strict=True)
         }
+        open_ = [target.areas[place] for place in self.targets if not guarded[place]]
+        if open_:
+            raise InputError(
+                f"the targets name {shortened(open_)}, which need not be hidden",
+                expected="areas that must not be found: " + shortened(np.array(target.areas)[guarded].tolist()),
+                remedy="name them under expert in [groups] as well",
+            )
 
     def plan(self, level: float) -> tuple[SwapPlan, float] | None:
         """The cheapest plan at a level with the tightest caps that allow one; also how loose they are."""
@@ -221,11 +228,12 @@ def truths_of(study: Study, target: Microfile) -> tuple[Truth, ...]:
         )
     some = tuple(truth for truth in found if truth is not None and truth.sensitive.areas)
     if not some:
-        flat = (
-            "every area has the same number of members"
-            if all(t is not None and np.ptp(t.quantity) == 0 for t in found)
-            else "no area stands out"
-        )
+        if not any(t is not None and t.quantity.any() for t in found):
+            flat = f"no record of {target.name} in range is in a group"
+        elif all(t is not None and np.ptp(t.quantity) == 0 for t in found):
+            flat = "every area has the same number of members"
+        else:
+            flat = "no area stands out"
         raise InputError(
             f"there is nothing to protect: {flat}",
             expected="an outlier in the true signal",
