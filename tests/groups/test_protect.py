@@ -200,7 +200,8 @@ def test_what_is_found_and_by_whom() -> None:
 def test_who_stands_out_from_below() -> None:
     sensitive = sensitive_areas(np.array([9.0, 10, 11, 10, 60, 9, 10, 11]), 0.01)
     assert sensitive.areas == (4,)
-    low = np.array([9.0, 10, 11, 10, 0, 9, 10, 11])
-    assert standing_low(findings(low, sensitive, 0.01), sensitive.areas) == 1
-    assert standing_low(findings(low, sensitive, 0.01), (0,)) == 0
-    assert standing_low(findings(np.full(8, 5.0), sensitive, 0.01), sensitive.areas) == 0
+    low = findings(np.array([9.0, 10, 11, 10, 0, 9, 10, 11]), sensitive, 0.01)
+    assert [standing_low(low, (area,)) for area in (0, 2, 4)] == [0, 0, 1]
+    last = findings(np.array([9.0, 10, 11, 10, 8.5, 9, 10, 11]), sensitive, 0.01)
+    assert last.outliers["hinges"].low == ()
+    assert [standing_low(last, areas) for areas in ((4,), (0,), (0, 4))] == [1, 0, 2]

@@ -45,6 +45,7 @@ class Walked:
 
 @compiled
 def _walk(
+    stopped: Flags,
     codes: Codes,
     grades: Floats,
     start: Counts64,
@@ -59,7 +60,6 @@ def _walk(
     prune: bool,
     levels: Floats,
     best: Floats,
-    stopped: Flags,
 ) -> tuple[Codes, Floats, Floats, int]:
     """Rules whose group mass is > `strict` and ≥ `floor`, with DF > 0 and RCF ≥ γ. With `prune` nothing under one.
 
@@ -226,7 +226,7 @@ def _beside(stop: Stop | None, *given: Any) -> Any:
     """Walk in a thread beside this one, which goes on hearing Ctrl-C and asking whether to stop."""
     stopped = np.zeros(1, np.bool_)
     with ThreadPoolExecutor(1) as pool:
-        walking = pool.submit(lambda: _walk(*given, stopped))
+        walking = pool.submit(lambda: _walk(stopped, *given))
         try:
             while True:
                 try:

@@ -254,9 +254,7 @@ def _print_protection(told: dict[str, Any]) -> None:
         rows = [[a["area"], number(a["q"][group]), number(a["q_after"][group])] for a in told["areas"]]
         if len(rows) <= 60:
             table(f"True members, {group}", ["area", "before", "after"], rows, right={1, 2})
-    if chosen["low"]:
-        some = sum(row["low_after"] > 0 for row in chosen["residual"])
-        note(f"from below: in {some} of {len(chosen['residual'])} attacks a sensitive area now shows strikingly little")
+    print(_from_below(told))
     for name in told["silent"]:
         note(f"left out: {name} (no rule passes its limits, so it has nothing to attack with)")
     if told["holds"]:
@@ -264,6 +262,17 @@ def _print_protection(told: dict[str, Any]) -> None:
     else:
         bad = sum(not row["protected"] for row in chosen["residual"])
         print(f"not hidden from every attack: {bad} of {len(chosen['residual'])} still find a sensitive area")
+
+
+def _from_below(told: dict[str, Any]) -> str:
+    """Who knows how plans are made may look for areas that show little."""
+    rows = told["points"][told["chosen"]]["residual"]
+    cases = sum(len(row["ranks_after"]) for row in rows)
+    chance = sum(len(row["ranks_after"]) ** 2 for row in rows) / len(told["areas"])
+    low = sum(row["low_after"] for row in rows)
+    return (
+        f"from below: {low} of {cases} times a sensitive area is a low outlier or among the last (chance: {chance:.0f})"
+    )
 
 
 @app.command()

@@ -23,6 +23,7 @@ from sfumato.systems.groups.bounds import SLACKS, Signal, areas_of, counted, low
 from sfumato.systems.groups.files import Truth, places, read_auxiliary, read_target, settings_of, truth_of
 from sfumato.systems.groups.residual import Residual, residual_of
 
+LOOSER = 3  # caps that are tried beyond the tightest
 FRESH = 1000  # fresh seeds start so far from the known ones
 
 
@@ -44,6 +45,10 @@ class Level:
     def low(self) -> int:
         """Sensitive areas that stand out from below, added up over all attacks."""
         return sum(r.low_after for r in self.residual)
+
+    def worth(self) -> tuple[int, int, float]:
+        """Less is better: what is found, then what stands out from below, then the cost."""
+        return self.found, self.low, self.plan.cost
 
 
 @dataclass(frozen=True)
@@ -132,6 +137,17 @@ class Planner:
             if found is not None:
                 return found, slack
         return None
+
+    def looser(self, level: float, slack: float) -> list[tuple[SwapPlan, float]]:
+        """The cheapest plans at a level with looser caps than a slack: they leave some other areas as low as they were.
+
+        Under tight caps all other areas fill up evenly, and the sensitive ones end below them, which shows them again.
+        """
+        if self.settings.method == "memetic" or self.targets:
+            return []
+        wider = [other for other in SLACKS if slack < other < np.inf][:LOOSER]
+        found = [(self._exact(level, other), other) for other in wider]
+        return [(plan, other) for plan, other in found if plan is not None]
 
     def _room(self, signal: Signal, level: float, slack: float) -> Floats:
         held = signal.per_area(self.target.area_of, len(self.target.areas))
@@ -271,7 +287,8 @@ def protect(study: Study, *, test_seed: int | None = None, progress: Progress | 
         if planner.targets or nearest_plan is None:
             raise unreachable(planner, nearest_plan)
         levels.append(_attacked_again(target, level, nearest_plan, known, fresh))
-    chosen = min(range(len(levels)), key=lambda i: (levels[i].found, levels[i].low, levels[i].plan.cost))
+    chosen = min(range(len(levels)), key=lambda i: levels[i].worth())
+    levels[chosen] = _loosened(planner, levels[chosen], known, fresh)
     columns = len(settings.protect.columns or target.attributes)
     return Protection(study, target, truths, tuple(known), tuple(fresh), tuple(levels), chosen, columns, tuple(silent))
 
@@ -323,6 +340,16 @@ def _attacked_again(
     residual = tuple(residual_of(one, moved, known=True) for one in known)
     residual += tuple(residual_of(one, moved, known=False) for one in fresh)
     return Level(level, plan, slack, residual)
+
+
+def _loosened(planner: Planner, best: Level, known: Sequence[Attack], fresh: Sequence[Attack]) -> Level:
+    """The best level, or the same with looser caps where that shows less; as it is if asked to stop."""
+    try:
+        others = planner.looser(best.level, best.slack)
+    except StoppedError:
+        return best
+    tried = [_attacked_again(planner.target, best.level, made, known, fresh) for made in others]
+    return min([best, *tried], key=Level.worth)
 
 
 def as_far_as_possible(planner: Planner) -> tuple[float, tuple[SwapPlan, float] | None]:

@@ -15,7 +15,7 @@ from sfumato.systems.groups.attack import Attack
 class Residual:
     """One attack before and after. `known` attacks were bounded by the plan; the others only test it.
 
-    `low_before` and `low_after` count sensitive areas that stand out by having strikingly little, by either scale.
+    `low_before` and `low_after` count sensitive areas that stand out from below.
     """
 
     attacker: str
@@ -57,5 +57,7 @@ def residual_of(attack: Attack, moved: Microfile, *, known: bool) -> Residual:
 
 
 def standing_low(found: Findings, sensitive: tuple[int, ...]) -> int:
-    """How many sensitive areas stand out by having little, by either scale."""
-    return len({area for outliers in found.outliers.values() for area in outliers.low} & set(sensitive))
+    """How many sensitive areas stand out by having little: low outliers by either scale, or among the last by rank."""
+    low = {area for outliers in found.outliers.values() for area in outliers.low}
+    last = {area for area, rank in enumerate(ranks(-found.signal)) if rank <= len(sensitive)}
+    return len((low | last) & set(sensitive))
