@@ -26,7 +26,7 @@ CONFUSIONS = {
 }
 TAUS = {10: 2.176068, 38: 2.477843, 61: 2.515381}
 SIGNIFICANCE = 0.01
-CENSUS_SEED = 11  # the first of those (11 to 15) on which nothing was tried before they were reported
+CENSUS_SEED = 11  # the first of those on which nothing was tried before they were reported
 LEAST_SHARE = 0.005  # states with fewer of the members are left out of the paper's tables
 
 Say = Callable[[str], None]
