@@ -6,7 +6,8 @@ SfumatoError
 │   ├── HierarchyError    a hierarchy: not nested, not covering, duplicate leaves
 │   ├── StudyError        the run file: unknown keys, missing roles, wrong values
 │   └── MeasureError      a measure asked of a table that cannot answer it
-└── UnreachableError      understood, but it cannot be met (exit 3)
+├── UnreachableError      understood, but it cannot be met (exit 3)
+└── StoppedError          asked to stop before there was anything to keep (exit 130)
 
 An error says three things: what is wrong, what was expected, what to try.
 No message carries a value of a sensitive column.
@@ -73,6 +74,12 @@ class UnreachableError(SfumatoError):
     """The request is understood but cannot be met."""
 
     exit_code = 3
+
+
+class StoppedError(SfumatoError):
+    """The work was asked to stop before there was anything to keep."""
+
+    exit_code = 130
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

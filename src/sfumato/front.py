@@ -203,6 +203,12 @@ def load_front(folder: str | Path) -> Front:
     """Read a front back from its folder."""
     folder = Path(folder)
     absent = [name for name in FILES if not (folder / name).is_file()]
+    if (folder / "protection.json").is_file():
+        raise InputError(
+            f"{folder} is the protection of a group, not a front",
+            expected="a folder that sfumato search wrote",
+            remedy=f"sfumato groups publish {folder} -o release",
+        )
     if absent:
         raise InputError(
             f"{folder} is not the folder of a front: it lacks {shortened(absent)}",

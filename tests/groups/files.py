@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
 from sfumato.data.microfile import Dropped, Microfile
@@ -38,3 +40,32 @@ def microfile(rng: np.random.Generator, records: int, areas: int = 5, share: flo
         dropped=Dropped(2 * records + 1, 0, records, {}, {}),
         everyone={"g": np.bincount(where[members], minlength=areas).astype(np.int64)},
     )
+
+
+GOOD = (
+    'version = 1\n[data]\npath = "t.csv"\n[groups]\narea = ["town"]\nauxiliary = [{ path = "aux.csv" }]\n'
+    '[groups.vital]\nsecret = [{ job = "55*" }]\n[groups.attributes]\n'
+    'age = { column = "age", ordinal = true }\nsex = { column = "sex" }\n'
+)
+
+
+def rows(rng: np.random.Generator, towns: str = "ABCDEF", job: str = "55") -> str:
+    lines = ["age,sex,town,job"]
+    for _ in range(300):
+        member = rng.random() < 0.2
+        town = "A" if member and rng.random() < 0.8 and "A" in towns else rng.choice(list(towns))
+        age = rng.integers(18, 25) if member else rng.integers(18, 60)
+        lines.append(f"{age},{rng.integers(1, 3)},{town},{job if member else 11}")
+    return "\n".join(lines) + "\n"
+
+
+PROTECT = '[groups.protect]\nattackers = ["exact"]\nlevels = 1\nknown_seeds = 1\nfresh_seeds = 1\n'
+
+
+def protected_study(folder: Path, attack: str = "", attackers: str = '["exact"]') -> None:
+    """A run file with two small tables, ready to be protected."""
+    for name, seed in (("t.csv", 1), ("aux.csv", 2)):
+        (folder / name).write_text(rows(np.random.default_rng(seed)), encoding="utf-8")
+    given = "[groups.attack]\nruns = 1\n" + attack + PROTECT.replace('["exact"]', attackers)
+    text = GOOD.replace("[groups.vital]", given.replace("levels = 1", "levels = 2") + "[groups.vital]")
+    (folder / "run.toml").write_text(text, encoding="utf-8")

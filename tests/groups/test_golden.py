@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from sfumato.data.arrays import Floats
 from sfumato.errors import StudyError
 from sfumato.measures.adequacy import Adequacy, log_evidence, log_factorials
-from sfumato.measures.outliers import find_outliers, hinges, ranks, spearman, spread, tau
+from sfumato.measures.outliers import beyond_counting_noise, find_outliers, hinges, ranks, spearman, spread, tau
 from sfumato.plans.memberships import Term
+from sfumato.systems.groups.reproduce import by_state
 
 signals = st.lists(st.integers(0, 40), min_size=1, max_size=20).map(lambda v: np.array(v, dtype=np.float64))
 
@@ -119,3 +120,41 @@ def test_membership_functions_by_hand(case: tuple[Term, dict[float, float]]) -> 
 def test_terms_that_mean_nothing(kind: str, numbers: tuple[float, ...], says: str) -> None:
     with pytest.raises(StudyError, match=says):
         Term("x", kind, numbers)
+
+
+def test_counting_noise_is_what_chance_makes_of_sizes() -> None:
+    """In a world where nobody gathers, few states have any area beyond noise; who gathers is beyond it."""
+    rng = np.random.default_rng(8)
+    false = missed = spurious = 0
+    for _ in range(300):
+        sizes = np.exp(rng.normal(6, 0.35, 24))
+        signal = rng.poisson(sizes * rng.choice([0.002, 0.02, 0.1])).astype(np.float64)
+        false += bool(beyond_counting_noise(signal, sizes).any())
+        gathered = signal.copy()
+        gathered[:2] += 10 * np.sqrt(signal.mean() + 1) + 5
+        found = beyond_counting_noise(gathered, sizes)
+        missed += int(2 - found[:2].sum())
+        spurious += int(found[2:].any())
+    assert false <= 6  # three are expected at a significance of 0.01
+    assert missed <= 3
+    assert spurious <= 6
+
+
+def test_counting_noise_of_nothing() -> None:
+    assert not beyond_counting_noise(np.zeros(5), np.ones(5)).any()
+    assert beyond_counting_noise(np.array([0.0, 0, 0, 0, 9]), np.full(5, 100.0)).tolist() == [False] * 4 + [True]
+
+
+def test_a_census_is_judged_state_by_state() -> None:
+    """Planted areas are the truth even if they do not stand out; what is found in a state without one is false."""
+    labels = [f"{state:02d}-{area:05d}" for state in (1, 2) for area in range(12)]
+    truth = np.array([40.0, 3, *[2.0] * 10, *[9.0] * 12])
+    quiet = np.array([3.0, 4, 5, 6, 7, 4, 5, 6, 3, 7, 5, 5])
+    signal = np.concatenate([quiet, quiet])
+    signal[0], signal[15], signal[20] = 60.0, 12.0, 40.0
+    planted, sizes = [0, 1], np.full(24, 100.0)
+    plain, revised = by_state(labels, truth, signal, planted), by_state(labels, truth, signal, planted, sizes)
+    assert (plain.disclosed, plain.undisclosed, plain.false) == (1, 1, 2)
+    assert (revised.disclosed, revised.undisclosed, revised.false) == (1, 1, 1)  # 12 of 5 is within counting noise
+    sizes[20] = 900.0
+    assert by_state(labels, truth, signal, planted, sizes).false == 0  # a large area shows more

@@ -10,6 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from sfumato.data.engine import open_engine
+from sfumato.data.group_settings import AuxiliarySettings, GroupsSettings
 from sfumato.data.harmonise import Attribute, Case, FileMapping
 from sfumato.data.microfile import Microfile, read_microfile
 from sfumato.data.recipes_census import RANGES, recipe
@@ -118,3 +119,15 @@ def test_rows_come_in_the_order_of_the_file(write: Write) -> None:
     found = harmonised(path, MAPPING.model_copy(update={"attributes": {"age": MAPPING.attributes["age"]}}))
     assert np.array_equal(found.column("age"), ages[found.rows])
     assert np.array_equal(found.rows, np.flatnonzero((ages >= 18) & (ages <= 60)))
+
+
+def test_an_auxiliary_file_has_the_ranges_and_the_mapping_of_the_file_to_publish() -> None:
+    given = GroupsSettings(
+        vital={"g": ({"job": "1"},)},
+        area=("town",),
+        attributes={"age": Attribute(column="age", range=(18, 65)), "sex": Attribute(column="sex")},
+        auxiliary=(AuxiliarySettings(path="x.csv", attributes={"age": Attribute(column="alter")}),),
+    )
+    found = given.mapping(given.auxiliary[0]).attributes
+    assert (found["age"].column, found["age"].range) == ("alter", (18, 65))
+    assert found["sex"] == given.attributes["sex"]

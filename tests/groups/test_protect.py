@@ -16,6 +16,7 @@ from sfumato.measures.disclosure import findings, sensitive_areas
 from sfumato.measures.influence import Influence, literal_distance
 from sfumato.plans.swaps import SwapPlan
 from sfumato.systems.groups.bounds import lowered, room_for, water_level
+from sfumato.systems.groups.residual import standing_low
 from tests.groups.files import microfile
 
 seeds = st.integers(0, 10_000)
@@ -194,3 +195,13 @@ def test_what_is_found_and_by_whom() -> None:
     nothing = findings(np.zeros(10), sensitive, 0.01)
     assert nothing.anyhow == ()
     assert findings(true, sensitive, 0.01).adequacy["rank"].disclosed == 3
+
+
+def test_who_stands_out_from_below() -> None:
+    sensitive = sensitive_areas(np.array([9.0, 10, 11, 10, 60, 9, 10, 11]), 0.01)
+    assert sensitive.areas == (4,)
+    low = findings(np.array([9.0, 10, 11, 10, 0, 9, 10, 11]), sensitive, 0.01)
+    assert [standing_low(low, (area,)) for area in (0, 2, 4)] == [0, 0, 1]
+    last = findings(np.array([9.0, 10, 11, 10, 8.5, 9, 10, 11]), sensitive, 0.01)
+    assert last.outliers["hinges"].low == ()
+    assert [standing_low(last, areas) for areas in ((4,), (0,), (0, 4))] == [1, 0, 2]

@@ -140,5 +140,8 @@ def test_the_commands(
     printed = capsys.readouterr()
     assert "values that the plan does not know" in printed.err
     assert "records released" in printed.out
+    code, found = ran(capsys, "publish", front, "-o", str(tmp_path / "words"))
+    assert code == 2
+    assert "an id from 0 to" in found["error"]["expected"]
     assert run(["publish", front, "--point", "0", "-o", str(tmp_path / "words")]) == 0
     assert "Measured on the file" in capsys.readouterr().out

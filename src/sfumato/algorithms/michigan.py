@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.data.arrays import Codes, Counts64, Floats
+from sfumato.errors import StoppedError
 
 
 @dataclass(frozen=True)
@@ -26,16 +27,18 @@ class Michigan:
         terms: Counts64,
         fitness: Callable[[Codes], Floats],
         rng: np.random.Generator,
-        stop: Callable[[int, int], bool | None] | None = None,
+        stop: Callable[[], bool] | None = None,
     ) -> Codes:
         """Every distinct rule of every generation of every run. λ pairs have one child each (docs/readings.md, 4.7)."""
         seen: dict[bytes, Codes] = {}
         width = len(terms)
-        for run in range(self.runs):
+        for _ in range(self.runs):
             rules = rng.integers(0, terms + 1, size=(self.population, width)).astype(np.int32)
             worth = fitness(rules)
             seen.update((rule.tobytes(), rule.copy()) for rule in rules)  # the population is overwritten
-            for generation in range(self.generations):
+            for _ in range(self.generations):
+                if stop is not None and stop():
+                    raise StoppedError("stopped while rules were sought", expected="nothing was kept")
                 parents = rules[self._tournaments(worth, rng)]
                 first = rng.random((self.replaced, width)) < 0.5
                 children = np.where(first, parents[: self.replaced], parents[self.replaced :])
@@ -45,8 +48,6 @@ class Michigan:
                 worst = np.argsort(worth, kind="stable")[: self.replaced]
                 rules[worst], worth[worst] = children, fitness(children)
                 seen.update((rule.tobytes(), rule.copy()) for rule in children)
-                if stop and stop(run * self.generations + generation + 1, self.runs * self.generations):
-                    return np.array(list(seen.values()), np.int32)
         return np.array(list(seen.values()), np.int32).reshape(-1, width)
 
     def _tournaments(self, worth: Floats, rng: np.random.Generator) -> Counts64:

@@ -6,16 +6,23 @@ group's mass among them has fallen to the limit: of millions of rules it meets a
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from sfumato.data.arrays import Codes, Counts64, Flags, Floats
 from sfumato.data.compiled import compiled
+from sfumato.errors import StoppedError
 from sfumato.measures.grades import ALPHA, Graded
 from sfumato.measures.rule_quality import Quality
 
 MOST_RULES = 20_000_000
+HEARD = 0.1  # seconds until a wish to stop is heard
+
+Stop = Callable[[], bool]
 
 
 @dataclass(frozen=True)
@@ -38,6 +45,7 @@ class Walked:
 
 @compiled
 def _walk(
+    stopped: Flags,
     codes: Codes,
     grades: Floats,
     start: Counts64,
@@ -56,7 +64,7 @@ def _walk(
     """Rules whose group mass is > `strict` and ≥ `floor`, with DF > 0 and RCF ≥ γ. With `prune` nothing under one.
 
     With `levels` (masses that rise) rules are not kept: `best[l, t]` becomes the greatest RCF of the rules that cover
-    tuple t and whose mass lies above `levels[l]` and no later level.
+    tuple t and whose mass lies above `levels[l]` and no later level. When `stopped[0]` is set from outside, it ends.
     """
     width, tuples = codes.shape
     members, everyone = inside.sum(), inside.sum() + outside.sum()
@@ -76,6 +84,8 @@ def _walk(
     found, visited, depth = 0, 0, 0
     last[0], term[0] = 0, 0
     while depth >= 0:
+        if stopped[0]:
+            break
         column, value = last[depth], term[depth] + 1
         if column < width and value > terms[column]:
             column, value = column + 1, 1
@@ -145,6 +155,7 @@ def walk_rules(
     *,
     alpha: float = ALPHA,
     prune: bool = False,
+    stop: Stop | None = None,
 ) -> Walked:
     """All rules with DF > 0, RCF ≥ γ, support > κ and at least `least` records of the group.
 
@@ -153,7 +164,7 @@ def walk_rules(
     """
     inside = graded.counts(members)
     outside = graded.counts() - inside
-    return walk_masses(graded, inside, outside, gamma, kappa, least, alpha=alpha, prune=prune)
+    return walk_masses(graded, inside, outside, gamma, kappa, least, alpha=alpha, prune=prune, stop=stop)
 
 
 def walk_masses(
@@ -166,10 +177,12 @@ def walk_masses(
     *,
     alpha: float = ALPHA,
     prune: bool = False,
+    stop: Stop | None = None,
 ) -> Walked:
     """The walk over given masses per tuple, such as those of one fold."""
     total = float(inside.sum())
-    rules, a, b, visited = _walk(
+    rules, a, b, visited = _beside(
+        stop,
         graded.codes,
         graded.grades,
         graded.start,
@@ -196,15 +209,33 @@ def best_confidence(
     least: float,
     *,
     alpha: float = ALPHA,
+    stop: Stop | None = None,
 ) -> Floats:
     """For each κ (rising) and tuple: the greatest RCF among all rules with DF > 0 and support > κ that cover it."""
     total = float(inside.sum())
     best = np.zeros((len(kappas), graded.tuples))
     g = graded
     levels = np.asarray(kappas, np.float64) * total
-    _walk(g.codes, g.grades, g.start, g.terms, inside, outside, alpha, 0.0, least, levels[0], 0, False, levels, best)
+    given = (g.codes, g.grades, g.start, g.terms, inside, outside, alpha, 0.0, least, levels[0], 0, False, levels, best)
+    _beside(stop, *given)
     found: Floats = np.maximum.accumulate(best[::-1], axis=0)[::-1]  # what passes a high κ passes a low one
     return found
+
+
+def _beside(stop: Stop | None, *given: Any) -> Any:
+    """Walk in a thread beside this one, which goes on hearing Ctrl-C and asking whether to stop."""
+    stopped = np.zeros(1, np.bool_)
+    with ThreadPoolExecutor(1) as pool:
+        walking = pool.submit(lambda: _walk(stopped, *given))
+        try:
+            while True:
+                try:
+                    return walking.result(HEARD)
+                except TimeoutError:
+                    if stop is not None and stop():
+                        raise StoppedError("stopped while rules were sought", expected="nothing was kept") from None
+        finally:
+            stopped[0] = True
 
 
 @compiled

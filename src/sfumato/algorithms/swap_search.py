@@ -54,9 +54,9 @@ class Memetic:
         self,
         problem: Swapping,
         rng: np.random.Generator,
-        stop: Callable[[int, int], bool | None] | None = None,
+        stop: Callable[[], bool] | None = None,
     ) -> tuple[Counts64, Counts64]:
-        """The best list found: givers and takers, pair by pair."""
+        """The best list found, to the end or until asked to stop: givers and takers, pair by pair."""
         most = min(2 * problem.swaps + 4, len(problem.giver_place), len(problem.taker_place))
         order = np.argsort(problem.cost, axis=1, kind="stable").astype(np.int32)
         givers = np.zeros((self.population + self.children, most), np.int32)
@@ -66,7 +66,7 @@ class Memetic:
             length[i] = _first(*place, problem.needed, problem.caps, givers[i], takers[i], rng)
             self._improve(problem, place, order, givers[i], takers[i], length[i], rng)
         worth = self._judge(problem, givers, takers, length, range(self.population), np.zeros(len(givers)))
-        for generation in range(self.generations):
+        for _ in range(self.generations):
             spread = float(worth[: self.population].std())
             rate = self.mutation * (10 if spread < self.flat else 1)
             parents = self._parents(worth[: self.population], rng)
@@ -83,7 +83,7 @@ class Memetic:
             self._judge(problem, givers, takers, length, range(self.population, len(givers)), worth)
             best = np.argsort(-worth, kind="stable")
             givers, takers, length, worth = givers[best], takers[best], length[best], worth[best]
-            if stop and stop(generation + 1, self.generations):
+            if stop is not None and stop():
                 break
         return givers[0, : length[0]].astype(np.int64), takers[0, : length[0]].astype(np.int64)
 

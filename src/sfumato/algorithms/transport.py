@@ -9,13 +9,14 @@ prices of its optimum which of the other pairs would pay; when none does, the op
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from sfumato.data.arrays import Codes, Counts64, Flags, Floats
-from sfumato.errors import SfumatoError
+from sfumato.errors import SfumatoError, StoppedError
 
 NEAREST = 4
 NEAR = 24
@@ -53,11 +54,13 @@ class Pairs:
     exact: bool
 
 
-def least_cost(problem: Transport, nodes: int = 4) -> Pairs | None:
-    """The cheapest pairs within the bounds, or None if no pairs are."""
+def least_cost(problem: Transport, nodes: int = 4, stop: Callable[[], bool] | None = None) -> Pairs | None:
+    """The cheapest pairs within the bounds, or None if no pairs are. It can be stopped between two programs."""
     rows, columns = _nearest(problem, NEAREST)
     looked_at = np.unique(np.concatenate([columns, _nearest(problem, NEAR)[1]]))
     while True:
+        if stop is not None and stop():
+            raise StoppedError("stopped while pairs were sought", expected="nothing was kept")
         solved = _solve(problem, rows, columns)
         # Prices are asked of near takers first, and of all of them only when none of those pays.
         more = _paying(problem, rows, columns, solved.prices, looked_at)

@@ -146,7 +146,9 @@ def _print_attack(told: dict[str, Any]) -> None:
         note("the file lacks the vital columns, so nothing can be compared with the truth")
         return
     if not sensitive:
-        note("no area stands out in the true signal: there is nothing to disclose")
+        nobody = not any(area["q"] for area in told["areas"])
+        why = "no record in range is in the group" if nobody else "no area stands out in the true signal"
+        note(f"{why}: there is nothing to disclose")
     _print_adequacy(told)
 
 
@@ -252,11 +254,25 @@ def _print_protection(told: dict[str, Any]) -> None:
         rows = [[a["area"], number(a["q"][group]), number(a["q_after"][group])] for a in told["areas"]]
         if len(rows) <= 60:
             table(f"True members, {group}", ["area", "before", "after"], rows, right={1, 2})
+    print(_from_below(told))
+    for name in told["silent"]:
+        note(f"left out: {name} (no rule passes its limits, so it has nothing to attack with)")
     if told["holds"]:
         print("no attack that was tried finds the sensitive areas any more, by either outlier test or by rank")
     else:
         bad = sum(not row["protected"] for row in chosen["residual"])
         print(f"not hidden from every attack: {bad} of {len(chosen['residual'])} still find a sensitive area")
+
+
+def _from_below(told: dict[str, Any]) -> str:
+    """Who knows how plans are made may look for areas that show little."""
+    rows = told["points"][told["chosen"]]["residual"]
+    cases = sum(len(row["ranks_after"]) for row in rows)
+    chance = sum(len(row["ranks_after"]) ** 2 for row in rows) / len(told["areas"])
+    low = sum(row["low_after"] for row in rows)
+    return (
+        f"from below: {low} of {cases} times a sensitive area is a low outlier or among the last (chance: {chance:.0f})"
+    )
 
 
 @app.command()

@@ -13,8 +13,8 @@ from sfumato.report.figures import number, percent
 
 def publish_command(
     out: Annotated[Path, typer.Argument(help="The folder of a front, as sfumato search wrote it.")],
-    point: Annotated[int, typer.Option("--point", "-p", help="The id of the point to publish.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The new folder of the release.")],
+    point: Annotated[int | None, typer.Option("--point", "-p", help="The id of the point to publish.")] = None,
     starred: Annotated[
         bool, typer.Option("--starred", help="Keep suppressed rows, hidden and marked, instead of removing them.")
     ] = False,
@@ -29,11 +29,18 @@ def publish_command(
 ) -> None:
     """Recode the source by a point of a front, read the file back, measure it, write the reports."""
     from sfumato.decide.revise import with_suppression
+    from sfumato.errors import InputError
     from sfumato.front import load_front
     from sfumato.release.publish import publish, refuse_taken
 
     refuse_taken(output.absolute())
     front = load_front(out)
+    if point is None:
+        raise InputError(
+            "no point is named",
+            expected=f"--point with an id from 0 to {len(front.points) - 1}",
+            remedy=f"sfumato ask {out} --max-loss 0.3 finds one",
+        )
     if suppress_below is not None or diversity_below is not None:
         front = with_suppression(front, point, suppress_below or 0, diversity_below or 0)
     release = publish(front, point, output, starred=starred, reason=reason)

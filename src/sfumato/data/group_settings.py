@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from sfumato.data.harmonise import FileMapping
+from sfumato.data.harmonise import Attribute, FileMapping
 from sfumato.data.recipes_census import recipe
 from sfumato.data.settings import DataSettings, Settings
-from sfumato.errors import StudyError
+from sfumato.errors import StudyError, nearest
 
 AttackerName = Literal["exact", "evolutionary", "boosted"]
 ATTACKERS: tuple[AttackerName, ...] = ("exact", "evolutionary", "boosted")
 
 
 class AuxiliarySettings(DataSettings, FileMapping):
-    """A file that tells who is in the group. What its mapping leaves out is that of the file to publish."""
+    """A file that tells who is in the group. What it leaves out, ranges too, is as in the file to publish."""
 
     name: str | None = None
     held_out: bool = False
@@ -50,7 +50,7 @@ class ProtectSettings(Settings):
     until no attacker finds the areas. `columns` are those of the influential metric."""
 
     method: Literal["exact", "memetic"] = "exact"
-    targets: dict[str, float] = Field(default_factory=dict)
+    targets: dict[str, Annotated[float, Field(ge=0)]] = Field(default_factory=dict)
     attackers: tuple[AttackerName, ...] = ATTACKERS
     levels: int = Field(default=6, ge=1, le=50)
     suspicious_partners: bool = False
@@ -85,14 +85,14 @@ class GroupsSettings(FileMapping):
         if auxiliary is None:
             return own
         other = _complete(auxiliary)
-        absent = [name for name in own.attributes if other.attributes and name not in other.attributes]
-        if absent:
+        unknown = [name for name in auxiliary.attributes if name not in own.attributes]
+        if unknown:
             raise StudyError(
-                f"the mapping of {auxiliary.title} lacks the attributes {', '.join(absent)}",
-                expected="every attribute in both files",
-                remedy="map them, or leave them out of the file to publish",
+                f'{auxiliary.title} maps "{unknown[0]}", which the file to publish does not have',
+                expected="attributes of both files",
+                remedy=nearest(unknown[0], own.attributes),
             )
-        attributes = {name: other.attributes.get(name, own.attributes[name]) for name in own.attributes}
+        attributes = {name: _common(mine, other.attributes.get(name)) for name, mine in own.attributes.items()}
         return FileMapping(
             vital={group: other.vital.get(group, own.vital[group]) for group in own.vital},
             area=other.area or own.area,
@@ -100,6 +100,13 @@ class GroupsSettings(FileMapping):
             leave_out=other.leave_out,
             only=other.only,
         )
+
+
+def _common(mine: Attribute, theirs: Attribute | None) -> Attribute:
+    """An attribute of an auxiliary file. Both files accept the same range, unless the auxiliary one has its own."""
+    if theirs is None:
+        return mine
+    return theirs if theirs.range is not None else theirs.model_copy(update={"range": mine.range})
 
 
 def _complete(given: FileMapping) -> FileMapping:

@@ -10,7 +10,7 @@ import numpy as np
 
 from sfumato.data.arrays import Floats
 from sfumato.measures.adequacy import Adequacy
-from sfumato.measures.outliers import Outliers, find_outliers, ranks, spearman
+from sfumato.measures.outliers import Outliers, beyond_counting_noise, find_outliers, ranks, spearman
 
 WAYS = ("hinges", "mad", "rank")
 
@@ -56,8 +56,8 @@ class Findings:
         return tuple(sorted({area for areas in self.found.values() for area in areas}))
 
 
-def findings(signal: Floats, sensitive: Sensitive, significance: float, least_ratio: float = 0.0) -> Findings:
-    """Only high values expose a place, and only those at least `least_ratio` times the median.
+def findings(signal: Floats, sensitive: Sensitive, significance: float, sizes: Floats | None = None) -> Findings:
+    """Only high values expose a place. With the areas' `sizes`, outliers within counting noise are set aside.
 
     By rank an area is found among the first k, k the number of sensitive areas.
 
@@ -71,8 +71,8 @@ def findings(signal: Floats, sensitive: Sensitive, significance: float, least_ra
     }
     order = np.array(ranks(signal))
     top = np.flatnonzero((order <= len(sensitive.areas)) & (signal > 0)).tolist()
-    floor = least_ratio * float(np.median(signal))
-    high = {way: {i for i in o.high if signal[i] >= floor} for way, o in outliers.items()}
+    counts = np.ones(len(signal), np.bool_) if sizes is None else beyond_counting_noise(signal, sizes, significance)
+    high = {way: {i for i in o.high if counts[i]} for way, o in outliers.items()}
     shown = {way: areas - set(sensitive.excluded) for way, areas in high.items()} | {
         "rank": set(top) - set(sensitive.excluded)
     }

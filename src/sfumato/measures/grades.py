@@ -38,6 +38,12 @@ class Graded:
         index = self.tuple_of if chosen is None else self.tuple_of[chosen]
         return np.bincount(index, minlength=self.tuples).astype(np.float64)
 
+    def part(self, chosen: Flags) -> Graded:
+        """Some of the records, and only the tuples that they have."""
+        present, number = np.unique(self.tuple_of[chosen], return_inverse=True)
+        codes = np.ascontiguousarray(self.codes[:, present])
+        return Graded(codes, self.grades, self.start, self.terms, number.reshape(-1).astype(np.int32))
+
 
 def grade(microfile: Microfile, variables: Sequence[Variable], alpha: float = ALPHA) -> Graded:
     """Compress a microfile to what the variables can tell apart."""

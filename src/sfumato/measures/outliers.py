@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sfumato.data.arrays import Floats
+from sfumato.data.arrays import Flags, Floats
 
 Scale = Literal["hinges", "mad"]
 NORMAL_IQR = 1.349
@@ -94,6 +94,31 @@ def find_outliers(signal: Floats, significance: float = 0.01, scale: Scale = "hi
             (high if values[index] > middle else low).append(index)
         left = left[~out]
     return Outliers(tuple(sorted(high)), tuple(sorted(low)), ", then ".join(dict.fromkeys(used)) or "none")
+
+
+def beyond_counting_noise(signal: Floats, sizes: Floats, significance: float = 0.01) -> Flags:
+    """Which values are more than their areas' sizes and chance explain (docs/readings.md, 4.15).
+
+    If nobody gathered anywhere, an area would show its share of the whole by size, and counts vary as Poisson's law
+    says. As in the τ technique the value that fits worst is taken out, and everything is computed again; the
+    significance is shared among the areas (Bonferroni). Grades are at most 1, so a sum of grades varies less than the
+    counts that the law is about.
+
+    >>> beyond_counting_noise(np.array([4.0, 6, 5, 12, 40]), np.array([90.0, 110, 100, 200, 100])).tolist()
+    [False, False, False, False, True]
+    """
+    from scipy.special import gammainc
+
+    beyond = np.zeros(len(signal), np.bool_)
+    while not beyond.all() and signal[~beyond].sum() > 0:
+        expected = sizes * signal[~beyond].sum() / sizes[~beyond].sum()
+        # The chance of so large a count, at any real number: the regularised incomplete gamma function.
+        chance = np.where(beyond | (signal <= 0), 1.0, gammainc(np.maximum(signal, 1e-300), expected))
+        worst = int(np.argmin(chance))
+        if chance[worst] >= significance / len(signal):
+            break
+        beyond[worst] = True
+    return beyond
 
 
 def ranks(signal: Floats) -> list[int]:

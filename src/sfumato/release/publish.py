@@ -86,7 +86,7 @@ def publish(
             with stage("write the reports"):
                 manifest = contents.write()
         _same_source(front)
-        _flush(inside)
+        flush(inside)
         refuse_taken(folder)
         inside.rename(folder)
     except OSError as error:
@@ -228,7 +228,7 @@ def compare(
             )
 
 
-def _flush(folder: Path) -> None:
+def flush(folder: Path) -> None:
     """Everything on the disk before the folder gets its name."""
     for path in folder.rglob("*"):
         handle = os.open(path, os.O_RDONLY)

@@ -18,7 +18,7 @@ from sfumato.front import versions
 from sfumato.plans.swaps import SwapPlan
 from sfumato.release import ledger, pack
 from sfumato.release.facts import guarded_share
-from sfumato.release.publish import Release, refuse_taken, refuse_torn
+from sfumato.release.publish import Release, flush, refuse_taken, refuse_torn
 from sfumato.release.swapped import Swapped, changed_marginals, differences, exchange
 from sfumato.report.groups_pages import protection_page, swapped_page
 from sfumato.report.release_pages import dictionary_page, json_block
@@ -58,6 +58,7 @@ def publish_swaps(
         inside = part / folder.name
         inside.mkdir()
         manifest = _build(inside, study, settings, source, plan, told, reason, check)
+        flush(inside)
         refuse_taken(folder)
         inside.rename(folder)
     except OSError as error:

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.algorithms.rule_walk import Stop
 from sfumato.data.arrays import Floats
 from sfumato.data.microfile import Microfile
-from sfumato.errors import StudyError, nearest
+from sfumato.errors import StoppedError, StudyError, nearest
 from sfumato.measures.disclosure import Findings, Sensitive, compared, findings
 from sfumato.measures.outliers import Outliers, find_outliers, ranks, ratios
 from sfumato.study import Study
@@ -173,15 +174,25 @@ def attack_with(
     seeds: Sequence[int],
     progress: Progress | None = None,
 ) -> list[Attack]:
-    """The same on files that are in memory. Asked to stop, what is finished is returned."""
+    """The same on files that are in memory. Asked to stop, what is finished is returned; StoppedError if nothing is."""
     settings = settings_of(study).attack
     variables = variables_for(study, auxiliary)
     truth = truth_of(study, target, group)
-    found = []
+    found: list[Attack] = []
     for done, seed in enumerate(seeds):
-        model = learn(attacker, auxiliary, group, variables, settings, seed)
+        try:
+            model = learn(attacker, auxiliary, group, variables, settings, seed, _stop(progress, done, len(seeds)))
+        except StoppedError:
+            if not found:
+                raise
+            break
         grades = model.memberships(target)
         found.append(Attack(model, auxiliary.name, group, seed, target, grades, truth, settings.significance))
         if progress and progress(done + 1, len(seeds)):
             break
     return found
+
+
+def _stop(progress: Progress | None, done: int, total: int) -> Stop | None:
+    """Whether to stop, for loops that know nothing of seeds."""
+    return None if progress is None else lambda: bool(progress(done, total))

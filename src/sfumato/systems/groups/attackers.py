@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from sfumato.algorithms.michigan import Michigan
-from sfumato.algorithms.rule_walk import best_confidence, minimal_rows, walk_rules
+from sfumato.algorithms.rule_walk import Stop, best_confidence, minimal_rows, walk_rules
 from sfumato.data.arrays import Codes, Flags, Floats
 from sfumato.data.group_settings import AttackSettings
 from sfumato.data.microfile import Microfile
-from sfumato.errors import DataError, StudyError, UnreachableError
+from sfumato.errors import DataError, StoppedError, StudyError, UnreachableError
 from sfumato.measures.grades import ALPHA, Graded, grade
 from sfumato.measures.rule_quality import Quality, RuleMeasure, rule_memberships
 from sfumato.plans.rules import Variable, sentence
@@ -22,6 +23,7 @@ PAPER_GAMMA, PAPER_KAPPA = 0.75, 0.001
 SAMPLE = 400_000  # records that suffice to choose γ and κ
 GAMMAS = np.array([0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 9.0])
 KAPPAS = np.array([0.001, 0.005, 0.01, 0.02, 0.03, 0.05, 0.08])
+TREES, STEP = 100, 20
 
 Progress = Callable[[int, int], bool | None]
 
@@ -87,7 +89,8 @@ class BoostedModel:
 
     def memberships(self, microfile: Microfile) -> Floats:
         columns = np.stack([microfile.column(name) for name in self.attributes], axis=1)
-        return np.asarray(self.trees.predict_proba(columns)[:, 1], np.float64)
+        with threadpool_limits(1):
+            return np.asarray(self.trees.predict_proba(columns)[:, 1], np.float64)
 
 
 def check_group(auxiliary: Microfile, group: str) -> Flags:
@@ -111,13 +114,13 @@ def learn(
     variables: Sequence[Variable],
     settings: AttackSettings,
     seed: int,
-    progress: Progress | None = None,
+    stop: Stop | None = None,
 ) -> Model:
-    """Learn a group with a named attacker."""
+    """Learn a group with a named attacker. Asked to stop, StoppedError: half a model is none."""
     makers = {"exact": learn_exact, "evolutionary": learn_evolutionary}
     if attacker == "boosted":
-        return learn_boosted(auxiliary, group, settings, seed)
-    return makers[attacker](auxiliary, group, tuple(variables), settings, seed, progress)
+        return learn_boosted(auxiliary, group, settings, seed, stop)
+    return makers[attacker](auxiliary, group, tuple(variables), settings, seed, stop)
 
 
 def learn_exact(
@@ -126,13 +129,13 @@ def learn_exact(
     variables: tuple[Variable, ...],
     settings: AttackSettings,
     seed: int,
-    progress: Progress | None = None,
+    stop: Stop | None = None,
 ) -> RuleModel:
     """All minimal rules of the complete walk; γ and κ by cross-validation unless both are given."""
     members = check_group(auxiliary, group)
     graded = grade(auxiliary, variables)
-    gamma, kappa, about = choose_limits(graded, members, settings, seed, progress)
-    walked = walk_rules(graded, members, gamma, kappa, settings.least_records, prune=True)
+    gamma, kappa, about = choose_limits(graded, members, settings, seed, stop)
+    walked = walk_rules(graded, members, gamma, kappa, settings.least_records, prune=True, stop=stop)
     rows = minimal_rows(walked.rules, graded.terms)
     if not len(rows):
         raise no_rule(graded, members, gamma, kappa, settings, variables)
@@ -148,7 +151,7 @@ def learn_evolutionary(
     variables: tuple[Variable, ...],
     settings: AttackSettings,
     seed: int,
-    progress: Progress | None = None,
+    stop: Stop | None = None,
 ) -> RuleModel:
     """The paper's search with its γ and κ, unless others are given."""
     members = check_group(auxiliary, group)
@@ -163,7 +166,7 @@ def learn_evolutionary(
         runs=settings.runs,
     )
     rng = np.random.default_rng(seed)
-    rules = search.evolve(graded.terms, lambda found: measure.quality(found).fitness, rng, progress)
+    rules = search.evolve(graded.terms, lambda found: measure.quality(found).fitness, rng, stop)
     gamma = PAPER_GAMMA if settings.gamma is None else settings.gamma
     kappa = PAPER_KAPPA if settings.kappa is None else settings.kappa
     rules = rules[measure.quality(rules).passing(gamma, kappa, settings.least_records)]
@@ -174,7 +177,9 @@ def learn_evolutionary(
     return RuleModel("evolutionary", variables, rules, measure.quality(rules), about=about)
 
 
-def learn_boosted(auxiliary: Microfile, group: str, settings: AttackSettings, seed: int) -> BoostedModel:
+def learn_boosted(
+    auxiliary: Microfile, group: str, settings: AttackSettings, seed: int, stop: Stop | None = None
+) -> BoostedModel:
     """Gradient-boosted trees over the numbers themselves, with a threshold from held-out folds."""
     try:
         from sklearn.ensemble import HistGradientBoostingClassifier
@@ -188,18 +193,27 @@ def learn_boosted(auxiliary: Microfile, group: str, settings: AttackSettings, se
     columns = auxiliary.table()
 
     def fitted(chosen: Flags) -> Any:
-        trees = HistGradientBoostingClassifier(max_iter=100, learning_rate=0.08, random_state=seed)
-        return trees.fit(columns[chosen], members[chosen])
+        trees = HistGradientBoostingClassifier(learning_rate=0.08, random_state=seed, warm_start=True)
+        mine, theirs = columns[chosen], members[chosen]
+        for count in range(STEP, TREES + 1, STEP):  # the same trees as in one go
+            if stop is not None and stop():
+                raise StoppedError("stopped while trees were grown", expected="nothing was kept")
+            trees.set_params(max_iter=count).fit(mine, theirs)
+            if trees.n_iter_ < count:
+                break
+        return trees
 
     folds = min(settings.folds, 3)
     fold = folds_of(members, folds, seed)
     held = np.zeros(len(members))
-    for one in range(folds):
-        held[fold == one] = fitted(fold != one).predict_proba(columns[fold == one])[:, 1]
+    with threadpool_limits(1):  # more threads than free cores wait for each other, ten times as long
+        for one in range(folds):
+            held[fold == one] = fitted(fold != one).predict_proba(columns[fold == one])[:, 1]
+        trees = fitted(np.ones(len(members), np.bool_))
     count = int(members.sum())
     threshold = float(np.partition(held, len(held) - count)[len(held) - count])
     about = {"average_precision": average_precision(members, held), "seed": seed, "folds": folds}
-    return BoostedModel(auxiliary.attributes, fitted(np.ones(len(members), np.bool_)), threshold, about=about)
+    return BoostedModel(auxiliary.attributes, trees, threshold, about=about)
 
 
 def folds_of(members: Flags, folds: int, seed: int) -> Codes:
@@ -212,7 +226,7 @@ def folds_of(members: Flags, folds: int, seed: int) -> Codes:
 
 
 def choose_limits(
-    graded: Graded, members: Flags, settings: AttackSettings, seed: int, progress: Progress | None = None
+    graded: Graded, members: Flags, settings: AttackSettings, seed: int, stop: Stop | None = None
 ) -> tuple[float, float, dict[str, Any]]:
     """γ and κ with the best F-measure of the flagged records on held-out folds; ties to the larger κ, then γ."""
     if settings.gamma is not None and settings.kappa is not None:
@@ -221,21 +235,20 @@ def choose_limits(
     kappas = KAPPAS if settings.kappa is None else np.array([settings.kappa])
     fold = folds_of(members, settings.folds, seed)
     if len(members) > SAMPLE:
-        fold[np.random.default_rng([seed, 1]).random(len(members)) > SAMPLE / len(members)] = -1
-    used = fold >= 0
+        used = np.random.default_rng([seed, 1]).random(len(members)) <= SAMPLE / len(members)
+        graded, members, fold = graded.part(used), members[used], fold[used]
     hit, flagged = np.zeros((len(kappas), len(gammas))), np.zeros((len(kappas), len(gammas)))
     for one in range(settings.folds):
         held = fold == one
-        inside, outside = graded.counts(members & used & ~held), graded.counts(~members & used & ~held)
-        best = best_confidence(graded, inside, outside, kappas, settings.least_records * (1 - 1 / settings.folds))
+        inside, outside = graded.counts(members & ~held), graded.counts(~members & ~held)
+        least = settings.least_records * (1 - 1 / settings.folds)
+        best = best_confidence(graded, inside, outside, kappas, least, stop=stop)
         held_in, held_all = graded.counts(members & held), graded.counts(held)
         for g, gamma in enumerate(gammas):
             covered = best >= gamma
             hit[:, g] += covered @ held_in
             flagged[:, g] += covered @ held_all
-        if progress:
-            progress(one + 1, settings.folds)
-    score = 2 * hit / (flagged + (members & used).sum())
+    score = 2 * hit / (flagged + members.sum())
     k, g = max(np.argwhere(score >= score.max() - 1e-9).tolist())
     return float(gammas[g]), float(kappas[k]), {"chosen": "cross-validation", "f_measure": float(score[k, g])}
 
@@ -262,7 +275,7 @@ def no_rule(
     return UnreachableError(
         f"no rule reaches gamma = {gamma:g}",
         expected=f"at most {rcf:.4g}, of the rule: {words} (support {walked.quality.support[best]:.4f})",
-        remedy="a smaller gamma under [groups.attack], or none: cross-validation chooses it",
+        remedy="a smaller gamma under [groups.attack], or the exact attacker without one: cross-validation chooses it",
     )
 
 

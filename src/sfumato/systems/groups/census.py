@@ -24,6 +24,7 @@ class Planted:
     run: Path
     census: Census
     survey: Census
+    seed: int
 
 
 def make_census(
@@ -52,7 +53,7 @@ def make_census(
     expert = labels[survey.installations].tolist()
     (folder / "run.toml").write_text(run_file(expert, state), encoding="utf-8")
     read(folder / "run.toml")
-    return Planted(folder, folder / "run.toml", census, survey)
+    return Planted(folder, folder / "run.toml", census, survey, seed)
 
 
 def run_file(expert: list[str], state: int | None = None) -> str:

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sfumato.algorithms.rule_walk import Stop
 from sfumato.algorithms.swap_search import Memetic, Swapping
 from sfumato.algorithms.transport import Transport, least_cost
 from sfumato.data.arrays import Counts64, Flags, Floats
 from sfumato.data.microfile import Microfile
-from sfumato.errors import InputError, UnreachableError, shortened
+from sfumato.errors import InputError, StoppedError, UnreachableError, shortened
 from sfumato.measures.influence import Influence
 from sfumato.plans.swaps import SwapPlan
 from sfumato.study import Study
@@ -22,6 +23,7 @@ from sfumato.systems.groups.bounds import SLACKS, Signal, areas_of, counted, low
 from sfumato.systems.groups.files import Truth, places, read_auxiliary, read_target, settings_of, truth_of
 from sfumato.systems.groups.residual import Residual, residual_of
 
+LOOSER = 3  # caps that are tried beyond the tightest
 FRESH = 1000  # fresh seeds start so far from the known ones
 
 
@@ -40,14 +42,21 @@ class Level:
         return sum(len(r.after.anyhow) for r in self.residual)
 
     @property
-    def by_attack(self) -> int:
-        """Attacks that still find any sensitive area."""
-        return sum(bool(r.after.anyhow) for r in self.residual)
+    def low(self) -> int:
+        """Sensitive areas that stand out from below, added up over all attacks."""
+        return sum(r.low_after for r in self.residual)
+
+    def worth(self) -> tuple[int, int, float]:
+        """Less is better: what is found, then what stands out from below, then the cost."""
+        return self.found, self.low, self.plan.cost
 
 
 @dataclass(frozen=True)
 class Protection:
-    """The file, what was known of it, every level that was tried, and the chosen one."""
+    """The file, what was known of it, every level that was tried, and the chosen one.
+
+    `silent` attackers found no rule that passes, so there was nothing to attack with.
+    """
 
     study: Study
     target: Microfile
@@ -57,6 +66,7 @@ class Protection:
     levels: tuple[Level, ...]
     chosen: int
     columns: int
+    silent: tuple[str, ...] = ()
 
     @property
     def choice(self) -> Level:
@@ -83,9 +93,11 @@ class Planner:
         truths: Sequence[Truth],
         known: Sequence[Attack],
         noise: np.random.Generator,
+        stop: Stop | None = None,
     ) -> None:
         settings = settings_of(study).protect
         self.study, self.target, self.truths, self.settings = study, target, tuple(truths), settings
+        self.stop = stop
         self.signals = tuple(signals_of(target, truths, known, counted_only=bool(settings.targets)))
         self.sensitive = {truth.group: truth.sensitive.areas for truth in truths}
         guarded = areas_of(sorted({a for areas in self.sensitive.values() for a in areas}), len(target.areas))
@@ -110,6 +122,13 @@ class Planner:
             place: settings.targets[name]
             for name, place in zip(settings.targets, places(target, list(settings.targets)), strict=True)
         }
+        open_ = [target.areas[place] for place in self.targets if not guarded[place]]
+        if open_:
+            raise InputError(
+                f"the targets name {shortened(open_)}, which need not be hidden",
+                expected="areas that must not be found: " + shortened(np.array(target.areas)[guarded].tolist()),
+                remedy="name them under expert in [groups] as well",
+            )
 
     def plan(self, level: float) -> tuple[SwapPlan, float] | None:
         """The cheapest plan at a level with the tightest caps that allow one; also how loose they are."""
@@ -118,6 +137,17 @@ class Planner:
             if found is not None:
                 return found, slack
         return None
+
+    def looser(self, level: float, slack: float) -> list[tuple[SwapPlan, float]]:
+        """The cheapest plans at a level with looser caps than a slack: they leave some other areas as low as they were.
+
+        Under tight caps all other areas fill up evenly, and the sensitive ones end below them, which shows them again.
+        """
+        if self.settings.method == "memetic" or self.targets:
+            return []
+        wider = [other for other in SLACKS if slack < other < np.inf][:LOOSER]
+        found = [(self._exact(level, other), other) for other in wider]
+        return [(plan, other) for plan, other in found if plan is not None]
 
     def _room(self, signal: Signal, level: float, slack: float) -> Floats:
         held = signal.per_area(self.target.area_of, len(self.target.areas))
@@ -136,7 +166,7 @@ class Planner:
             weights[:, self.takers],
             room,
         )
-        pairs = least_cost(problem)
+        pairs = least_cost(problem, stop=self.stop)
         if pairs is None:
             return None
         cost = float(self.cost[pairs.givers, pairs.takers].sum())
@@ -167,7 +197,7 @@ class Planner:
             float(self.influence.weights.sum()),
         )
         search = Memetic(generations=self.settings.generations)
-        givers, takers = search.search(problem, np.random.default_rng(settings_of(self.study).attack.seed))
+        givers, takers = search.search(problem, np.random.default_rng(settings_of(self.study).attack.seed), self.stop)
         return self._swaps(givers, takers, float(self.cost[givers, takers].sum()), None)
 
     def _swaps(
@@ -214,11 +244,12 @@ def truths_of(study: Study, target: Microfile) -> tuple[Truth, ...]:
         )
     some = tuple(truth for truth in found if truth is not None and truth.sensitive.areas)
     if not some:
-        flat = (
-            "every area has the same number of members"
-            if all(t is not None and np.ptp(t.quantity) == 0 for t in found)
-            else "no area stands out"
-        )
+        if not any(t is not None and t.quantity.any() for t in found):
+            flat = f"no record of {target.name} in range is in a group"
+        elif all(t is not None and np.ptp(t.quantity) == 0 for t in found):
+            flat = "every area has the same number of members"
+        else:
+            flat = "no area stands out"
         raise InputError(
             f"there is nothing to protect: {flat}",
             expected="an outlier in the true signal",
@@ -235,13 +266,18 @@ def protect(study: Study, *, test_seed: int | None = None, progress: Progress | 
     settings = settings_of(study)
     target = read_target(study)
     truths = truths_of(study, target)
-    known, fresh = attacks_on(study, target, truths, progress)
+    known, fresh, silent = attacks_on(study, target, truths, progress)
     noise = np.random.default_rng(int.from_bytes(os.urandom(16)) if test_seed is None else test_seed)
-    planner = Planner(study, target, truths, known, noise)
-    steps = 1 if planner.targets else settings.protect.levels
+    steps = 1 if settings.protect.targets else settings.protect.levels
     levels: list[Level] = []
+    planner = Planner(study, target, truths, known, noise, lambda: bool(progress and progress(len(levels), steps)))
     for step in range(1, steps + 1):
-        made = planner.plan(step / steps)
+        try:
+            made = planner.plan(step / steps)
+        except StoppedError:
+            if not levels:
+                raise
+            break
         if made is not None:
             levels.append(_attacked_again(target, step / steps, made, known, fresh))
         if progress and progress(step, steps) and levels:
@@ -251,34 +287,49 @@ def protect(study: Study, *, test_seed: int | None = None, progress: Progress | 
         if planner.targets or nearest_plan is None:
             raise unreachable(planner, nearest_plan)
         levels.append(_attacked_again(target, level, nearest_plan, known, fresh))
-    chosen = min(range(len(levels)), key=lambda i: (levels[i].found, levels[i].plan.cost))
+    chosen = min(range(len(levels)), key=lambda i: levels[i].worth())
+    levels[chosen] = _loosened(planner, levels[chosen], known, fresh)
     columns = len(settings.protect.columns or target.attributes)
-    return Protection(study, target, truths, tuple(known), tuple(fresh), tuple(levels), chosen, columns)
+    return Protection(study, target, truths, tuple(known), tuple(fresh), tuple(levels), chosen, columns, tuple(silent))
 
 
 def attacks_on(
     study: Study, target: Microfile, truths: Sequence[Truth], progress: Progress | None = None
-) -> tuple[list[Attack], list[Attack]]:
-    """The attacks that are known and bounded, and those with fresh seeds and held-out files that only test."""
+) -> tuple[list[Attack], list[Attack], list[str]]:
+    """The attacks that are known and bounded, and those with fresh seeds and held-out files that only test.
+
+    Last, those that could not be: no rule passes an attacker's limits. With none that can, that is the error.
+    """
     settings = settings_of(study)
     first, some, count = settings.attack.seed, settings.protect.known_seeds, settings.protect.fresh_seeds
     if not settings.auxiliary:
         raise InputError("no auxiliary file is declared", expected="a file that tells who is in the group")
     known: list[Attack] = []
     fresh: list[Attack] = []
+    silent: dict[str, UnreachableError] = {}
+
+    def watched(_done: int, _total: int) -> bool:
+        return bool(progress and progress(0, settings.protect.levels))
+
     for one in settings.auxiliary:
         other = read_auxiliary(study, one)
         for truth in truths:
             for attacker in settings.protect.attackers:
                 seeds = [first + i for i in range(some)] + [first + FRESH + i for i in range(count)]
-                done = attack_with(study, target, other, attacker, truth.group, seeds)
+                try:
+                    done = attack_with(study, target, other, attacker, truth.group, seeds, watched)
+                except UnreachableError as error:
+                    silent[f"{attacker} from {one.title}, group {truth.group}"] = error
+                    continue
+                if len(done) < len(seeds):
+                    raise StoppedError("stopped while the attackers learned", expected="nothing was kept")
                 known += [] if one.held_out else done[:some]
                 fresh += done if one.held_out else done[some:]
-                if progress:
-                    progress(0, settings.protect.levels)
+    if silent and not known:
+        raise next(iter(silent.values()))
     if not known:
         raise InputError("every auxiliary file is held out", expected="at least one that the swaps may be fitted to")
-    return known, fresh
+    return known, fresh, list(silent)
 
 
 def _attacked_again(
@@ -289,6 +340,16 @@ def _attacked_again(
     residual = tuple(residual_of(one, moved, known=True) for one in known)
     residual += tuple(residual_of(one, moved, known=False) for one in fresh)
     return Level(level, plan, slack, residual)
+
+
+def _loosened(planner: Planner, best: Level, known: Sequence[Attack], fresh: Sequence[Attack]) -> Level:
+    """The best level, or the same with looser caps where that shows less; as it is if asked to stop."""
+    try:
+        others = planner.looser(best.level, best.slack)
+    except StoppedError:
+        return best
+    tried = [_attacked_again(planner.target, best.level, made, known, fresh) for made in others]
+    return min([best, *tried], key=Level.worth)
 
 
 def as_far_as_possible(planner: Planner) -> tuple[float, tuple[SwapPlan, float] | None]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from sfumato.data.arrays import Floats
 from sfumato.measures.adequacy import Adequacy
-from sfumato.measures.disclosure import findings, sensitive_areas
+from sfumato.measures.disclosure import Sensitive, findings
 from sfumato.measures.outliers import spearman, tau
 from sfumato.study import Study, read
 from sfumato.systems.groups.attack import Attack, attack_with
@@ -26,7 +26,7 @@ CONFUSIONS = {
 }
 TAUS = {10: 2.176068, 38: 2.477843, 61: 2.515381}
 SIGNIFICANCE = 0.01
-EXPERT_RATIO = 3.0
+CENSUS_SEED = 11  # the first of those on which nothing was tried before they were reported
 LEAST_SHARE = 0.005  # states with fewer of the members are left out of the paper's tables
 
 Say = Callable[[str], None]
@@ -109,15 +109,20 @@ def _ends(values: Any) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class CensusRun:
-    """One attacker on the synthetic census: adequacy state by state, and what it took."""
+    """One attacker on the synthetic census: adequacy state by state, and what it took.
+
+    The unrevised figures count every outlier that the test alone calls one.
+    """
 
     attacker: str
+    seed: int
     census: Adequacy
     survey: Adequacy
     census_unrevised: Adequacy
     survey_unrevised: Adequacy
     spearman: float | None
     average_precision: float | None
+    held_out_precision: float | None
     rules: int
     cpu_seconds: float
     peak_gigabytes: float
@@ -125,12 +130,14 @@ class CensusRun:
     def as_dict(self) -> dict[str, Any]:
         return {
             "attacker": self.attacker,
+            "census_seed": self.seed,
             "census": self.census.as_dict(),
             "survey": self.survey.as_dict(),
             "census_unrevised": self.census_unrevised.as_dict(),
             "survey_unrevised": self.survey_unrevised.as_dict(),
             "spearman": self.spearman,
             "average_precision": self.average_precision,
+            "held_out_precision": self.held_out_precision,
             "rules": self.rules,
             "cpu_seconds": round(self.cpu_seconds, 1),
             "peak_gigabytes": round(self.peak_gigabytes, 2),
@@ -155,15 +162,18 @@ def census_runs(planted: Planted, attackers: Sequence[str], say: Say = lambda te
         expert = [other.areas.index(label) for label in settings_of(study).expert]
         truth = other.quantity("military").astype(np.float64)
         mine = survey.quantity("military").astype(np.float64)
+        sizes = [file.sizes().astype(np.float64) for file in (other, survey)]
         found.append(
             CensusRun(
                 attacker=attacker,
-                census=by_state(other.areas, truth, signal, expert, EXPERT_RATIO),
-                survey=by_state(survey.areas, mine, attack.fuzzy(), expert, EXPERT_RATIO),
+                seed=planted.seed,
+                census=by_state(other.areas, truth, signal, expert, sizes[0]),
+                survey=by_state(survey.areas, mine, attack.fuzzy(), expert, sizes[1]),
                 census_unrevised=by_state(other.areas, truth, signal, expert),
                 survey_unrevised=by_state(survey.areas, mine, attack.fuzzy(), expert),
                 spearman=spearman(mine, attack.fuzzy()),
                 average_precision=attack.precision,
+                held_out_precision=model.about.get("average_precision"),
                 rules=len(getattr(model, "rules", ())),
                 cpu_seconds=spent,
                 peak_gigabytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
@@ -173,12 +183,13 @@ def census_runs(planted: Planted, attackers: Sequence[str], say: Say = lambda te
 
 
 def by_state(
-    labels: Sequence[str], truth: Floats, signal: Floats, expert: Sequence[int], least_ratio: float = 0.0
+    labels: Sequence[str], truth: Floats, signal: Floats, expert: Sequence[int], sizes: Floats | None = None
 ) -> Adequacy:
     """The paper's tables 6 and 7: each state's signal by itself, then all confusions together.
 
-    The paper's expert also set aside outliers of the attacker's signal that no one would take for a base; here an
-    outlier must be `least_ratio` times its state's median.
+    The truth is what was planted, whether or not it stands out; in a state without an installation whatever is found
+    is false. The paper's expert also set aside outliers of the attacker's signal that no one would take for a base;
+    here those that the areas' `sizes` and counting noise explain (docs/readings.md, 4.15).
     """
     states = np.array([label.partition("-")[0] for label in labels])
     total = Adequacy(0, 0, 0, 0)
@@ -188,10 +199,9 @@ def by_state(
             continue
         place = {int(area): i for i, area in enumerate(mine)}
         known = [place[area] for area in expert if area in place]
-        if not known:
-            continue
-        sensitive = sensitive_areas(truth[mine], SIGNIFICANCE, known)
-        total += findings(signal[mine], sensitive, SIGNIFICANCE, least_ratio).adequacy["hinges"]
+        planted = Sensitive(tuple(sorted(known)), (), {})
+        held = None if sizes is None else sizes[mine]
+        total += findings(signal[mine], planted, SIGNIFICANCE, held).adequacy["hinges"]
     return total
 
 
@@ -232,8 +242,11 @@ def census_rows(run: CensusRun) -> list[Row]:
                     "–" if have is None else f"{have:.3f}",
                 )
             )
-    unrevised = run.survey_unrevised
-    told = f"PA {unrevised.accuracy:.3f}, J {unrevised.printed_j or 0:.3f}, MB {unrevised.bayes:.1f}"
-    rows.append(Row(f"synthetic survey, {run.attacker}, no outlier set aside", "–", told))
+    for name, plain in (("census", run.census_unrevised), ("survey", run.survey_unrevised)):
+        told = f"PA {plain.accuracy:.3f}, J {plain.printed_j or 0:.3f}, MB {plain.bayes:.1f}"
+        rows.append(Row(f"synthetic {name}, {run.attacker}, no outlier set aside", "–", told))
+    if run.held_out_precision is not None:
+        told = f"{run.held_out_precision:.3f}"
+        rows.append(Row(f"synthetic census, {run.attacker}: average precision, held out", "about 0.5", told))
     cost = f"{run.cpu_seconds:.0f} CPU s, {run.peak_gigabytes:.1f} GB, {run.rules} rules"
     return [*rows, Row(f"synthetic census, {run.attacker}: spent", "–", cost)]

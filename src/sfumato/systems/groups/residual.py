@@ -13,7 +13,10 @@ from sfumato.systems.groups.attack import Attack
 
 @dataclass(frozen=True)
 class Residual:
-    """One attack before and after. `known` attacks were bounded by the plan; the others only test it."""
+    """One attack before and after. `known` attacks were bounded by the plan; the others only test it.
+
+    `low_before` and `low_after` count sensitive areas that stand out from below.
+    """
 
     attacker: str
     auxiliary: str
@@ -24,6 +27,8 @@ class Residual:
     after: Findings
     ranks_before: tuple[int, ...]
     ranks_after: tuple[int, ...]
+    low_before: int
+    low_after: int
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -36,6 +41,8 @@ class Residual:
             "found_after": {way: len(self.after.found[way]) for way in WAYS},
             "ranks_before": list(self.ranks_before),
             "ranks_after": list(self.ranks_after),
+            "low_before": self.low_before,
+            "low_after": self.low_after,
             "protected": not self.after.anyhow,
         }
 
@@ -44,6 +51,13 @@ def residual_of(attack: Attack, moved: Microfile, *, known: bool) -> Residual:
     """Attack again. Grades do not depend on where a record is, so only the sums per area are new."""
     before, after = attack.findings(), attack.findings(moved)
     told = [tuple(ranks(found.signal)[area] for area in attack.sensitive.areas) for found in (before, after)]
-    return Residual(
-        attack.model.attacker, attack.auxiliary, attack.group, attack.seed, known, before, after, told[0], told[1]
-    )
+    low = [standing_low(found, attack.sensitive.areas) for found in (before, after)]
+    about = (attack.model.attacker, attack.auxiliary, attack.group, attack.seed)
+    return Residual(*about, known, before, after, told[0], told[1], low[0], low[1])
+
+
+def standing_low(found: Findings, sensitive: tuple[int, ...]) -> int:
+    """How many sensitive areas stand out by having little: low outliers by either scale, or among the last by rank."""
+    low = {area for outliers in found.outliers.values() for area in outliers.low}
+    last = {area for area, rank in enumerate(ranks(-found.signal)) if rank <= len(sensitive)}
+    return len((low | last) & set(sensitive))

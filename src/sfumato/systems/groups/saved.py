@@ -17,6 +17,7 @@ from sfumato.errors import InputError
 from sfumato.measures.disclosure import WAYS
 from sfumato.measures.outliers import find_outliers
 from sfumato.plans.swaps import SwapPlan
+from sfumato.release.publish import flush
 from sfumato.report.groups_pages import protection_page
 from sfumato.study import Study, read
 from sfumato.systems.groups.bounds import Signal
@@ -41,6 +42,7 @@ def as_dict(protection: Protection) -> dict[str, Any]:
         "sensitive": names[sensitive].tolist(),
         "method": settings_of(protection.study).protect.method,
         "holds": protection.holds,
+        "silent": list(protection.silent),
         "chosen": order.index(protection.choice),
         "found_before": sum(len(r.before.anyhow) for r in protection.choice.residual),
         "points": [_point(protection, level, place) for place, level in enumerate(order)],
@@ -68,6 +70,7 @@ def _point(protection: Protection, level: Level, place: int) -> dict[str, Any]:
         "exact": level.plan.exact,
         "loss": level.plan.cost / cells,
         "found": level.found,
+        "low": level.low,
         "found_known": sum(len(r.after.anyhow) for r in level.residual if r.known),
         "found_after": {way: sum(len(r.after.found[way]) for r in level.residual) for way in WAYS},
         "residual": [row.as_dict() for row in level.residual],
@@ -103,6 +106,7 @@ def save(protection: Protection, folder: str | Path) -> dict[str, Any]:
         (inside / RUN).write_text(protection.study.as_toml(), encoding="utf-8")
         (inside / REPORT).write_text(protection_page(told), encoding="utf-8")
         _write_swaps(protection, inside / SWAPS)
+        flush(inside)
         inside.rename(folder)
     finally:
         shutil.rmtree(part, ignore_errors=True)

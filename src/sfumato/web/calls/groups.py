@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sfumato.errors import InputError
+from sfumato.errors import InputError, StoppedError
 from sfumato.study import Study
 from sfumato.systems.groups.attack import attack
 from sfumato.systems.groups.protect import protect
@@ -27,12 +27,20 @@ def search(study: Study, given: dict[str, Any], folder: Path, progress: Callable
     told: dict[str, Any] = {"attack": seen[0].as_dict() | {"spread": [one.line() for one in seen]}}
     how = f"{len(told['attack']['areas'])} areas attacked"
     if given.get("protect", True):
-        found = protect(study, progress=progress)
-        told["protection"] = save(found, folder / "protection")
-        how += ", protected: " + ("no attack finds them any more" if found.holds else "some attack still finds an area")
+        how += _protected(study, told, folder, progress)
     (folder / "groups").mkdir(exist_ok=True)
     write_json(folder / "groups" / "groups.json", plain(told))
     return {"points": len(told.get("protection", {}).get("points", ())), "how": how}
+
+
+def _protected(study: Study, told: dict[str, Any], folder: Path, progress: Callable[[int, int], bool]) -> str:
+    """Protect and save; in a clause, how it ended. Stopped too early, the attack alone is shown."""
+    try:
+        found = protect(study, progress=progress)
+    except StoppedError:
+        return ", stopped before any plan was found"
+    told["protection"] = save(found, folder / "protection")
+    return ", protected: " + ("no attack finds them any more" if found.holds else "some attack still finds an area")
 
 
 def found(places: Places, study: str, job: str) -> dict[str, Any]:
