@@ -14,6 +14,8 @@ from sfumato.systems.groups.saved import save
 from sfumato.web.places import Places, read_json, write_json
 from sfumato.web.worker import plain
 
+PROTECTION = "protection"
+
 
 def search(study: Study, given: dict[str, Any], folder: Path, progress: Callable[[int, int], bool]) -> dict[str, Any]:
     """Attack the file, and if asked protect it; what was found stands in the job's folder."""
@@ -28,7 +30,7 @@ def search(study: Study, given: dict[str, Any], folder: Path, progress: Callable
     how = f"{len(told['attack']['areas'])} areas attacked"
     if given.get("protect", True):
         found = protect(study, progress=progress)
-        told["protection"] = save(found, folder / "protection")
+        told["protection"] = save(found, folder / PROTECTION)
         how += ", protected: " + ("no attack finds them any more" if found.holds else "some attack still finds an area")
     (folder / "groups").mkdir(exist_ok=True)
     write_json(folder / "groups" / "groups.json", plain(told))

@@ -54,7 +54,7 @@ def _other(folder: Path, about: dict[str, Any]) -> dict[str, Any]:
     """A search for channels, or an attack on a group's areas and the protection against it."""
     module = channels if about["kind"] == "channel" else groups
     watch = Watch(folder, about["with"].get("seconds"))
-    for name in ("channel", "groups"):  # what an earlier try left
+    for name in ("channel", "groups", groups.PROTECTION):  # what an earlier try left
         shutil.rmtree(folder / name, ignore_errors=True)
     found = module.search(read(folder / "run.toml"), about["with"], folder, watch)
     return {"status": "stopped" if watch.stopped else "done", "found": found}

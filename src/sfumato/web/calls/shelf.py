@@ -29,6 +29,8 @@ def run_file(places: Places, study: str) -> dict[str, Any]:
     declared = study_of(places, study)
     settings = declared.model_dump(mode="json", exclude_none=True)
     settings["data"]["path"] = places.shown(declared.folder / declared.data.path)
+    if declared.population is not None:
+        settings["population"]["path"] = places.shown(declared.folder / declared.population.path)
     for file in (settings.get("groups") or {}).get("auxiliary", ()):
         file["path"] = places.shown(declared.folder / file["path"])
     for name, column in settings["columns"].items():

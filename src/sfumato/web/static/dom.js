@@ -22,9 +22,15 @@ export function add(parent, children) {
   return parent;
 }
 
+// Whoever works with the keyboard stays where they were when a part of the page is drawn anew.
+const keyOf = (element) => [element.tagName, element.id, element.getAttribute("aria-label"), ...Object.values(element.dataset), element.tagName === "BUTTON" ? element.textContent : ""].join("|");
+
 export function fill(parent, ...children) {
+  const active = parent.contains(document.activeElement) && parent !== document.activeElement ? keyOf(document.activeElement) : null;
   parent.replaceChildren();
-  return add(parent, children);
+  add(parent, children);
+  if (active) [...parent.querySelectorAll("button, input, select, textarea, a, [tabindex]")].find((each) => keyOf(each) === active)?.focus({ preventScroll: true });
+  return parent;
 }
 
 export const percent = (share, digits = 1) =>
@@ -32,10 +38,11 @@ export const percent = (share, digits = 1) =>
     : share > 0 && share < 0.001 ? "< 0.1 %"
       : `${(share * 100).toFixed(share === 0 || share === 1 ? 0 : digits)} %`;
 
+const WHOLE = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 0 }); // one for all: making it is what costs
+
 export function number(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
-  if (Number.isInteger(value)) return value.toLocaleString("en-GB");
-  if (Math.abs(value) >= 1000) return value.toLocaleString("en-GB", { maximumFractionDigits: 0 });
+  if (Number.isInteger(value) || Math.abs(value) >= 1000) return WHOLE.format(value);
   return Number(value.toPrecision(4)).toString();
 }
 

@@ -51,6 +51,7 @@ async function draw() {
   if (mine !== drawn) { left?.(); return; }
   leave = left ?? null;
   fill(main, place);
+  if (document.activeElement === document.body) main.focus({ preventScroll: true }); // the next Tab is in the new step
   tell("shown");
 }
 

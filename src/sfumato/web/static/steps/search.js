@@ -21,7 +21,8 @@ export async function searchStep(place) {
   const live = h("div", { class: "card" });
   const compared = h("div", {});
   let watched = null;
-  const chart = cloud({ height: 340, label: "the front so far", xTitle: "information loss", yTitle: "", xText: (value) => percent(value, 0), logY: true });
+  let drawn = []; // the words of each point that is shown
+  const chart = cloud({ height: 340, label: "the front so far", xTitle: "information loss", yTitle: "", xText: (value) => percent(value, 0), logY: true, says: (id) => drawn[id] });
   const caption = h("p", { class: "quiet" }, "The front appears here while a search runs.");
   fill(live, h("h2", {}, "The front"), caption, chart.element);
 
@@ -75,6 +76,7 @@ export async function searchStep(place) {
         limits.map(([name, value]) => h("div", { class: "row" }, h("span", { title: measure(name).sentence }, `${measure(name).title} ${measure(name).direction === "max" ? "at least" : "at most"} ${number(value)}`),
           button("✕", () => { const rest = { ...now.constraints }; delete rest[name]; change({ constraints: rest }); }, { class: "plain small", "aria-label": `Remove the limit on ${name}` }))),
         addLimit(now, sensitive, change)),
+      weights(now, change),
       guess,
       startRow());
   }
@@ -133,7 +135,8 @@ export async function searchStep(place) {
     if (!front?.points?.length) return;
     const first = front.objectives[0].name;
     fill(caption, `${job.id}: ${plural(front.number, "point")}${job.status === "running" ? " so far" : ""}, ${number(front.evaluations)} evaluated; `, defined(measure(first).title, measure(first).sentence), " against loss");
-    chart.draw({ points: front.points.map((point, id) => ({ id, x: point.loss, y: point.values[first], says: [`${measure(first).title} ${number(point.values[first])}`, `loss ${percent(point.loss)}`] })) });
+    chart.draw({ points: front.points.map((point, id) => ({ id, x: point.loss, y: point.values[first] })) });
+    drawn = front.points.map((point) => [`${measure(first).title} ${number(point.values[first])}`, `loss ${percent(point.loss)}`]);
   }
   draw();
   drawJobs();
@@ -146,4 +149,17 @@ function addLimit(now, sensitive, change) {
   const name = select(state.about.measures.filter((each) => each.reads !== "sensitive" || sensitive).map((each) => [each.name, `${each.title} ${each.direction === "max" ? "≥" : "≤"}`]), "k", () => {}, { "aria-label": "Measure" });
   const value = h("input", { type: "number", step: "any", "aria-label": "Limit", style: "width:6rem" });
   return h("div", { class: "row" }, name, value, button("Add", () => { if (value.value !== "") change({ constraints: { ...(now.constraints ?? {}), [name.value]: Number(value.value) } }); }, { class: "small" }));
+}
+
+// How much a column counts in the loss; 1 unless said.
+function weights(now, change) {
+  const columns = Object.entries(state.declared.study.columns).filter(([, column]) => column.role === "quasi_identifier").map(([name]) => name);
+  const given = Object.fromEntries(Object.entries(now.weights ?? {}).filter(([name]) => columns.includes(name)));
+  return h("details", { style: "margin:.8rem 0", open: Object.keys(given).length > 0, id: "weights" }, h("summary", {}, `Columns that matter more or less (${Object.keys(given).length})`),
+    h("p", { class: "quiet" }, h("small", {}, "A column of weight 2 counts twice in the loss, one of weight 0 not at all.")),
+    h("div", { class: "row top" }, columns.map((name) => field(name, h("input", { type: "number", min: 0, step: "any", value: given[name] ?? "", placeholder: "1", "data-weight": name, onchange: (event) => {
+      const next = { ...given };
+      if (event.target.value === "") delete next[name]; else next[name] = Number(event.target.value);
+      change({ weights: next });
+    } })))));
 }
