@@ -58,6 +58,7 @@ def page(browser: Any, workbench: Server) -> Iterator[Any]:
     found.set_default_timeout(120_000)
     found.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
     found.on("pageerror", lambda error: said.append(str(error)))
+    found.on("response", lambda answer: said.append(answer.url) if answer.status >= 400 else None)
     found.on("request", lambda request: asked.add(urlsplit(request.url).hostname or request.url[:5]))
     found.goto(workbench.address)
     found.wait_for_selector("#sample")

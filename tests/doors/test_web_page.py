@@ -81,8 +81,17 @@ def test_a_tree_is_edited_and_undone(page: Any) -> None:
     page.wait_for_selector("#hierarchy", state="detached")
 
 
-def test_intervals_follow_the_slider(page: Any) -> None:
+def test_intervals_follow_the_slider_and_words_can_be_ordered(page: Any) -> None:
     confirmed(page, "people.csv")
+    page.click("[data-order=sex]")
+    page.wait_for_selector("#joining")
+    assert "in the order of the alphabet" in page.inner_text("#joining")
+    page.fill("#order", "M")
+    page.click("#keep-order")
+    page.wait_for_selector("#joining .error")
+    page.fill("#order", "M\nF")
+    page.click("#keep-order")
+    page.wait_for_selector("#joining", state="detached")
     page.click("[data-tree=age]")
     page.get_by_role("tab", name="Build from values").click()
     page.select_option("#kind", "interval")
@@ -109,6 +118,15 @@ def test_a_search_is_stopped_and_its_best_kept(page: Any) -> None:
     page.wait_for_selector(".job[data-status=stopped]")
     page.locator(".job").get_by_role("button", name="Explore").click()
     page.wait_for_selector("#points tr[data-point='0']")
+    page.fill("#ask-suppression", "9")  # the search was without: the answer is under another suppression
+    page.fill("#ask-loss", "60")
+    page.click("#ask")
+    page.click("#answer .fine button")
+    page.wait_for_selector("text=This is the answer to your question")
+    page.reload()
+    page.wait_for_selector("text=This is the answer to your question")
+    page.click("#to-publish")
+    page.wait_for_selector("text=With the suppression of your question (the limit on loss 60 %")
 
 
 def test_a_channel_is_found_and_a_column_disguised(page: Any, tmp_path: Path) -> None:
@@ -143,6 +161,13 @@ def test_a_group_is_attacked_and_protected(page: Any) -> None:
     page.wait_for_selector("text=What the attacker sees")
     assert drawn(page, ".step.explore canvas") > 300
     assert "Cost against what is still found" in page.inner_text(".step.explore")
+    page.click("#to-publish")
+    page.fill("#reason", "no attack finds the base")
+    page.click("#publish")
+    page.wait_for_selector("#result .verified")
+    assert "attacks find 0 of" in page.inner_text(".step.publish")
+    page.click("#tools button")
+    assert "sfumato groups publish protection --point 0 -o release" in _shown(page, "Commands")
 
 
 def test_markup_in_a_column_name_is_only_a_name(page: Any) -> None:

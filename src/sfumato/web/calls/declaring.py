@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from sfumato.data.hierarchies.recipes import HierarchyFile
@@ -37,11 +38,16 @@ def put(places: Places, study: str, changes: dict[str, Any]) -> dict[str, Any]:
     for column in settings["columns"].values():
         _rooted(places, column)
     _populated(places, before, settings, changes.get("population"))
+    if changes.get("columns") is not None:  # a column that is no longer generalized no longer has a weight
+        weights = settings.get("search", {}).get("weights", {})
+        keys = {n for n, c in settings["columns"].items() if c.get("role") == Role.QUASI_IDENTIFIER}
+        settings["search"] = {**settings.get("search", {}), "weights": {n: w for n, w in weights.items() if n in keys}}
     after = Study(**settings)
     for path in paths_of(after):
         places.allowed(str(path))
     check_roles(after, after.source())
     _refuse_measures(after)
+    _refuse_weights(after)
     for name, column in after.columns.items():
         if (column.order or column.breaks) and column != before.columns.get(name):
             joined(after, name)
@@ -140,6 +146,16 @@ def _populated(places: Places, before: Study, settings: dict[str, Any], given: d
             )
     elif before.population is not None:
         settings["population"]["path"] = str((before.folder / before.population.path).absolute())
+
+
+def _refuse_weights(study: Study) -> None:
+    for name, weight in study.search.weights.items():
+        if name not in study.named(Role.QUASI_IDENTIFIER) or not 0 <= weight < math.inf:
+            raise InputError(
+                f"a weight of {weight:g} for {name[:80]}",
+                expected="a number of 0 or more for a quasi-identifier",
+                remedy="leave the weight out, which counts as 1",
+            )
 
 
 def _refuse_measures(study: Study) -> None:

@@ -120,13 +120,14 @@ def joined(study: Study, column: str) -> dict[str, Any]:
     elif tree is not None:
         tree = builder(column, tree, source.decimal)
     try:
-        present = {value: count for value, count in counts.items() if value}
+        # A value that the tree lacks may stand only in records that are left out; the audit tells, an order need not.
+        own = tree if isinstance(tree, Hierarchy) else None
+        present = {value: count for value, count in counts.items() if value and (own is None or value in own.nodes)}
         domain = domain_of(column, present, tree, decimal=source.decimal, order=given.order)
         segment = segment_of(domain, given.constrained, given.breaks)
     except HierarchyError as error:
         raise _discreet(study, column, error) from None
     numeric = leaf_values(domain.hierarchy, source.decimal) is not None
-    own = isinstance(tree, Hierarchy)
     kind = "given" if given.order else "value" if numeric else "tree" if own else "alphabet"
     leaves = domain.hierarchy.leaves
     return {

@@ -47,7 +47,7 @@ export async function editJoining(column, saved) {
       field("Cuts may join", bound, "Whether groups must be nodes of the hierarchy"),
       found.numbers && field("Part only at these numbers", breaks, "Breaks, rising, apart by commas; for columns with thousands of values"),
       field("A missing value here means", missing, "Another rule for this column")),
-    h("div", { class: "row" }, button("Use this", () => keep(given()), { class: "main", id: "keep-order" }), button("Cancel", () => dialog.close(), { class: "plain" })));
+    h("div", { class: "row foot" }, button("Use this", () => keep(given()), { class: "main", id: "keep-order" }), button("Cancel", () => dialog.close(), { class: "plain" })));
   document.body.append(dialog);
   dialog.showModal();
 }

@@ -65,8 +65,7 @@ export function parallel({ height = 260, label, axes, brushed }) {
       pen.textAlign = place === 0 ? "left" : place === axes.length - 1 ? "right" : "center";
       const edge = place === 0 ? 2 : place === axes.length - 1 ? width - 2 : at;
       pen.textBaseline = "top";
-      const room = width / Math.max(axes.length - 1, 1) - 10;
-      const fits = Math.max(Math.floor(room / 6.2), 4);
+      const fits = Math.max(Math.floor((width / axes.length - 8) / 6.2), 4);
       pen.fillText(axis.title.length > fits ? `${axis.title.slice(0, fits - 1)}…` : axis.title, edge, 0);
       pen.fillStyle = colour.quiet;
       const text = axis.text ?? short;

@@ -10,7 +10,7 @@ import { drawComparison, drawPoint } from "../point.js";
 import { asked, questions } from "../questions.js";
 import { go, here, measure, note, state } from "../state.js";
 
-const ROWS = 60;
+const [ROWS, FEW] = [200, 24]; // rows of the list; of a large front few, because each selection lays them out anew
 
 export async function exploreStep(place) {
   const jobs = [...state.jobs.values()].filter((job) => job.study === state.study && ["search", "channel", "groups"].includes(job.kind) && job.front).sort((a, b) => b.added - a.added);
@@ -77,8 +77,8 @@ export async function explorer(front, jobs) {
   function drawList() {
     const shown = front.points.filter((point) => inside === null || inside.has(point.id));
     fill(counted, inside === null ? plural(shown.length, "point") : `${number(shown.length)} of ${number(front.points.length)} selected`);
-    const some = shown.slice(0, ROWS);
-    if (state.point !== null && shown.length > ROWS && !some.some((point) => point.id === state.point)) some.unshift(byId.get(state.point));
+    const some = shown.slice(0, front.points.length > ROWS ? FEW : ROWS);
+    if (state.point !== null && shown.length > some.length && !some.some((point) => point.id === state.point)) some.unshift(byId.get(state.point));
     fill(list, h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "id"), names.map((name) => h("th", {}, defined(title(name), says(name)))), h("th", {}, defined("loss", says("loss"))), h("th", {}, defined("suppressed", says("suppressed"))), h("th", {}, ""))),
       h("tbody", {}, some.map((point) => h("tr", {
         class: "pick", tabindex: "0", "data-point": point.id, "aria-selected": point.id === state.point ? "true" : null,

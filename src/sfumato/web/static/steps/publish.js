@@ -18,7 +18,7 @@ export async function publishStep(place) {
     const starred = h("input", { type: "checkbox", id: "starred" });
     fill(made, h("h2", {}, `Publish point ${state.point}`), chosen.words,
       h("label", { class: "field", style: "width:100%" }, h("span", {}, "Reason"), reason),
-      chosen.recoded && h("p", {}, h("label", {}, starred, " keep suppressed records with every quasi-identifier hidden, instead of leaving them out")),
+      chosen.recoded && h("p", { style: "margin-top:.6rem" }, h("label", {}, starred, " keep suppressed records with every quasi-identifier hidden, instead of leaving them out")),
       h("div", { style: "height:.8rem" }),
       button("Publish and verify", async (event) => {
         const wish = { job: state.job, point: state.point, reason: reason.value, starred: starred.checked, ...(state.limits ? { limits: state.limits } : {}) };

@@ -5,9 +5,9 @@ import { button, defined, field, fill, h, number, percent, plural, select, table
 import { channelForm, groupsForm } from "../other-searches.js";
 import { go, here, measure, onChange, state } from "../state.js";
 
-const SYSTEMS = [["lattice", "lattice: a level for each column"], ["cuts", "cuts: free groups of neighbours"]];
+const SYSTEMS = [["lattice", "lattice: a level per column"], ["cuts", "cuts: free groups of neighbours"]];
 const ALGORITHMS = {
-  lattice: [["exact", "exact: the whole front, with proof"], ["exhaustive", "exhaustive: every node"], ["pbg_ea", "evolutionary: the best found"]],
+  lattice: [["exact", "exact: the whole front, proven"], ["exhaustive", "exhaustive: every node"], ["pbg_ea", "evolutionary: the best found"]],
   cuts: [["memetic", "memetic: evolution with local search"], ["nsga2", "NSGA-II, as published"]],
 };
 const USUAL = ["k", "distinct_l", "t_closeness", "marketer_risk", "uniques", "general_loss", "arx_loss", "discernibility"];
@@ -24,6 +24,7 @@ export async function searchStep(place) {
   let drawn = []; // the words of each point that is shown
   const chart = cloud({ height: 340, label: "the front so far", xTitle: "information loss", yTitle: "", xText: (value) => percent(value, 0), logY: true, says: (id) => drawn[id] });
   const caption = h("p", { class: "quiet" }, "The front appears here while a search runs.");
+  chart.element.style.visibility = "hidden"; // its room is kept, so that nothing jumps when a front comes
   fill(live, h("h2", {}, "The front"), caption, chart.element);
 
   const settings = () => ({ ...state.declared.study.search });
@@ -52,6 +53,7 @@ export async function searchStep(place) {
     if (job) { fill(says); state.jobs.set(job.id, job); watched = job.id; drawJobs(); }
   };
   function draw() {
+    live.hidden = mode !== "recode";
     if (mode !== "recode") { fill(form, modes(), says, mode === "channel" ? channelForm(begun("channels")) : groupsForm(begun("groups"))); return; }
     const now = settings();
     const objectives = (now.objectives ?? ["k", "general_loss"]).map((each) => each.name ?? each);
@@ -135,7 +137,8 @@ export async function searchStep(place) {
     if (!front?.points?.length) return;
     const first = front.objectives[0].name;
     fill(caption, `${job.id}: ${plural(front.number, "point")}${job.status === "running" ? " so far" : ""}, ${number(front.evaluations)} evaluated; `, defined(measure(first).title, measure(first).sentence), " against loss");
-    chart.draw({ points: front.points.map((point, id) => ({ id, x: point.loss, y: point.values[first] })) });
+    chart.element.style.visibility = "";
+    chart.draw({ joined: front.objectives.length <= 2, points: front.points.map((point, id) => ({ id, x: point.loss, y: point.values[first] })) });
     drawn = front.points.map((point) => [`${measure(first).title} ${number(point.values[first])}`, `loss ${percent(point.loss)}`]);
   }
   draw();
