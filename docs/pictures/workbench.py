@@ -58,7 +58,8 @@ def draw(page: Page, encoder: Page, name: str, look: Path | None) -> None:
         for scheme in ("light", "dark") if look else ("light",):
             page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
             page.mouse.move(0, 0)
-            page.wait_for_timeout(400)
+            page.wait_for_selector("#busy:not(.on)", state="attached")
+            page.wait_for_timeout(350)
             if look:
                 look.mkdir(exist_ok=True, parents=True)
                 page.screenshot(path=look / f"{name}-{width}-{scheme}.png", full_page="dialog" not in name)

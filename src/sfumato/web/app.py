@@ -101,6 +101,8 @@ async def _mistaken(_: Request, error: Exception) -> JSONResponse:
 async def _invalid(_: Request, error: Exception) -> JSONResponse:
     found: Any = error
     problem = found.errors()[0]
+    if problem["type"] == "json_invalid":
+        return JSONResponse({"error": {"what": "the request is not JSON", "expected": "JSON", "try": "{}"}}, 422)
     where = ".".join(str(part) for part in problem["loc"][1:]) or "the request"
     said = {"what": f"{where} is not valid", "expected": str(problem["msg"]), "try": ""}
     return JSONResponse({"error": said}, 422)

@@ -49,7 +49,8 @@ def put(places: Places, study: str, changes: dict[str, Any]) -> dict[str, Any]:
     _refuse_measures(after)
     _refuse_weights(after)
     for name, column in after.columns.items():
-        if (column.order or column.breaks) and column != before.columns.get(name):
+        given = (column.order, column.breaks) != (None, None)
+        if given and column != before.columns.get(name):
             joined(after, name)
     (folder / "run.toml").write_text(after.as_toml(), "utf-8")
     about = read_json(folder / "study.json")

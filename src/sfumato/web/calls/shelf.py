@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,6 +17,7 @@ from sfumato.web.places import Places, read_json
 KEPT = 4
 T = TypeVar("T")
 _tables: OrderedDict[tuple[Any, ...], FrequencyTable] = OrderedDict()
+_profiles: OrderedDict[tuple[Any, ...], dict[str, Any]] = OrderedDict()
 _fronts: OrderedDict[tuple[Any, ...], Front] = OrderedDict()
 
 
@@ -71,6 +73,13 @@ def table_of(study: Study) -> FrequencyTable:
     files = tuple((str(path), path.stat().st_mtime_ns) for path in paths_of(study) if path.is_file())
     key = (study.as_toml().split("\n[search]")[0], files)
     return _kept(_tables, key) or _keep(_tables, key, study.table())
+
+
+def profile_of(study: Study, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """The profile of a study's table, made once while the file and how it is read stay as they are: two steps ask."""
+    path = study.folder / study.data.path
+    key = (study.data.model_dump_json(), str(path), path.stat().st_mtime_ns if path.is_file() else None)
+    return _kept(_profiles, key) or _keep(_profiles, key, make())
 
 
 def _kept(shelf: OrderedDict[tuple[Any, ...], T], key: tuple[Any, ...]) -> T | None:

@@ -76,9 +76,10 @@ export function field(label, control, definition) {
 }
 
 export function error(found) {
+  const expected = found.expected?.replace(/^Input should be /, "");
   return h("div", { class: "error", role: "alert" },
-    h("b", {}, found.what), found.expected && h("span", {}, `Expected: ${found.expected}.`),
-    found.try && h("span", {}, `Try: ${found.try}`));
+    h("b", {}, found.what), expected && h("span", {}, `Expected: ${expected}.`),
+    found.try && h("span", {}, `Try: ${found.try.replace(/^--([a-z-]+)/, (_, option) => option.replaceAll("-", " "))}`));
 }
 
 export function table(heads, rows, properties = {}) {

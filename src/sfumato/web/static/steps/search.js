@@ -1,7 +1,7 @@
 // Search: what to look for, how large that is, and what is at work; the front grows while it runs.
 import { attempt, get, post, put, query, remove } from "../api.js";
 import { cloud } from "../charts/cloud.js";
-import { button, defined, field, fill, h, number, percent, plural, select, table } from "../dom.js";
+import { button, defined, error, field, fill, h, number, percent, plural, select, table } from "../dom.js";
 import { channelForm, groupsForm } from "../other-searches.js";
 import { go, here, measure, onChange, state } from "../state.js";
 
@@ -60,6 +60,11 @@ export async function searchStep(place) {
     const sensitive = Object.values(state.declared.study.columns).some((column) => column.role === "sensitive");
     const pills = (usual) => h("div", { class: "pills" }, state.about.measures.filter((each) => (USUAL.includes(each.name) || objectives.includes(each.name)) === usual && (each.reads !== "sensitive" || sensitive) && !["population", "weights", "label"].includes(each.reads)).map((each) =>
       h("label", { title: `${each.title}: ${each.sentence}` }, h("input", { type: "checkbox", checked: objectives.includes(each.name), disabled: Boolean(now.problem), onchange: (event) => {
+        if (objectives.length === 1 && !event.target.checked) {
+          event.target.checked = true;
+          fill(says, error({ what: "a search needs something to look for", expected: "at least one objective", try: "choose another before you take this one away" }));
+          return;
+        }
         const next = event.target.checked ? [...objectives, each.name] : objectives.filter((name) => name !== each.name);
         change({ objectives: next.sort((a, b) => (measure(a).kind === "privacy" ? 0 : 1) - (measure(b).kind === "privacy" ? 0 : 1)) });
       } }), each.title)));
@@ -106,7 +111,7 @@ export async function searchStep(place) {
           job.front && button("Explore →", () => go({ step: "explore", job: job.id, point: null }), { class: "small main" }),
           !["running", "queued"].includes(job.status) && button("✕", async () => { if (await attempt(() => remove(`${here()}/jobs/${job.id}`)) !== undefined) { state.jobs.delete(job.id); drawJobs(); } }, { class: "plain small danger", "aria-label": `Delete ${job.id}`, title: "Delete this search and its front" })),
         job.status === "running" && h("progress", { max: progress?.total ?? 1, value: progress?.done ?? null, "aria-label": "Progress" }),
-        job.error && h("div", { class: "error", style: "grid-column:1/-1;margin:.3rem 0 0" }, h("span", {}, job.error.what), job.error.try && h("span", {}, `Try: ${job.error.try}`)));
+        job.error && h("div", { style: "grid-column:1/-1" }, error(job.error)));
     }), comparison(jobs));
     const running = jobs.find((job) => job.status === "running") ?? jobs.find((job) => job.id === watched) ?? jobs.find((job) => job.front && job.kind === "search");
     drawLive(running);
