@@ -39,7 +39,7 @@ export async function drawChannel(place) {
     fill(panel, h("h2", {}, `Channel ${id} for ${front.columns.join(", ")}`),
       h("div", { class: "tiles" }, figure(found.privacy.toFixed(3), "privacy", WHAT.privacy), figure(found.mse.toExponential(2), "error of shares", WHAT.mse), figure(found.ratio === null ? "–" : found.ratio.toFixed(3), "times the least possible", WHAT.bound), figure(percent(found.worst_posterior), "worst posterior", WHAT.worst)),
       h("figure", {}, heat(found.matrix, { rows: found.outputs_shown, columns: found.categories, label: "probability of each report given the truth", text: (row, column, value) => `a true “${found.categories[column]}” is reported as “${found.outputs_shown[row]}” with probability ${value.toFixed(4)}` }),
-        h("figcaption", {}, `Reports down, truths across; darker is more probable${found.left_out ? `; ${plural(found.left_out, "rare report")} not shown` : ""}`)),
+        h("figcaption", {}, `Reports down, truths across; the stronger the colour, the more probable${found.left_out ? `; ${plural(found.left_out, "rare report")} not shown` : ""}`)),
       h("details", {}, h("summary", {}, "Plain columns to go along"), h("p", { class: "quiet" }, h("small", {}, "They give an attacker a better start: someone who knows a record’s sex starts from the shares of that sex.")),
         h("div", { class: "pills" }, others.map((name) => h("label", {}, h("input", { type: "checkbox", onchange: (event) => event.target.checked ? kept.add(name) : kept.delete(name) }), name)))),
       h("div", { class: "row", style: "margin-top:.6rem" }, button("Disguise the column", async () => {

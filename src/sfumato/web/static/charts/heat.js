@@ -1,4 +1,4 @@
-// A matrix as a heat map: one hue, darker is more; hovering tells the cell.
+// A matrix as a heat map: one hue, stronger is more; hovering tells the cell.
 import { Canvas } from "./canvas.js";
 
 export function heat(matrix, { rows, columns, height = 320, label, text }) {

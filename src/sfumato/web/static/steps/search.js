@@ -5,10 +5,10 @@ import { button, defined, error, field, fill, h, number, percent, plural, select
 import { channelForm, groupsForm } from "../other-searches.js";
 import { go, here, measure, onChange, state } from "../state.js";
 
-const SYSTEMS = [["lattice", "lattice: a level per column"], ["cuts", "cuts: free groups of neighbours"]];
+const SYSTEMS = [["lattice", "lattice: a level per column"], ["cuts", "cuts: groups of neighbours"]];
 const ALGORITHMS = {
-  lattice: [["exact", "exact: the whole front, proven"], ["exhaustive", "exhaustive: every node"], ["pbg_ea", "evolutionary: the best found"]],
-  cuts: [["memetic", "memetic: evolution with local search"], ["nsga2", "NSGA-II, as published"]],
+  lattice: [["exact", "exact: all of it, proven"], ["exhaustive", "exhaustive: every node"], ["pbg_ea", "evolutionary: the best found"]],
+  cuts: [["memetic", "memetic: the best found"], ["nsga2", "NSGA-II, as published"]],
 };
 const USUAL = ["k", "distinct_l", "t_closeness", "marketer_risk", "uniques", "general_loss", "arx_loss", "discernibility"];
 const WORDS = { queued: "waits", running: "at work", done: "done", stopped: "stopped, best so far kept", failed: "failed", killed: "killed", broken: "broken off" };
