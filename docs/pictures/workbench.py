@@ -35,7 +35,7 @@ ENCODE = """async (png) => {
 def main() -> None:
     look = Path(sys.argv[1]) if len(sys.argv) > 1 else None
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
-        root = Path(folder) / "tables"
+        root = Path(folder) / "statistics"
         root.mkdir()
         made = make_census(root / "census", 6_000, 300, 12, seed=3)
         more = "\n[groups.attack]\nseeds = 1\nfolds = 3\n[groups.protect]\nattackers = ['exact']\nlevels = 2\n"
@@ -55,6 +55,8 @@ def main() -> None:
 def draw(page: Page, encoder: Page, name: str, look: Path | None) -> None:
     for width, size in WIDTHS.items():
         page.set_viewport_size({"width": size[0], "height": size[1]})
+        if page.locator("#who-pays").count():
+            page.locator("#who-pays").evaluate("card => scrollTo(0, card.getBoundingClientRect().top + scrollY - 90)")
         for scheme in ("light", "dark") if look else ("light",):
             page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
             page.mouse.move(0, 0)
@@ -115,7 +117,7 @@ def views(page: Page) -> Iterator[str]:
     page.evaluate("scrollTo(0, 0)")
     yield "publish"
     page.click("#tools button")
-    page.get_by_role("tab", name="Python").click()
+    page.get_by_role("tab", name="Commands").click()
     yield "show-as-dialog"
     page.keyboard.press("Escape")
     page.click("[data-step=search]")

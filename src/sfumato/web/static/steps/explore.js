@@ -133,11 +133,11 @@ export async function explorer(front, jobs) {
   return [
     h("div", { class: "row spread" }, h("h1", {}, "Risk–utility map"), h("div", { class: "row" }, jobs.length > 1 && chooser(jobs)) ),
     h("p", { class: "quiet" }, `${plural(front.points.length, "release")} that no other beats, of ${number(front.rows)} records: ${front.how}.`, front.exact && " No generalization of the lattice is better."),
-    h("div", { class: "columns" },
+    h("div", { class: "columns linked" },
       h("div", {}, h("div", { class: "card" }, h("div", { class: "row spread" }, axisTitles, counted, button("Show all", () => keep(null), { class: "plain small" })),
         map.element, h("p", { class: "quiet" }, h("small", {}, "Click chooses, Shift+click compares, dragging selects; arrow keys walk along the front."))),
-      h("div", { class: "card" }, h("h2", {}, "Points"), list), h("div", { class: "card" }, h("h2", {}, "All figures at once"), lines.element, h("p", { class: "quiet" }, h("small", {}, "Better is up on every axis. Drag along an axis to keep only what passes there; a click on it lets go."))),
-      pairs && h("div", { class: "card" }, h("h2", {}, "Every pair of figures"), pairs.element)),
+      h("div", { class: "card late" }, h("h2", {}, "Points"), list), h("div", { class: "card late" }, h("h2", {}, "All figures at once"), lines.element, h("p", { class: "quiet" }, h("small", {}, "Better is up on every axis. Drag along an axis to keep only what passes there; a click on it lets go."))),
+      pairs && h("div", { class: "card late" }, h("h2", {}, "Every pair of figures"), pairs.element)),
       h("div", {}, questions(choose), panel)),
     side,
   ];
