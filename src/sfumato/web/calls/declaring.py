@@ -14,7 +14,7 @@ from sfumato.measures.audit import Audit
 from sfumato.measures.audit import audit as audited
 from sfumato.measures.registry import known_measures
 from sfumato.study import Study, check_roles
-from sfumato.web.calls.shelf import paths_of, run_file, study_of, table_of
+from sfumato.web.calls.shelf import keep_study, paths_of, run_file, study_of, table_of
 from sfumato.web.calls.trees import joined
 from sfumato.web.places import Places, read_json, write_json
 
@@ -52,7 +52,7 @@ def put(places: Places, study: str, changes: dict[str, Any]) -> dict[str, Any]:
         given = (column.order, column.breaks) != (None, None)
         if given and column != before.columns.get(name):
             joined(after, name)
-    (folder / "run.toml").write_text(after.as_toml(), "utf-8")
+    keep_study(places, study, after)
     about = read_json(folder / "study.json")
     told = {name: changes[name] for name in ("name", "reviewed") if changes.get(name) is not None}
     write_json(folder / "study.json", about | told)

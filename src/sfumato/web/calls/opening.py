@@ -16,7 +16,7 @@ from sfumato.data.source import Source, open_source
 from sfumato.data.suggest import suggest
 from sfumato.measures.inspection import inspect
 from sfumato.study import Study, read
-from sfumato.web.calls.shelf import paths_of, profile_of, run_file, study_of
+from sfumato.web.calls.shelf import keep_study, paths_of, profile_of, run_file, study_of
 from sfumato.web.places import Places, new_id, read_json, write_json
 
 
@@ -27,7 +27,7 @@ def open_table(places: Places, path: str, settings: dict[str, Any]) -> dict[str,
     folder = _new(places, table.name)
     (folder / "run.toml").write_text(found.run_file(str(table)), "utf-8")
     study = read(folder / "run.toml")
-    (folder / "run.toml").write_text(study.as_toml(), "utf-8")
+    keep_study(places, folder.name, study)
     single = [{"columns": list(c.columns), "unique": c.unique} for c in found.combinations]
     about = {"name": table.name, "reviewed": False, "rows": found.rows, "combinations": single}
     return _opened(places, folder, about)
@@ -40,7 +40,7 @@ def open_run(places: Places, path: str) -> dict[str, Any]:
     for named in paths_of(study):
         places.allowed(str(named))
     folder = _new(places, file.parent.name or file.name)
-    (folder / "run.toml").write_text(study.as_toml(), "utf-8")
+    keep_study(places, folder.name, study)
     return _opened(places, folder, {"name": f"{file.parent.name}/{file.name}", "reviewed": True})
 
 
@@ -50,7 +50,7 @@ def open_sample(places: Places, name: str) -> dict[str, Any]:
     folder = _new(places, name)
     shutil.copytree(whole, folder / "data")
     study = read(folder / "data" / "run.toml")
-    (folder / "run.toml").write_text(study.as_toml(), "utf-8")
+    keep_study(places, folder.name, study)
     return _opened(places, folder, {"name": f"{name} (sample)", "reviewed": True})
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from sfumato.data.atomic import write_text
 from sfumato.data.frequency import FrequencyTable
 from sfumato.data.hierarchies.recipes import HierarchyFile
 from sfumato.errors import InputError
@@ -24,6 +25,11 @@ _fronts: OrderedDict[tuple[Any, ...], Front] = OrderedDict()
 def study_of(places: Places, study: str) -> Study:
     """A study as it is declared now."""
     return read(places.study(study) / "run.toml")
+
+
+def keep_study(places: Places, study: str, declared: Study) -> None:
+    """Write what is declared, whole: another worker may read it at the same moment."""
+    write_text(places.study(study) / "run.toml", declared.as_toml(), overwrite=True)
 
 
 def run_file(places: Places, study: str) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from sfumato.data.source import Source, open_source
 from sfumato.errors import HierarchyError, InputError, nearest
 from sfumato.plans.gaps import segment_of
 from sfumato.study import ColumnSettings, Study
-from sfumato.web.calls.shelf import study_of
+from sfumato.web.calls.shelf import keep_study, study_of
 from sfumato.web.places import Places
 
 MOST_BARS = 120
@@ -98,7 +98,7 @@ def keep(
         tree = recipe_
     settings = ColumnSettings.given(**(before.model_dump(exclude_none=True) | {"hierarchy": tree}))
     changed = declared.with_columns({column: settings})
-    (places.study(study) / "run.toml").write_text(changed.as_toml(), "utf-8")
+    keep_study(places, study, changed)
     return described
 
 

@@ -22,7 +22,9 @@ export function questions(choose) {
   const answer = h("div", { id: "answer", "aria-live": "polite" });
   async function ask() {
     const given = Object.fromEntries(Object.entries(inputs).filter(([, each]) => each.value !== "").map(([name, each]) => [name, SHARES.includes(name) ? Number(each.value) / 100 : Number(each.value)]));
+    answer.inert = true; // nobody shall take the old answer for the new one
     const found = await asked(given, answer);
+    answer.inert = false;
     if (found) show(found, given);
   }
   function show(found, given) {

@@ -7,6 +7,7 @@ export const state = { step: "open", study: null, job: null, point: null, limits
 export function onChange(act) { listeners.add(act); return () => listeners.delete(act); }
 export function tell(what) { for (const act of listeners) act(what); }
 
+const LIMITS = ["max_loss", "max_suppression", "min_k", "min_l"];
 const plain = (part) => { try { return decodeURIComponent(part); } catch { return ""; } };
 
 export function readAddress() {
@@ -16,7 +17,8 @@ export function readAddress() {
   state.study = study || null;
   state.job = job || null;
   state.point = /^\d+$/.test(point ?? "") ? Number(point) : null;
-  state.limits = limits ? Object.fromEntries([...new URLSearchParams(limits)].map(([name, value]) => [name, Number(value)])) : null;
+  const asked = [...new URLSearchParams(limits ?? "")].map(([name, value]) => [name, Number(value)]).filter(([name, value]) => LIMITS.includes(name) && Number.isFinite(value));
+  state.limits = asked.length ? Object.fromEntries(asked) : null;
 }
 
 function settle(changes) {
