@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-published lint bench clean
+.PHONY: help demo test test-published lint bench pictures clean
 
 help:  ## Show what there is to make.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -50,6 +50,9 @@ lint: $(STAMP)  ## Style, types, import direction.
 
 bench: $(STAMP)  ## Measure speed and print tables (benchmarks/RESULTS.md keeps them).
 	$(BIN)/python -m benchmarks
+
+pictures: $(STAMP)  ## Draw the pictures of the workbench in docs/pictures anew (needs chromium).
+	PYTHONPATH=. $(BIN)/python docs/pictures/workbench.py
 
 clean:  ## Remove what was made.
 	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

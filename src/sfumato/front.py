@@ -128,7 +128,7 @@ class Front:
             what = f"{self.evaluations:,} of {self.space:,} nodes evaluated ({share:.1%})"
         else:
             what = f"{self.evaluations:,} of {float(self.space):.1e} cuts evaluated"
-        return f"{found}, {self.algorithm}, {what}"
+        return ", ".join(dict.fromkeys((found, self.algorithm, what)))  # an exact search need not say so twice
 
     def as_dict(self) -> dict[str, Any]:
         """The front as `sfumato search --json` prints it."""

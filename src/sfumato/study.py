@@ -61,7 +61,7 @@ class SearchSettings(Settings):
     constraints: dict[str, float] = Field(default_factory=dict)
     weights: dict[str, float] = Field(default_factory=dict)
     epsilon: tuple[float, ...] | None = None
-    seed: int = 1
+    seed: int = Field(default=1, ge=0)
     population: int | None = Field(default=None, ge=4)
     iterations: int = Field(default=100, ge=1)
     generations: int = Field(default=250, ge=1)
@@ -98,7 +98,7 @@ class ChannelSettings(Settings):
     records: int | None = Field(default=None, ge=1)
     generations: int = Field(default=20_000, ge=1)
     sweeps: int = Field(default=4, ge=0)
-    seed: int = 1
+    seed: int = Field(default=1, ge=0)
 
 
 class Study(Settings):

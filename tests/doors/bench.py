@@ -17,6 +17,19 @@ from typing import Any
 
 import httpx
 
+HOSTILE = "<img src=x onerror=document.title='owned'>"  # a column may be called so
+PIXELS = """canvas => {
+  const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+  const colours = new Set();
+  let drawn = 0;
+  for (let place = 0; place < data.length; place += 4) {
+    if (data[place + 3] <= 200) continue;
+    drawn += 1;
+    colours.add((data[place] << 16) | (data[place + 1] << 8) | data[place + 2]);
+  }
+  return { drawn, colours: colours.size };
+}"""
+
 
 def write_table(path: Path, rows: int = 400, names: str = "age,zip,sex,ill") -> Path:
     chance = random.Random(1)
@@ -106,3 +119,19 @@ def server(root: Path, *options: str) -> Iterator[Server]:
             process.kill()
         if process.stdout is not None:
             process.stdout.close()
+
+
+def drawn(page: Any, selector: str) -> int:
+    """Pixels drawn on a canvas; a chart that fails silently has none."""
+    page.wait_for_timeout(250)
+    found = page.locator(selector).first.evaluate(PIXELS)
+    assert found["colours"] > 1, selector
+    return int(found["drawn"])
+
+
+def confirmed(page: Any, table: str) -> None:
+    """Open a table of the folder in the browser, and confirm its roles."""
+    page.click(f"[data-file='{table}']")
+    page.click("#to-declare")
+    page.click("#reviewed")
+    page.wait_for_selector("#reviewed", state="detached")

@@ -12,6 +12,7 @@ import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -19,7 +20,8 @@ from tests.doors.bench import Server, client, declare, server, wait, write_table
 
 from sfumato.cli import run
 from sfumato.front import load_front
-from sfumato.web.places import Places, read_json
+from sfumato.systems.channel.front import load_channel_front
+from sfumato.web.places import Places
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +33,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def served(root: Path) -> Iterator[Server]:
-    with server(root, "--jobs", "3") as found:
+    with server(root) as found:
         yield found
 
 
@@ -101,6 +103,39 @@ def test_hierarchies_are_built_edited_imported_and_kept(bench: httpx.Client) -> 
     assert bench.put(at, json={"column": "sex", "paths": told["paths"]}).status_code == 422
 
 
+def test_orders_breaks_weights_and_a_population_are_declared_or_refused(bench: httpx.Client, root: Path) -> None:
+    study = declare(bench)
+    at = f"/api/studies/{study}"
+    columns = bench.get(at).json()["study"]["columns"]
+    assert bench.get(f"{at}/order", params={"column": "zip"}).json()["by"] == "value"
+    assert bench.get(f"{at}/order", params={"column": "sex"}).json() | {"order": ["F", "M"], "by": "alphabet"} == (
+        bench.get(f"{at}/order", params={"column": "sex"}).json()
+    )
+
+    def put(**changes: Any) -> httpx.Response:
+        return bench.put(at, json={"columns": columns | {name: columns[name] | new for name, new in changes.items()}})
+
+    assert put(sex={"order": ["M", "F"]}).status_code == 200
+    found = bench.get(f"{at}/order", params={"column": "sex"}).json()
+    assert (found["order"], found["by"]) == (["M", "F"], "given")
+    assert "does not name each" in put(sex={"order": ["M"]}).json()["error"]["what"]
+    assert "do not rise" in put(age={"breaks": [40, 30]}).json()["error"]["what"]
+    assert put(age={"breaks": [30, 40]}).status_code == 200
+    assert bench.get(f"{at}/order", params={"column": "age"}).json()["units"] == 3
+    assert bench.put(at, json={"search": {"weights": {"age": 2.0}}}).json()["study"]["search"]["weights"] == {
+        "age": 2.0
+    }
+    assert bench.put(at, json={"search": {"weights": {"ill": 2.0}}}).status_code == 422
+    write_table(root / "everybody.csv", rows=900)
+    (root / "other.csv").write_text("a,b\n1,2\n", "utf-8")
+    assert "lacks age, zip, sex" in bench.put(at, json={"population": {"path": "other.csv"}}).json()["error"]["what"]
+    assert bench.put(at, json={"population": {"path": "../x.csv"}}).status_code == 422
+    kept = bench.put(at, json={"population": {"path": "everybody.csv"}}).json()
+    assert kept["study"]["population"]["path"] == "everybody.csv"
+    assert bench.get(f"{at}/audit").json()["measures"]["journalist_risk"]["value"] > 0
+    assert "population" not in bench.put(at, json={"population": {}}).json()["study"]
+
+
 def test_a_front_is_explored(bench: httpx.Client, searched: tuple[str, str]) -> None:
     study, job = searched
     at = f"/api/studies/{study}/jobs/{job}"
@@ -141,6 +176,23 @@ def test_run_file_and_program_replay_to_the_same_front(
     assert manifest["loss"] == pytest.approx(point.loss, abs=1e-12)
 
 
+def test_a_channel_replays_with_its_settings(bench: httpx.Client, tmp_path: Path, root: Path) -> None:
+    study = declare(bench)
+    asked = {"column": "ill", "delta": 0.8, "points": 3}
+    job = bench.post(f"/api/studies/{study}/channels", json=asked).json()["id"]
+    assert wait(bench, study, job)["status"] == "done"
+    shown = {"job": job, "point": 1}
+    (tmp_path / "run.toml").write_text(bench.get(f"/api/studies/{study}/run.toml", params=shown).text, "utf-8")
+    assert "delta = 0.8\npoints = 3\n" in (tmp_path / "run.toml").read_text("utf-8")
+    first, second, third = bench.get(f"/api/studies/{study}/run.sh", params=shown).text.splitlines()
+    assert run([*first.split()[1:4], str(tmp_path / "run.toml"), "-o", str(tmp_path / "channels")]) == 0
+    again, found = (load_channel_front(f) for f in (tmp_path / "channels", Places(root).job(study, job) / "channel"))
+    assert [point.as_dict() for point in again.points] == [point.as_dict() for point in found.points]
+    assert "--point 1" in second
+    assert "disguise" in third
+    assert "sf.pick_channel(front, point=1)" in bench.get(f"/api/studies/{study}/run.py", params=shown).text
+
+
 def test_a_point_is_published_verified_and_packed(bench: httpx.Client, searched: tuple[str, str]) -> None:
     study, job = searched
     body = {"job": job, "point": 1, "reason": "for <b>tests</b>"}
@@ -157,23 +209,6 @@ def test_a_point_is_published_verified_and_packed(bench: httpx.Client, searched:
     report = bench.get(f"{at}/{name}/internal.html")
     assert report.headers["content-security-policy"].startswith("sandbox")
     assert "for &lt;b&gt;tests" in report.text
-
-
-def test_one_killed_job_is_told_and_the_others_finish(bench: httpx.Client, root: Path) -> None:
-    long = declare(bench, system="cuts", problem=2, generations=100_000)
-    short = declare(bench)
-    doomed = bench.post(f"/api/studies/{long}/jobs", json={}).json()["id"]
-    others = [bench.post(f"/api/studies/{short}/jobs", json={}).json()["id"] for _ in range(4)]
-    folder = Places(root).job(long, doomed)
-    while not (folder / "live.json").exists():
-        assert read_json(folder / "job.json")["status"] in ("queued", "running")
-        time.sleep(0.1)
-    os.kill(read_json(folder / "job.json")["process"], signal.SIGKILL)
-    ended = wait(bench, long, doomed)
-    assert ended["status"] == "killed"
-    assert "SIGKILL" in ended["error"]["what"]
-    assert [wait(bench, short, other)["status"] for other in others] == ["done"] * 4
-    assert bench.get("/api/files").status_code == 200
 
 
 def test_state_survives_a_restart(tmp_path: Path) -> None:

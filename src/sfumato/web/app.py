@@ -22,7 +22,7 @@ from sfumato.web.desk import Desks, RefusedError
 from sfumato.web.gate import Gate
 from sfumato.web.jobs import Jobs
 from sfumato.web.places import Places
-from sfumato.web.routes import declaring, exploring, opening, other_systems, publishing, searching
+from sfumato.web.routes import declaring, exploring, opening, other_systems, publishing, replaying, searching
 from sfumato.web.worker import status_of, told
 
 STATIC = Path(__file__).parent / "static"
@@ -63,7 +63,7 @@ def make_app(places: Places, options: Options | None = None) -> FastAPI:
         openapi_url="/api/openapi.json",
     )
     app.state.places, app.state.limits = places, limits
-    for part in (opening, declaring, searching, exploring, publishing, other_systems):
+    for part in (opening, declaring, searching, exploring, publishing, other_systems, replaying):
         app.include_router(part.router, prefix="/api")
     app.add_exception_handler(RefusedError, _refused)
     app.add_exception_handler(SfumatoError, _mistaken)
@@ -101,6 +101,8 @@ async def _mistaken(_: Request, error: Exception) -> JSONResponse:
 async def _invalid(_: Request, error: Exception) -> JSONResponse:
     found: Any = error
     problem = found.errors()[0]
+    if problem["type"] == "json_invalid":
+        return JSONResponse({"error": {"what": "the request is not JSON", "expected": "JSON", "try": "{}"}}, 422)
     where = ".".join(str(part) for part in problem["loc"][1:]) or "the request"
     said = {"what": f"{where} is not valid", "expected": str(problem["msg"]), "try": ""}
     return JSONResponse({"error": said}, 422)

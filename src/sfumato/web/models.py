@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from fastapi import Path
+from fastapi import Depends, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 StudyId = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$", description="The id of a study.")]
 JobId = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$", description="The id of a job.")]
 ReleaseId = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$", description="The name of a release.")]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Least = Annotated[float, Field(ge=1, le=1e12, allow_inf_nan=False)]
 
 
 class Body(BaseModel):
@@ -37,6 +38,7 @@ class Changes(Body):
     reviewed: bool | None = None
     data: dict[str, Any] | None = None
     columns: dict[str, dict[str, Any]] | None = None
+    population: dict[str, Any] | None = Field(default=None, description="As [data]; {} for none.")
     search: dict[str, Any] | None = None
     measures: dict[str, dict[str, float | str]] | None = None
 
@@ -108,15 +110,29 @@ class Limits(Body):
 
     max_loss: Share | None = None
     max_suppression: Share | None = None
-    min_k: float | None = Field(default=None, ge=1, le=1e12, allow_inf_nan=False)
-    min_l: float | None = Field(default=None, ge=1, le=1e12, allow_inf_nan=False)
+    min_k: Least | None = None
+    min_l: Least | None = None
 
 
 class Publication(Body):
-    """Publish a point of a front, or with limits the answer to a question; and why."""
+    """Publish a point of a front, with limits the answer to a question, or a protected file; and why."""
 
     job: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")
     point: int = Field(ge=0, le=10**9)
     reason: str = Field(default="", max_length=4000)
     starred: bool = False
     limits: Limits | None = None
+
+
+def limits(
+    max_loss: Annotated[Share | None, Query()] = None,
+    max_suppression: Annotated[Share | None, Query()] = None,
+    min_k: Annotated[Least | None, Query()] = None,
+    min_l: Annotated[Least | None, Query()] = None,
+) -> dict[str, float]:
+    """The limits of a question, those that were given."""
+    found = {"max_loss": max_loss, "max_suppression": max_suppression, "min_k": min_k, "min_l": min_l}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+Limited = Annotated[dict[str, float], Depends(limits)]

@@ -19,7 +19,7 @@ from typing import Any, TextIO
 from sfumato.errors import SfumatoError
 from sfumato.web.places import AbsentError, Places
 
-MODULES = ("opening", "declaring", "trees", "exploring", "releasing", "channels", "groups")
+MODULES = ("opening", "declaring", "trees", "exploring", "releasing", "replaying", "channels", "groups")
 
 
 def main(arguments: list[str]) -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from sfumato.data.hierarchies.recipes import HierarchyFile
 from sfumato.data.roles import Role
-from sfumato.errors import InputError
+from sfumato.data.settings import DataSettings
+from sfumato.data.source import open_source
+from sfumato.errors import InputError, shortened
 from sfumato.measures.audit import Audit
 from sfumato.measures.audit import audit as audited
 from sfumato.measures.registry import known_measures
 from sfumato.study import Study, check_roles
-from sfumato.web.calls.shelf import paths_of, run_file, study_of, table_of
+from sfumato.web.calls.shelf import keep_study, paths_of, run_file, study_of, table_of
+from sfumato.web.calls.trees import joined
 from sfumato.web.places import Places, read_json, write_json
 
 SECTIONS = ("data", "columns", "search", "measures")
@@ -33,14 +37,22 @@ def put(places: Places, study: str, changes: dict[str, Any]) -> dict[str, Any]:
     settings["data"] = {**settings["data"], "path": str((before.folder / before.data.path).absolute())}
     for column in settings["columns"].values():
         _rooted(places, column)
-    if "population" in settings and before.population is not None:
-        settings["population"]["path"] = str((before.folder / before.population.path).absolute())
+    _populated(places, before, settings, changes.get("population"))
+    if changes.get("columns") is not None:  # a column that is no longer generalized no longer has a weight
+        weights = settings.get("search", {}).get("weights", {})
+        keys = {n for n, c in settings["columns"].items() if c.get("role") == Role.QUASI_IDENTIFIER}
+        settings["search"] = {**settings.get("search", {}), "weights": {n: w for n, w in weights.items() if n in keys}}
     after = Study(**settings)
     for path in paths_of(after):
         places.allowed(str(path))
     check_roles(after, after.source())
     _refuse_measures(after)
-    (folder / "run.toml").write_text(after.as_toml(), "utf-8")
+    _refuse_weights(after)
+    for name, column in after.columns.items():
+        given = (column.order, column.breaks) != (None, None)
+        if given and column != before.columns.get(name):
+            joined(after, name)
+    keep_study(places, study, after)
     about = read_json(folder / "study.json")
     told = {name: changes[name] for name in ("name", "reviewed") if changes.get(name) is not None}
     write_json(folder / "study.json", about | told)
@@ -117,6 +129,36 @@ def _rooted(places: Places, column: dict[str, Any]) -> None:
         )
 
 
+def _populated(places: Places, before: Study, settings: dict[str, Any], given: dict[str, Any] | None) -> None:
+    """The table of the population: as it was, another that can be read, or none."""
+    if given == {}:
+        settings.pop("population", None)
+    elif given is not None:
+        path = str(places.allowed(str(given.get("path", ""))))
+        settings["population"] = {**given, "path": path}
+        people = open_source(DataSettings.given(**settings["population"]), places.root)
+        known = [n for n, c in settings["columns"].items() if c.get("role") == Role.QUASI_IDENTIFIER]
+        absent = [name for name in known if name not in people.names]
+        if absent:
+            raise InputError(
+                f"the population table lacks {shortened(absent)}",
+                expected="every quasi-identifier of the table, under the same name",
+                remedy="another file, or the role other for those columns",
+            )
+    elif before.population is not None:
+        settings["population"]["path"] = str((before.folder / before.population.path).absolute())
+
+
+def _refuse_weights(study: Study) -> None:
+    for name, weight in study.search.weights.items():
+        if name not in study.named(Role.QUASI_IDENTIFIER) or not 0 <= weight < math.inf:
+            raise InputError(
+                f"a weight of {weight:g} for {name[:80]}",
+                expected="a number of 0 or more for a quasi-identifier",
+                remedy="leave the weight out, which counts as 1",
+            )
+
+
 def _refuse_measures(study: Study) -> None:
     from sfumato.systems.goals import goal_of
 
@@ -124,9 +166,3 @@ def _refuse_measures(study: Study) -> None:
         goal_of(study, objective.name, objective.direction)
     for name, limit in study.search.constraints.items():
         goal_of(study, name, None, limit)
-
-
-def as_run_file(places: Places, study: str, job: str | None) -> str:
-    """The run file that replays a study, or a search that was made of it, from the command line."""
-    folder = places.study(study) if job is None else places.job(study, job)
-    return (folder / "run.toml").read_text("utf-8")

@@ -93,32 +93,9 @@ def fronts(places: Places, study: str, one: str, two: str) -> dict[str, Any]:
 def ask(places: Places, study: str, job: str, limits: dict[str, float]) -> dict[str, Any]:
     """The publisher's question: what can be had within limits."""
     found, table = front_of(places, study, job)
-    given: dict[str, Any] = {name: value for name, value in limits.items() if value is not None}
+    given: dict[str, Any] = dict(limits)
     answer = asked(found, table=table, **given)
     return answer.as_dict() | {"stretches": answer.stretches()}
-
-
-def as_python(
-    places: Places, study: str, job: str | None, number: int | None, limits: dict[str, float] | None = None
-) -> str:
-    """A program that replays a search, and the release of a point, to the same result."""
-    folder = places.study(study) if job is None else places.job(study, job)
-    text = (folder / "run.toml").read_text("utf-8")
-    lines = ["import tomllib", "", "import sfumato as sf", "", f"RUN = {_literal(text)}", ""]
-    lines += ["study = sf.Study(**tomllib.loads(RUN))"]
-    if job is None:
-        lines += ["audit = sf.audit(study)", "print(f\"k = {audit.figures['k'].value:g} of {audit.rows:,} records\")"]
-    lines += ["front = sf.search(study)", 'print(f"{len(front.points)} points: {front.how}")']
-    if limits:
-        told = ", ".join(f"{name}={value!r}" for name, value in limits.items())
-        lines += [f"choice = sf.ask(front, {told}).choice", 'sf.publish(choice, "release")']
-    elif number is not None:
-        lines += [f"choice = sf.pick(front, point={number})", 'sf.publish(choice, "release")']
-    return "\n".join(lines) + "\n"
-
-
-def _literal(text: str) -> str:
-    return f'r"""\n{text}"""' if '"""' not in text and not text.endswith("\\") else repr(text)
 
 
 def _after(table: FrequencyTable, chosen: Point) -> ClassTable:

@@ -14,6 +14,8 @@ from sfumato.systems.groups.saved import save
 from sfumato.web.places import Places, read_json, write_json
 from sfumato.web.worker import plain
 
+PROTECTION = "protection"
+
 
 def search(study: Study, given: dict[str, Any], folder: Path, progress: Callable[[int, int], bool]) -> dict[str, Any]:
     """Attack the file, and if asked protect it; what was found stands in the job's folder."""
@@ -39,7 +41,7 @@ def _protected(study: Study, told: dict[str, Any], folder: Path, progress: Calla
         found = protect(study, progress=progress)
     except StoppedError:
         return ", stopped before any plan was found"
-    told["protection"] = save(found, folder / "protection")
+    told["protection"] = save(found, folder / PROTECTION)
     return ", protected: " + ("no attack finds them any more" if found.holds else "some attack still finds an area")
 
 

@@ -12,11 +12,11 @@ from sfumato.data.preview import first_rows, spreads
 from sfumato.data.profile import profile as profiled
 from sfumato.data.roles import Role
 from sfumato.data.sample import sample
-from sfumato.data.source import open_source
+from sfumato.data.source import Source, open_source
 from sfumato.data.suggest import suggest
 from sfumato.measures.inspection import inspect
 from sfumato.study import Study, read
-from sfumato.web.calls.shelf import paths_of, run_file, study_of
+from sfumato.web.calls.shelf import keep_study, paths_of, profile_of, run_file, study_of
 from sfumato.web.places import Places, new_id, read_json, write_json
 
 
@@ -27,7 +27,7 @@ def open_table(places: Places, path: str, settings: dict[str, Any]) -> dict[str,
     folder = _new(places, table.name)
     (folder / "run.toml").write_text(found.run_file(str(table)), "utf-8")
     study = read(folder / "run.toml")
-    (folder / "run.toml").write_text(study.as_toml(), "utf-8")
+    keep_study(places, folder.name, study)
     single = [{"columns": list(c.columns), "unique": c.unique} for c in found.combinations]
     about = {"name": table.name, "reviewed": False, "rows": found.rows, "combinations": single}
     return _opened(places, folder, about)
@@ -40,7 +40,7 @@ def open_run(places: Places, path: str) -> dict[str, Any]:
     for named in paths_of(study):
         places.allowed(str(named))
     folder = _new(places, file.parent.name or file.name)
-    (folder / "run.toml").write_text(study.as_toml(), "utf-8")
+    keep_study(places, folder.name, study)
     return _opened(places, folder, {"name": f"{file.parent.name}/{file.name}", "reviewed": True})
 
 
@@ -50,7 +50,7 @@ def open_sample(places: Places, name: str) -> dict[str, Any]:
     folder = _new(places, name)
     shutil.copytree(whole, folder / "data")
     study = read(folder / "data" / "run.toml")
-    (folder / "run.toml").write_text(study.as_toml(), "utf-8")
+    keep_study(places, folder.name, study)
     return _opened(places, folder, {"name": f"{name} (sample)", "reviewed": True})
 
 
@@ -70,7 +70,10 @@ def preview(places: Places, study: str, rows: int) -> dict[str, Any]:
 def profile(places: Places, study: str) -> dict[str, Any]:
     """Every column: its figures, how its values are spread, a suggested role and why."""
     declared = study_of(places, study)
-    source = _source(declared)
+    return profile_of(declared, lambda: _profile(_source(declared)))
+
+
+def _profile(source: Source) -> dict[str, Any]:
     with open_engine() as engine:
         columns = profiled(engine, source)
         spread = spreads(engine, source, columns)
@@ -87,7 +90,7 @@ def roles(places: Places) -> list[dict[str, str]]:  # noqa: ARG001
     return [{"name": str(role), "meaning": role.meaning} for role in Role]
 
 
-def _source(study: Study) -> Any:
+def _source(study: Study) -> Source:
     """The table without a look at the roles: it must be seen before they are right."""
     return open_source(study.data, study.folder)
 

@@ -9,7 +9,9 @@ from typing import Any
 from sfumato.decide import ask, pick
 from sfumato.release.pack import read_manifest
 from sfumato.release.verify import verify as verified
+from sfumato.systems.groups.publish import publish_protection
 from sfumato.systems.publish import publish as published
+from sfumato.web.calls.groups import PROTECTION
 from sfumato.web.calls.shelf import front_of, study_of
 from sfumato.web.places import Places, new_id, read_json, write_json
 
@@ -27,20 +29,25 @@ def publish(
 ) -> dict[str, Any]:
     """Write a release, then verify it against the source; the ledger is the user's own.
 
-    With limits it is the answer to a question, which may suppress more or less than the searched point.
+    With limits it is the answer to a question, which may suppress more or less than the searched point. A search that
+    protected a group has swaps to publish instead of a recoding.
     """
-    found, table = front_of(places, study, job)
     folder = places.study(study) / "releases"
     folder.mkdir(exist_ok=True)
-    choice = ask(found, table=table, **limits).choice if limits else pick(found, point=number)
-    number = choice.point.id
-    made = published(choice, folder / new_id(f"point-{number}"), starred=starred, reason=reason or None)
+    swaps = places.job(study, job) / PROTECTION
+    if swaps.is_dir():
+        made = publish_protection(swaps, folder / new_id(f"point-{number}"), number, reason=reason)
+    else:
+        found, table = front_of(places, study, job)
+        choice = ask(found, table=table, **limits).choice if limits else pick(found, point=number)
+        number = choice.point.id
+        made = published(choice, folder / new_id(f"point-{number}"), starred=starred, reason=reason or None)
     write_json(folder / f"{made.folder.name}.json", {"job": job, "point": number, "reason": reason})
     told = made.as_dict()
     return {
         "release": made.folder.name,
         "folder": places.shown(made.folder),
-        "figures": told["figures"],
+        "figures": {n: f if isinstance(f, dict) else {"value": f} for n, f in told["figures"].items()},
         "warnings": told["warnings"],
         "released": told["released"],
         "suppressed": told["suppressed"],
@@ -66,7 +73,11 @@ def releases(places: Places, study: str) -> list[dict[str, Any]]:
         about = read_json(folder / f"{path.parent.name}.json")
         reports = [name for name in REPORTS if (path.parent / name).is_file()]
         told |= {"name": path.parent.name, "point": manifest["point"], "reports": reports, "about": about}
-        found.append(told | {"folder": places.shown(path.parent), "k": manifest["figures"]["k"]["value"]})
+        figures = manifest["figures"]
+        told |= {"folder": places.shown(path.parent), "k": figures["k"]["value"] if "k" in figures else None}
+        if "found_before" in figures:
+            told["found"] = {"before": figures["found_before"], "after": figures["found_after"]}
+        found.append(told)
     return found
 
 

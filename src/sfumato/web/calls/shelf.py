@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from sfumato.data.atomic import write_text
 from sfumato.data.frequency import FrequencyTable
 from sfumato.data.hierarchies.recipes import HierarchyFile
 from sfumato.errors import InputError
@@ -16,6 +18,7 @@ from sfumato.web.places import Places, read_json
 KEPT = 4
 T = TypeVar("T")
 _tables: OrderedDict[tuple[Any, ...], FrequencyTable] = OrderedDict()
+_profiles: OrderedDict[tuple[Any, ...], dict[str, Any]] = OrderedDict()
 _fronts: OrderedDict[tuple[Any, ...], Front] = OrderedDict()
 
 
@@ -24,11 +27,18 @@ def study_of(places: Places, study: str) -> Study:
     return read(places.study(study) / "run.toml")
 
 
+def keep_study(places: Places, study: str, declared: Study) -> None:
+    """Write what is declared, whole: another worker may read it at the same moment."""
+    write_text(places.study(study) / "run.toml", declared.as_toml(), overwrite=True)
+
+
 def run_file(places: Places, study: str) -> dict[str, Any]:
     """A study for the page: what is declared, with paths as the page calls them."""
     declared = study_of(places, study)
     settings = declared.model_dump(mode="json", exclude_none=True)
     settings["data"]["path"] = places.shown(declared.folder / declared.data.path)
+    if declared.population is not None:
+        settings["population"]["path"] = places.shown(declared.folder / declared.population.path)
     for file in (settings.get("groups") or {}).get("auxiliary", ()):
         file["path"] = places.shown(declared.folder / file["path"])
     for name, column in settings["columns"].items():
@@ -69,6 +79,13 @@ def table_of(study: Study) -> FrequencyTable:
     files = tuple((str(path), path.stat().st_mtime_ns) for path in paths_of(study) if path.is_file())
     key = (study.as_toml().split("\n[search]")[0], files)
     return _kept(_tables, key) or _keep(_tables, key, study.table())
+
+
+def profile_of(study: Study, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """The profile of a study's table, made once while the file and how it is read stay as they are: two steps ask."""
+    path = study.folder / study.data.path
+    key = (study.data.model_dump_json(), str(path), path.stat().st_mtime_ns if path.is_file() else None)
+    return _kept(_profiles, key) or _keep(_profiles, key, make())
 
 
 def _kept(shelf: OrderedDict[tuple[Any, ...], T], key: tuple[Any, ...]) -> T | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.data.compress import secret_hierarchy
-from sfumato.data.domain import domain_of
+from sfumato.data.domain import domain_of, leaf_values
 from sfumato.data.hierarchies import Hierarchy, load, save
 from sfumato.data.hierarchies.edit import edited
 from sfumato.data.hierarchies.recipes import HierarchyFile, builder, recipe
@@ -17,8 +17,9 @@ from sfumato.data.profile import values_of
 from sfumato.data.roles import Role
 from sfumato.data.source import Source, open_source
 from sfumato.errors import HierarchyError, InputError, nearest
+from sfumato.plans.gaps import segment_of
 from sfumato.study import ColumnSettings, Study
-from sfumato.web.calls.shelf import study_of
+from sfumato.web.calls.shelf import keep_study, study_of
 from sfumato.web.places import Places
 
 MOST_BARS = 120
@@ -97,8 +98,46 @@ def keep(
         tree = recipe_
     settings = ColumnSettings.given(**(before.model_dump(exclude_none=True) | {"hierarchy": tree}))
     changed = declared.with_columns({column: settings})
-    (places.study(study) / "run.toml").write_text(changed.as_toml(), "utf-8")
+    keep_study(places, study, changed)
     return described
+
+
+def order(places: Places, study: str, column: str) -> dict[str, Any]:
+    """In which order neighbours of a column may be joined by a search over cuts, and what made it so."""
+    declared = study_of(places, study)
+    _column(declared, column)
+    return joined(declared, column)
+
+
+def joined(study: Study, column: str) -> dict[str, Any]:
+    """The same for a study that is not saved yet; an order or breaks that are wrong are refused."""
+    given = study.columns[column]
+    counts, source = _values(study, column)
+    tree: Any = given.hierarchy
+    if isinstance(tree, str | HierarchyFile):
+        file = HierarchyFile(path=tree) if isinstance(tree, str) else tree
+        tree = load(study.folder / file.path, name=column, header=file.header, separator=file.separator)
+    elif tree is not None:
+        tree = builder(column, tree, source.decimal)
+    try:
+        # A value that the tree lacks may stand only in records that are left out; the audit tells, an order need not.
+        own = tree if isinstance(tree, Hierarchy) else None
+        present = {value: count for value, count in counts.items() if value and (own is None or value in own.nodes)}
+        domain = domain_of(column, present, tree, decimal=source.decimal, order=given.order)
+        segment = segment_of(domain, given.constrained, given.breaks)
+    except HierarchyError as error:
+        raise _discreet(study, column, error) from None
+    numeric = leaf_values(domain.hierarchy, source.decimal) is not None
+    kind = "given" if given.order else "value" if numeric else "tree" if own else "alphabet"
+    leaves = domain.hierarchy.leaves
+    return {
+        "column": column,
+        "order": [leaves[place] for place in domain.order],
+        "by": kind,
+        "numbers": numeric,
+        "along_the_tree": bool(segment.nodes),
+        "units": len(segment.leaves),
+    }
 
 
 def _described(study: Study, column: str, tree: Hierarchy, counts: Mapping[str, int] | None = None) -> dict[str, Any]:

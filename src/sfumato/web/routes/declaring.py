@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import PlainTextResponse
 
-from sfumato.web.models import Changes, Edit, Imported, Kept, Recipe, Share, StudyId
+from sfumato.web.models import Changes, Edit, Imported, Kept, Recipe, StudyId
 
 router = APIRouter(tags=["declare"])
 Column = Annotated[str, Query(max_length=1000)]
-OptionalId = Annotated[str | None, Query(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
 
 
 @router.get("/studies/{study}")
@@ -45,6 +43,12 @@ async def hierarchy(request: Request, study: StudyId, column: Column) -> dict[st
     return dict(await request.app.state.desks.ask("trees.show", study=study, column=column))
 
 
+@router.get("/studies/{study}/order")
+async def order(request: Request, study: StudyId, column: Column) -> dict[str, Any]:
+    """In which order a search over cuts may join the values of a column, and where the order comes from."""
+    return dict(await request.app.state.desks.ask("trees.order", study=study, column=column))
+
+
 @router.post("/studies/{study}/hierarchy/build")
 async def build(request: Request, study: StudyId, body: Recipe) -> dict[str, Any]:
     """What a recipe would make of a column; nothing is saved."""
@@ -76,28 +80,3 @@ async def keep(request: Request, study: StudyId, body: Kept) -> dict[str, Any]:
             "trees.keep", study=study, column=body.column, recipe_=body.recipe, paths=body.paths
         )
     )
-
-
-@router.get("/studies/{study}/run.toml", response_class=PlainTextResponse)
-async def run_file(request: Request, study: StudyId, job: OptionalId = None) -> PlainTextResponse:
-    """The run file that replays this from the command line."""
-    text = await request.app.state.desks.ask("declaring.as_run_file", study=study, job=job)
-    return PlainTextResponse(text)
-
-
-@router.get("/studies/{study}/run.py", response_class=PlainTextResponse)
-async def program(
-    request: Request,
-    study: StudyId,
-    job: OptionalId = None,
-    point: Annotated[int | None, Query(ge=0, le=10**9)] = None,
-    max_loss: Annotated[Share | None, Query()] = None,
-    max_suppression: Annotated[Share | None, Query()] = None,
-    min_k: Annotated[float | None, Query(ge=1, le=1e12, allow_inf_nan=False)] = None,
-    min_l: Annotated[float | None, Query(ge=1, le=1e12, allow_inf_nan=False)] = None,
-) -> PlainTextResponse:
-    """The same as a Python program; with limits, the answer to that question is what it publishes."""
-    limits = {"max_loss": max_loss, "max_suppression": max_suppression, "min_k": min_k, "min_l": min_l}
-    given = {name: value for name, value in limits.items() if value is not None}
-    text = await request.app.state.desks.ask("exploring.as_python", study=study, job=job, number=point, limits=given)
-    return PlainTextResponse(text)

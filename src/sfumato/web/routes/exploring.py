@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 
-from sfumato.web.models import JobId, Share, StudyId
+from sfumato.web.models import JobId, Limited, StudyId
 
 router = APIRouter(tags=["explore"])
 Number = Annotated[int, Query(ge=0, le=10**9)]
@@ -33,18 +33,9 @@ async def point(
 
 
 @router.get("/studies/{study}/jobs/{job}/ask")
-async def ask(
-    request: Request,
-    study: StudyId,
-    job: JobId,
-    max_loss: Annotated[Share | None, Query()] = None,
-    max_suppression: Annotated[Share | None, Query()] = None,
-    min_k: Annotated[float | None, Query(ge=1, le=1e12, allow_inf_nan=False)] = None,
-    min_l: Annotated[float | None, Query(ge=1, le=1e12, allow_inf_nan=False)] = None,
-) -> dict[str, Any]:
+async def ask(request: Request, study: StudyId, job: JobId, given: Limited) -> dict[str, Any]:
     """What can be had within limits."""
-    limits = {"max_loss": max_loss, "max_suppression": max_suppression, "min_k": min_k, "min_l": min_l}
-    return dict(await request.app.state.desks.ask("exploring.ask", study=study, job=job, limits=limits))
+    return dict(await request.app.state.desks.ask("exploring.ask", study=study, job=job, limits=given))
 
 
 @router.get("/studies/{study}/jobs/{job}/compare")

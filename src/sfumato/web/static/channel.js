@@ -16,12 +16,13 @@ const WHAT = {
 export async function drawChannel(place) {
   const front = await attempt(() => get(`${here()}/jobs/${state.job}/channel`, "reading the channels …"));
   if (!front) return;
-  const panel = h("div", { class: "card", id: "channel-point" }, h("div", { class: "empty" }, "Choose a channel in the table."));
+  const panel = h("div", { class: "card", id: "channel-point" }, h("div", { class: "empty" }, "Choose a channel on the curve or in the table."));
   const list = h("div", { class: "scroll", style: "max-height:340px" });
   const points = front.points;
   const series = [{ x: points.map((point) => point.privacy), y: points.map((point) => point.mse), colour: "accent" }];
   const bounded = points.filter((point) => point.lower_bound !== null);
   if (bounded.length > 1) series.push({ x: bounded.map((point) => point.privacy), y: bounded.map((point) => point.lower_bound), colour: "second", dashed: true });
+  const picture = curves(series, { height: 340, label: "error against privacy", xTitle: "privacy", yTitle: "error (mse), logarithmic", logY: true, yText: (value) => value.toExponential(0), marked: () => points.findIndex((point) => point.id === state.point), picked: (place) => choose(points[place].id) });
   const rows = () => fill(list, h("table", {}, h("thead", {}, h("tr", {}, [["id"], ["privacy", WHAT.privacy], ["error", WHAT.mse], ["ratio to bound", WHAT.bound], ["worst posterior", WHAT.worst], ["ε", WHAT.epsilon], ["loss", "The share of what the reports could tell that is lost"]].map(([text, title]) => h("th", {}, title ? defined(text, title) : text)))),
     h("tbody", {}, points.map((point) => h("tr", { class: "pick", tabindex: "0", "data-channel": point.id, "aria-selected": point.id === state.point ? "true" : null, onclick: () => choose(point.id), onkeydown: (event) => { if (event.key === "Enter") choose(point.id); } },
       [point.id, point.privacy.toFixed(4), point.mse.toExponential(3), point.ratio === null ? "–" : point.ratio.toFixed(4), point.worst_posterior.toFixed(4), point.epsilon === null ? "∞" : number(point.epsilon), percent(point.loss)].map((cell, column) => h("td", {}, cell, column === 0 && point.id === front.knee && h("span", { class: "badge" }, "knee"))))))));
@@ -29,6 +30,7 @@ export async function drawChannel(place) {
   async function choose(id) {
     note({ point: id });
     rows();
+    picture.chart.redraw();
     const found = await attempt(() => get(`${here()}/jobs/${state.job}/channel/${id}`), panel);
     if (!found) return;
     const others = Object.entries(state.declared.study.columns).filter(([name, column]) => !front.columns.includes(name) && ["quasi_identifier", "label", "other"].includes(column.role)).map(([name]) => name);
@@ -37,7 +39,7 @@ export async function drawChannel(place) {
     fill(panel, h("h2", {}, `Channel ${id} for ${front.columns.join(", ")}`),
       h("div", { class: "tiles" }, figure(found.privacy.toFixed(3), "privacy", WHAT.privacy), figure(found.mse.toExponential(2), "error of shares", WHAT.mse), figure(found.ratio === null ? "–" : found.ratio.toFixed(3), "times the least possible", WHAT.bound), figure(percent(found.worst_posterior), "worst posterior", WHAT.worst)),
       h("figure", {}, heat(found.matrix, { rows: found.outputs_shown, columns: found.categories, label: "probability of each report given the truth", text: (row, column, value) => `a true “${found.categories[column]}” is reported as “${found.outputs_shown[row]}” with probability ${value.toFixed(4)}` }),
-        h("figcaption", {}, `Reports down, truths across; darker is more probable${found.left_out ? `; ${plural(found.left_out, "rare report")} not shown` : ""}`)),
+        h("figcaption", {}, `Reports down, truths across; the stronger the colour, the more probable${found.left_out ? `; ${plural(found.left_out, "rare report")} not shown` : ""}`)),
       h("details", {}, h("summary", {}, "Plain columns to go along"), h("p", { class: "quiet" }, h("small", {}, "They give an attacker a better start: someone who knows a record’s sex starts from the shares of that sex.")),
         h("div", { class: "pills" }, others.map((name) => h("label", {}, h("input", { type: "checkbox", onchange: (event) => event.target.checked ? kept.add(name) : kept.delete(name) }), name)))),
       h("div", { class: "row", style: "margin-top:.6rem" }, button("Disguise the column", async () => {
@@ -48,7 +50,7 @@ export async function drawChannel(place) {
   }
   rows();
   fill(place, h("h1", {}, "Privacy against error"), h("p", { class: "quiet" }, `${plural(points.length, "channel")} for ${front.columns.join(", ")}: ${front.categories} categories of ${number(front.records)} records, δ = ${front.delta}; ${front.exact ? "proven optimal" : "best found"} (${front.engine}).`),
-    h("div", { class: "columns" }, h("div", {}, h("div", { class: "card" }, h("figure", {}, curves(series, { height: 340, label: "error against privacy", xTitle: "privacy", yTitle: "error (mse), logarithmic", logY: true, yText: (value) => value.toExponential(0) }),
+    h("div", { class: "columns" }, h("div", {}, h("div", { class: "card" }, h("figure", {}, picture,
       h("figcaption", {}, h("span", { class: "swatch", style: "background:var(--accent)" }), "found ", h("span", { class: "swatch", style: "background:var(--second)" }), "certified bound (dashed): nothing can be below"))), h("div", { class: "card" }, h("h2", {}, "Channels"), list)), panel));
   if (state.point !== null && points[state.point]) await choose(state.point);
 }

@@ -22,9 +22,15 @@ export function add(parent, children) {
   return parent;
 }
 
+// Whoever works with the keyboard stays where they were when a part of the page is drawn anew.
+const keyOf = (element) => [element.tagName, element.id, element.getAttribute("aria-label"), ...Object.values(element.dataset), element.tagName === "BUTTON" ? element.textContent : ""].join("|");
+
 export function fill(parent, ...children) {
+  const active = parent.contains(document.activeElement) && parent !== document.activeElement ? keyOf(document.activeElement) : null;
   parent.replaceChildren();
-  return add(parent, children);
+  add(parent, children);
+  if (active) [...parent.querySelectorAll("button, input, select, textarea, a, [tabindex]")].find((each) => keyOf(each) === active)?.focus({ preventScroll: true });
+  return parent;
 }
 
 export const percent = (share, digits = 1) =>
@@ -32,10 +38,11 @@ export const percent = (share, digits = 1) =>
     : share > 0 && share < 0.001 ? "< 0.1 %"
       : `${(share * 100).toFixed(share === 0 || share === 1 ? 0 : digits)} %`;
 
+const WHOLE = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 0 }); // one for all: making it is what costs
+
 export function number(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
-  if (Number.isInteger(value)) return value.toLocaleString("en-GB");
-  if (Math.abs(value) >= 1000) return value.toLocaleString("en-GB", { maximumFractionDigits: 0 });
+  if (Number.isInteger(value) || Math.abs(value) >= 1000) return WHOLE.format(value);
   return Number(value.toPrecision(4)).toString();
 }
 
@@ -68,10 +75,21 @@ export function field(label, control, definition) {
   return h("label", { class: "field", title: definition }, h("span", {}, label), control);
 }
 
-export function error(found) {
+// Fields as the page calls them, and what they take: the interface speaks of shares, the page of percent.
+const FIELDS = {
+  max_suppression: ["“Suppress at most, %”", "a number from 0 to 99"], max_loss: ["“Lose at most, %”", "a number from 0 to 100"],
+  min_k: ["“k at least”", "a number of 1 or more, or nothing"], min_l: ["“ℓ at least”", "a number of 1 or more, or nothing"],
+  seconds: ["“Stop after, seconds”", "a number above 0, or nothing for no limit"], generations: ["“Generations”", "a whole number of 1 or more"],
+  seed: ["“Seed”", "a whole number of 0 or more"], delta: ["“δ: believe at most”", "a number above 0 and at most 1"], points: ["“Points”", "a whole number from 1 to 200"],
+};
+
+export function error(told) {
+  const [label, takes] = FIELDS[/^(?:\w+\.)?(\w+)(?: = \S+)? is not valid$/.exec(told.what)?.[1]] ?? [];
+  const found = label ? { what: `${label} cannot be that`, try: takes } : told;
+  const expected = found.expected?.replace(/^Input should be /, "");
   return h("div", { class: "error", role: "alert" },
-    h("b", {}, found.what), found.expected && h("span", {}, `Expected: ${found.expected}.`),
-    found.try && h("span", {}, `Try: ${found.try}`));
+    h("b", {}, found.what), expected && h("span", {}, `Expected: ${expected}.`),
+    found.try && h("span", {}, `Try: ${found.try.replace(/^--([a-z-]+)/, (_, option) => option.replaceAll("-", " "))}`));
 }
 
 export function table(heads, rows, properties = {}) {

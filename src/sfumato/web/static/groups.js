@@ -1,8 +1,8 @@
 // Groups: the areas as the attacker sees them, as they are, and as they look after the protection.
 import { attempt, get } from "./api.js";
 import { bars } from "./charts/bars.js";
-import { defined, fill, h, number, percent, plural, table } from "./dom.js";
-import { here, state } from "./state.js";
+import { button, defined, fill, h, number, percent, plural, table } from "./dom.js";
+import { go, here, note, state } from "./state.js";
 
 export async function drawGroups(place) {
   const found = await attempt(() => get(`${here()}/jobs/${state.job}/groups`, "reading the attack …"));
@@ -13,13 +13,25 @@ export async function drawGroups(place) {
   const labels = areas.map((area) => area.area);
   const marked = (where) => sensitive.includes(labels[where]);
   const chosen = protection?.points[protection.chosen];
+  const points = h("div", { id: "protections" });
+  if (protection) drawPoints(points, protection);
   fill(place, h("h1", {}, `Where ${attack.group} people are`), h("p", { class: "quiet" }, `${attack.attacker} attacker, learned from ${attack.auxiliary}; ${plural(areas.length, "area")}. Red areas must not be found.`),
     protection && h("div", { class: protection.holds ? "fine" : "warning" }, h("b", {}, protection.holds ? "No attack that was tried finds the sensitive areas any more" : "Some attack still finds a sensitive area"), h("span", {}, `${plural(chosen.swaps, "swap")} at a cost of ${number(chosen.cost)}${chosen.bound === null ? "" : `; no plan is below ${chosen.bound.toFixed(1)}`}; loss ${percent(chosen.loss, 3)}; found ${protection.found_before} before, ${chosen.found} after, over all attacks.`)),
     h("div", { class: "halves" },
       h("div", { class: "card" }, h("h2", {}, defined("What the attacker sees", "Grades of membership that rules learned from the auxiliary file give, added up per area")), bars(areas.map((area) => Math.round(area.auxiliary * 100) / 100), { labels, height: 220, label: "the attacker's signal per area", marked })),
       h("div", { class: "card" }, h("h2", {}, defined("The truth", "Members of the group in each area; never published")), areas[0]?.q === null ? h("p", { class: "quiet" }, "The file lacks the columns that tell.") : bars(areas.map((area) => area.q), { labels, height: 220, label: "true members per area", marked })),
-      protection && protection.signals.slice(0, 4).map((signal) => h("div", { class: "card" }, h("h2", {}, signal.name), bars(signal.before, { labels: protection.areas.map((area) => area.area), second: signal.after, height: 220, label: `${signal.name} before and after` }),
+      protection && protection.signals.slice(0, 4).map((signal) => h("div", { class: "card" }, h("h2", {}, signal.name === "truth" ? "The truth before and after" : `Attacker ${signal.name}, before and after`), bars(signal.before, { labels: protection.areas.map((area) => area.area), second: signal.after, height: 220, label: `${signal.name} before and after` }),
         h("p", { class: "quiet" }, h("small", {}, h("span", { class: "swatch", style: "background:var(--faint)" }), "before ", h("span", { class: "swatch", style: "background:var(--accent)" }), `after; outliers left: ${signal.outliers_after.join(", ") || "none"}`))))),
-    protection && h("div", { class: "card" }, h("h2", {}, "Cost against what is still found"), table(["point", { text: "way down", title: "How far the sensitive areas are taken towards the others" }, "swaps", "cost", { text: "no plan below", title: "A proven lower bound of the cost" }, "still found"], protection.points.map((point) => [point.id === protection.chosen ? `${point.id} (chosen)` : point.id, percent(point.level, 0), number(point.swaps), number(point.cost), point.bound === null ? "–" : point.bound.toFixed(1), `${point.found} of ${protection.found_before}`]))),
+    protection && h("div", { class: "card" }, h("h2", {}, "Cost against what is still found"), points),
     attack.rules.length > 0 && h("div", { class: "card" }, h("h2", {}, "How the attacker recognises them"), table(["rule", { text: "RCF", title: "How much more often members meet the rule than others" }, { text: "support", title: "The share of all records that meet it" }], attack.rules.slice(0, 12).map((rule) => [h("td", { class: "wrap" }, rule.words), rule.rcf === null ? "∞" : number(rule.rcf), number(rule.support)]))));
+}
+
+const HEADS = ["point", { text: "way down", title: "How far the sensitive areas are taken towards the others" }, "swaps", "cost", { text: "no plan below", title: "A proven lower bound of the cost" }, "still found", ""];
+
+function drawPoints(place, protection) {
+  const choose = (id) => { note({ point: id }); drawPoints(place, protection); };
+  const now = state.point ?? protection.chosen;
+  fill(place, table(HEADS, protection.points.map((point) => [point.id === protection.chosen ? `${point.id} (suggested)` : point.id, percent(point.level, 0), number(point.swaps), number(point.cost), point.bound === null ? "–" : point.bound.toFixed(1), `${point.found} of ${protection.found_before}`,
+    h("td", {}, point.id === now ? h("span", { class: "badge" }, "chosen") : button("choose", () => choose(point.id), { class: "plain small" }))])),
+  h("div", { class: "row", style: "margin-top:.8rem" }, button(`Publish point ${now} …`, () => go({ step: "publish", point: now }), { class: "main", id: "to-publish" })));
 }

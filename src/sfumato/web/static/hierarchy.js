@@ -99,7 +99,7 @@ export async function editHierarchy(column, about, saved) {
   }
   const dialog = h("dialog", { class: "wide", id: "hierarchy", "aria-label": `Hierarchy of ${column}`, onclose: () => dialog.remove() },
     h("h2", {}, "Hierarchy of ", column), tabs, badge, says, options, picture,
-    h("div", { class: "row" }, button("Use this hierarchy", async () => {
+    h("div", { class: "row foot" }, button("Use this hierarchy", async () => {
       const body = recipe ? { column, recipe } : { column, paths: found.paths };
       if (!(await attempt(() => put(`${here()}/hierarchy`, body, "saving …"), says))) return;
       dialog.close();

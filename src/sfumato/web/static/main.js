@@ -37,10 +37,12 @@ async function draw() {
   leave = null;
   frame();
   fill(main, h("p", { class: "quiet" }, "One moment …"));
+  const notice = document.getElementById("notice");
+  let lost = [];
   if (state.study && state.declared?.id !== state.study) {
     const found = await attempt(() => get(here()));
     if (mine !== drawn) return;
-    if (!found) { state.study = null; state.step = "open"; history.replaceState(null, "", "#/open"); }
+    if (!found) { lost = [...notice.childNodes]; state.study = null; state.step = "open"; history.replaceState(null, "", "#/open"); }
     state.declared = found ?? null;
   }
   const [, title, , step] = STEPS.find(([name]) => name === state.step);
@@ -51,6 +53,8 @@ async function draw() {
   if (mine !== drawn) { left?.(); return; }
   leave = left ?? null;
   fill(main, place);
+  if (document.activeElement === document.body) main.focus({ preventScroll: true }); // the next Tab is in the new step
+  if (lost.length) fill(notice, lost); // why we are not where the address said
   tell("shown");
 }
 

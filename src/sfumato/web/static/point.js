@@ -11,6 +11,8 @@ let asked = 0;
 
 export async function drawPoint(card, offer, id, publish) {
   const mine = ++asked;
+  await new Promise((done) => setTimeout(done, 60)); // an arrow key held down passes many points: only the last is measured
+  if (mine !== asked) return;
   const found = await attempt(() => get(`${here()}/jobs/${state.job}/points/${id}${query(offer ? { size: offer.suppress_below, diversity: offer.diversity_below } : {})}`, "measuring the point …"), card);
   if (!found || mine !== asked) return;
   const tile = ([name, each]) => figure(text(name)(each.after), each.reason ? `${each.title}: ${each.reason}` : `${each.title}, before ${text(name)(each.before)}`, `${each.sentence} Before: ${text(name)(each.before)}. ${each.reason ?? ""}`);

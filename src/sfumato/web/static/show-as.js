@@ -5,13 +5,9 @@ import { here, state } from "./state.js";
 
 export async function showAs() {
   const job = ["explore", "publish"].includes(state.step) ? state.job : null;
-  const point = job ? state.point : null;
-  const limits = job && state.choice?.job === job && state.choice.point === point ? state.choice.limits ?? {} : {};
-  const toml = await attempt(() => get(`${here()}/run.toml${query({ job })}`));
-  const python = await attempt(() => get(`${here()}/run.py${query({ job, point, ...limits })}`));
-  if (toml === undefined || python === undefined) return;
-  const commands = ["sfumato audit --run run.toml", "sfumato search run.toml -o front", "sfumato map front",
-    ...(point === null ? [] : Object.keys(limits).length ? [`sfumato ask front ${Object.entries(limits).map(([name, value]) => `--${name.replace("_", "-")} ${value}`).join(" ")}   # prints the command that publishes it`] : [`sfumato publish front --point ${point} -o release`, "sfumato verify release"])].join("\n");
+  const asked = query({ job, point: job ? state.point : null, ...(job ? state.limits : {}) });
+  const [toml, python, commands] = await Promise.all(["run.toml", "run.py", "run.sh"].map((file) => attempt(() => get(`${here()}/${file}${file === "run.toml" ? query({ job }) : asked}`))));
+  if (toml === undefined || python === undefined || commands === undefined) return;
   const pages = { "Run file": ["run.toml", toml], Python: ["run.py", python], Commands: ["run.sh", commands] };
   const text = h("pre", { tabindex: "0" });
   const save = h("a", { class: "button" });
@@ -31,7 +27,7 @@ export async function showAs() {
   const dialog = h("dialog", { class: "wide", "aria-label": "Show as run file, Python or commands", onclose: () => dialog.remove() },
     h("h2", {}, "The same from the command line"),
     h("p", { class: "quiet" }, "These replay to the same result: same table, same settings, same seed."),
-    tabs, text, h("div", { class: "row" }, copy, save, button("Close", () => dialog.close(), { class: "plain" })));
+    tabs, text, h("div", { class: "row foot" }, copy, save, button("Close", () => dialog.close(), { class: "plain" })));
   document.body.append(dialog);
   dialog.showModal();
 }

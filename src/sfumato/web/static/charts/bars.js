@@ -29,10 +29,11 @@ export function bars(counts, { labels = null, second = null, height = 56, label 
     pen.fillStyle = colour.quiet;
     pen.textAlign = "center";
     pen.textBaseline = "top";
-    const every = Math.ceil(labels.length / Math.max(Math.floor(width / 54), 1));
+    const room = Math.min(Math.max(...labels.map((text) => text.length)) * 7 + 8, 90);
+    const every = Math.ceil(labels.length / Math.max(Math.floor(width / Math.max(room, 40)), 1));
     labels.forEach((text, place) => {
       if (place % every) return;
-      const fits = Math.max(Math.floor((wide * every) / 7), 3);
+      const fits = Math.max(Math.floor((wide * every) / 7) - 1, 3);
       const said = text.length > fits ? `${text.slice(0, fits - 1)}…` : text;
       const half = pen.measureText(said).width / 2;
       pen.fillText(said, Math.min(Math.max((place + 0.5) * wide, half), width - half), floor + 6);

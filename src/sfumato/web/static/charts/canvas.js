@@ -2,22 +2,36 @@
 import { h } from "../dom.js";
 
 const NAMES = ["ink", "quiet", "line", "accent", "second", "faint", "card", "wash", "third"];
+let known = null; // reading them makes the browser lay the page out, so once for each scheme
+
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+  known = null;
+  for (const canvas of document.querySelectorAll("canvas")) canvas.chart?.renew();
+});
 
 export function colours() {
+  if (known) return known;
   const style = getComputedStyle(document.documentElement);
-  return Object.fromEntries(NAMES.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+  known = Object.fromEntries(NAMES.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+  return known;
 }
 
+// `paint` draws everything; where there is `over` too, what `paint` drew is kept and copied, and only `over` is drawn
+// anew for a pointer that moves or a point that is chosen. `renew` when the still part has changed, else `redraw`.
 export class Canvas {
-  constructor(height, label, draw) {
-    this.height = height;
-    this.paint = draw;
+  constructor(height, label, paint, over = null) {
+    Object.assign(this, { height, paint, over });
     this.canvas = h("canvas", { role: "img", "aria-label": label, style: `height:${height}px` });
+    this.canvas.chart = this;
     this.element = this.canvas;
     this.asked = false;
-    this.seen = new ResizeObserver(() => this.redraw());
-    this.seen.observe(this.canvas);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
+    this.still = null;
+    new ResizeObserver(() => this.redraw()).observe(this.canvas);
+  }
+
+  renew() {
+    this.still = null;
+    this.redraw();
   }
 
   redraw() {
@@ -30,23 +44,36 @@ export class Canvas {
     const width = this.canvas.clientWidth;
     if (!width) return;
     const sharp = window.devicePixelRatio || 1;
-    if (this.canvas.width !== Math.round(width * sharp) || this.canvas.height !== Math.round(this.height * sharp)) {
-      this.canvas.width = Math.round(width * sharp);
-      this.canvas.height = Math.round(this.height * sharp);
+    const [w, tall] = [Math.round(width * sharp), Math.round(this.height * sharp)];
+    if (this.canvas.width !== w || this.canvas.height !== tall) {
+      this.canvas.width = w;
+      this.canvas.height = tall;
+      this.still = null;
     }
-    const pen = this.canvas.getContext("2d");
-    pen.setTransform(sharp, 0, 0, sharp, 0, 0);
-    pen.clearRect(0, 0, width, this.height);
-    pen.font = "12px system-ui, sans-serif";
-    pen.lineWidth = 1;
     this.width = width;
-    this.paint(pen, width, this.height, colours());
+    const pen = ready(this.canvas, width, this.height, sharp);
+    if (!this.over) { this.paint(pen, width, this.height, colours()); return; }
+    if (!this.still) {
+      this.still = new OffscreenCanvas(w, tall);
+      this.paint(ready(this.still, width, this.height, sharp), width, this.height, colours());
+    }
+    pen.drawImage(this.still, 0, 0, width, this.height);
+    this.over(pen, width, this.height, colours());
   }
 
   at(event) {
     const box = this.canvas.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
   }
+}
+
+function ready(canvas, width, height, sharp) {
+  const pen = canvas.getContext("2d");
+  pen.setTransform(sharp, 0, 0, sharp, 0, 0);
+  pen.clearRect(0, 0, width, height);
+  pen.font = "12px system-ui, sans-serif";
+  pen.lineWidth = 1;
+  return pen;
 }
 
 // An axis over values: linear, or logarithmic where everything is above 0.

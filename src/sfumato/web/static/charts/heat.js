@@ -1,4 +1,4 @@
-// A matrix as a heat map: one hue, darker is more; hovering tells the cell.
+// A matrix as a heat map: one hue, stronger is more; hovering tells the cell.
 import { Canvas } from "./canvas.js";
 
 export function heat(matrix, { rows, columns, height = 320, label, text }) {
@@ -20,10 +20,10 @@ export function heat(matrix, { rows, columns, height = 320, label, text }) {
     pen.textBaseline = "middle";
     pen.textAlign = "right";
     const every = Math.ceil(15 / high);
-    rows.forEach((name, row) => { if (row % every === 0) pen.fillText(name.length > 14 ? `${name.slice(0, 13)}…` : name, left - 5, Math.max((row + 0.5) * high, 8)); });
+    rows.forEach((name, row) => { if (row % every === 0 && (row + 0.5) * high > 6) pen.fillText(name.length > 14 ? `${name.slice(0, 13)}…` : name, left - 5, (row + 0.5) * high); });
     pen.textBaseline = "top";
     pen.textAlign = "center";
-    const step = Math.ceil(70 / wide);
+    const step = Math.ceil(84 / wide);
     columns.forEach((name, column) => { if (column % step === 0) pen.fillText(name.length > 11 ? `${name.slice(0, 10)}…` : name, Math.min(left + (column + 0.5) * wide, width - 34), rows.length * high + 5); });
     pen.textAlign = "left";
     pen.fillStyle = colour.ink;

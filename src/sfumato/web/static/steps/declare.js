@@ -3,6 +3,7 @@ import { attempt, get, put } from "../api.js";
 import { bars, spread } from "../charts/bars.js";
 import { button, defined, field, figure, fill, h, later, number, percent, plural, select } from "../dom.js";
 import { editHierarchy } from "../hierarchy.js";
+import { editJoining } from "../joining.js";
 import { go, here, measure, state, tell } from "../state.js";
 
 const MISSING = [
@@ -20,6 +21,7 @@ export async function declareStep(place) {
   }
   const profile = await attempt(() => get(`${here()}/profile`, "profiling the columns …"));
   if (!profile) return undefined;
+  const tables = ((await attempt(() => get("/files")))?.files ?? []).filter((file) => file.kind === "table");
   const risk = h("div", { class: "card sticky", id: "risk" });
   const says = h("div", {});
   const list = h("div", { class: "card" });
@@ -57,6 +59,7 @@ export async function declareStep(place) {
     return h("div", {}, button("Hierarchy …", async () => {
       await editHierarchy(name, about, async () => { state.declared = await get(here()); drawList(); refresh(); });
     }, { class: "small", "data-tree": name }), " ",
+    now.role === "quasi_identifier" && button("Order …", () => editJoining(name, () => { drawList(); refresh(); }), { class: "small", "data-order": name, title: "In which order a search over cuts joins neighbours; breaks; missing values" }), " ",
     h("span", { class: tree || now.role === "sensitive" ? "badge" : "badge bad", title: tree ? "How values are made coarser" : "Without a hierarchy the column cannot be generalized" }, said));
   }
 
@@ -73,7 +76,12 @@ export async function declareStep(place) {
           const { path, ...data } = declared.data;
           change({ data: { ...data, na: event.target.value.split(",").map((word) => word.trim()).filter(Boolean) } });
         },
-      }), "Values that mean “missing”, separated by commas; an empty cell always does")),
+      }), "Values that mean “missing”, separated by commas; an empty cell always does"),
+      field("Population table", h("input", {
+        value: declared.population?.path ?? "", size: 16, list: "tables", placeholder: "none", id: "population",
+        onchange: (event) => change({ population: event.target.value.trim() ? { path: event.target.value.trim() } : {} }),
+      }), "A file of the folder with the same quasi-identifiers for everybody: the journalist’s risk is measured against it"),
+      h("datalist", { id: "tables" }, tables.map((file) => h("option", { value: file.path })))),
     says,
     !state.declared.reviewed && h("div", { class: "warning" }, h("span", {}, "The roles are suggestions from names and values. Look at every line, change what is wrong, then confirm."),
       h("div", {}, button("These roles are right", () => change({ reviewed: true }), { class: "main", id: "reviewed" }))),

@@ -1,5 +1,5 @@
 // Explore: the map, linked to a table and parallel coordinates; the publisher's questions; one point, or two side by side.
-import { attempt, get, query } from "../api.js";
+import { attempt, get } from "../api.js";
 import { cloud } from "../charts/cloud.js";
 import { matrix } from "../charts/matrix.js";
 import { parallel } from "../charts/parallel.js";
@@ -7,9 +7,10 @@ import { drawChannel } from "../channel.js";
 import { button, defined, field, fill, h, number, percent, plural, select } from "../dom.js";
 import { drawGroups } from "../groups.js";
 import { drawComparison, drawPoint } from "../point.js";
+import { asked, questions } from "../questions.js";
 import { go, here, measure, note, state } from "../state.js";
 
-const ROWS = 100;
+const [ROWS, FEW] = [200, 24]; // rows of the list; of a large front few, because each selection lays them out anew
 
 export async function exploreStep(place) {
   const jobs = [...state.jobs.values()].filter((job) => job.study === state.study && ["search", "channel", "groups"].includes(job.kind) && job.front).sort((a, b) => b.added - a.added);
@@ -48,9 +49,14 @@ export async function explorer(front, jobs) {
   const list = h("div", { class: "scroll", style: "max-height:300px", tabindex: "0", id: "points" });
   const counted = h("span", { class: "badge", id: "counted" });
 
+  const byId = new Map(front.points.map((point) => [point.id, point]));
+  function spoken(id) {
+    const point = byId.get(id);
+    return [`point ${id}`, ...names.map((name) => `${title(name)} ${number(point.values[name])}`), `loss ${percent(point.loss)}, ${number(point.suppressed)} suppressed`];
+  }
   const map = cloud({
     height: 400, label: `risk–utility map of ${front.points.length} points`, xTitle: "", yTitle: "", logY: true,
-    xText: (tick) => text(xName)(tick).replace(".0 %", " %"), yText: (tick) => text(yName)(tick), picked: (id, shift) => shift ? versus(id) : choose(id), brushed: keep,
+    xText: (tick) => text(xName)(tick).replace(".0 %", " %"), yText: (tick) => text(yName)(tick), says: spoken, picked: (id, shift) => shift ? versus(id) : choose(id), brushed: keep,
   });
   const coordinates = ["loss", ...names.filter((name) => name !== "general_loss"), "suppressed"];
   const lines = parallel({
@@ -62,10 +68,7 @@ export async function explorer(front, jobs) {
 
   function marks() { return { chosen: state.point, knee: front.knee, rival }; }
   function drawMap() {
-    const points = front.points.map((point) => ({
-      id: point.id, x: value(point, xName), y: value(point, yName),
-      says: [`point ${point.id}`, ...names.map((name) => `${title(name)} ${number(point.values[name])}`), `loss ${percent(point.loss)}, ${number(point.suppressed)} suppressed`],
-    })).sort((a, b) => a.x - b.x);
+    const points = front.points.map((point) => ({ id: point.id, x: value(point, xName), y: value(point, yName) })).sort((a, b) => a.x - b.x);
     const others = (front.others ?? []).filter((other) => other[xName] !== undefined && other[yName] !== undefined).map((other) => ({ x: other[xName], y: other[yName] }));
     map.draw({ points, others, marks: marks(), inside, joined: xName === "loss" && names.length <= 2 });
     fill(axisTitles, select([...coordinates, ...names.filter((name) => !coordinates.includes(name))].map((name) => [name, title(name)]), yName, (next) => { yName = next; drawMap(); }, { "aria-label": "Vertical axis" }), " against ",
@@ -74,15 +77,21 @@ export async function explorer(front, jobs) {
   function drawList() {
     const shown = front.points.filter((point) => inside === null || inside.has(point.id));
     fill(counted, inside === null ? plural(shown.length, "point") : `${number(shown.length)} of ${number(front.points.length)} selected`);
-    const some = shown.slice(0, ROWS);
-    if (state.point !== null && shown.length > ROWS && !some.some((point) => point.id === state.point)) some.unshift(front.points[state.point]);
+    const some = shown.slice(0, front.points.length > ROWS ? FEW : ROWS);
+    if (state.point !== null && shown.length > some.length && !some.some((point) => point.id === state.point)) some.unshift(byId.get(state.point));
     fill(list, h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "id"), names.map((name) => h("th", {}, defined(title(name), says(name)))), h("th", {}, defined("loss", says("loss"))), h("th", {}, defined("suppressed", says("suppressed"))), h("th", {}, ""))),
       h("tbody", {}, some.map((point) => h("tr", {
         class: "pick", tabindex: "0", "data-point": point.id, "aria-selected": point.id === state.point ? "true" : null,
         onclick: () => choose(point.id), onkeydown: (event) => { if (event.key === "Enter") choose(point.id); },
       }, h("td", {}, point.id), names.map((name) => h("td", {}, number(point.values[name]))), h("td", {}, percent(point.loss)), h("td", {}, number(point.suppressed)),
       h("td", {}, point.id === front.knee && h("span", { class: "badge", title: "Beyond it, each step of privacy costs more loss" }, "knee"), button("vs", (event) => { event.stopPropagation(); versus(point.id); }, { class: "plain small", title: "Compare with the chosen point: who pays?" })))))),
-    shown.length > some.length && h("p", { class: "quiet", style: "padding:.3rem .6rem" }, `… ${number(shown.length - some.length)} more: drag over the map to select fewer`));
+    shown.length > some.length && h("p", { class: "quiet", style: "padding:.3rem .6rem" }, `… ${number(shown.length - some.length)} more: drag over the map to see those you want`));
+  }
+  function markRow() {
+    const row = list.querySelector(`[data-point="${state.point}"]`);
+    if (!row) { drawList(); return; }
+    list.querySelector("[aria-selected]")?.removeAttribute("aria-selected");
+    row.setAttribute("aria-selected", "true");
   }
   function keep(next) {
     inside = next;
@@ -92,14 +101,20 @@ export async function explorer(front, jobs) {
     drawList();
   }
   async function choose(id, limits = null, offer = null) {
-    note({ point: id });
-    state.choice = { job: state.job, point: id, limits, offer };
+    note({ point: id, limits });
     map.draw({ marks: marks() });
     lines.draw({ chosen: id });
     pairs?.draw({ chosen: id });
-    drawList();
+    markRow();
     await drawPoint(panel, offer, id, () => go({ step: "publish" }));
     if (rival !== null) await versus(rival);
+  }
+  // The answer to a question that the address remembers is asked for again: it suppresses other classes than the search.
+  async function again() {
+    const { limits } = state;
+    const found = limits && await asked(limits);
+    if (found && found.answer.point === state.point && !found.answer.searched) await choose(state.point, limits, found.answer);
+    else await choose(state.point);
   }
   async function versus(id) {
     if (state.point === null) { await choose(id); return; }
@@ -113,44 +128,17 @@ export async function explorer(front, jobs) {
   lines.draw({ rows, chosen: state.point });
   pairs?.draw({ rows, chosen: state.point });
   drawList();
-  if (state.point !== null && front.points[state.point]) choose(state.point);
+  if (byId.has(state.point)) again();
 
   return [
     h("div", { class: "row spread" }, h("h1", {}, "Risk–utility map"), h("div", { class: "row" }, jobs.length > 1 && chooser(jobs)) ),
     h("p", { class: "quiet" }, `${plural(front.points.length, "release")} that no other beats, of ${number(front.rows)} records: ${front.how}.`, front.exact && " No generalization of the lattice is better."),
-    h("div", { class: "columns" },
+    h("div", { class: "columns linked" },
       h("div", {}, h("div", { class: "card" }, h("div", { class: "row spread" }, axisTitles, counted, button("Show all", () => keep(null), { class: "plain small" })),
         map.element, h("p", { class: "quiet" }, h("small", {}, "Click chooses, Shift+click compares, dragging selects; arrow keys walk along the front."))),
-      h("div", { class: "card" }, h("h2", {}, "Points"), list), h("div", { class: "card" }, h("h2", {}, "All figures at once"), lines.element, h("p", { class: "quiet" }, h("small", {}, "Better is up on every axis. Drag along an axis to keep only what passes there; a click on it lets go."))),
-      pairs && h("div", { class: "card" }, h("h2", {}, "Every pair of figures"), pairs.element)),
-      h("div", {}, questions(front, choose), panel)),
+      h("div", { class: "card late" }, h("h2", {}, "Points"), list), h("div", { class: "card late" }, h("h2", {}, "All figures at once"), lines.element, h("p", { class: "quiet" }, h("small", {}, "Better is up on every axis. Drag along an axis to keep only what passes there; a click on it lets go."))),
+      pairs && h("div", { class: "card late" }, h("h2", {}, "Every pair of figures"), pairs.element)),
+      h("div", {}, questions(choose), panel)),
     side,
   ];
-}
-
-function questions(front, choose) {
-  const inputs = {
-    max_loss: h("input", { type: "number", min: 0, max: 100, step: 1, value: 30, id: "ask-loss" }), max_suppression: h("input", { type: "number", min: 0, max: 100, step: 0.5, value: Math.round((state.declared.study.search?.max_suppression ?? 0) * 1e4) / 100, id: "ask-suppression" }),
-    min_k: h("input", { type: "number", min: 1, step: 1, id: "ask-k" }), min_l: h("input", { type: "number", min: 1, step: 1, id: "ask-l" }),
-  };
-  const answer = h("div", { id: "answer" });
-  async function ask() {
-    const share = (input) => input.value === "" ? null : Number(input.value) / 100;
-    const limits = { max_loss: share(inputs.max_loss), max_suppression: share(inputs.max_suppression), min_k: inputs.min_k.value, min_l: inputs.min_l.value };
-    const found = await attempt(() => get(`${here()}/jobs/${state.job}/ask${query(limits)}`, "asking …"), answer);
-    if (!found) return;
-    const given = Object.fromEntries(Object.entries(limits).filter(([, each]) => each !== null && each !== "").map(([name, each]) => [name, Number(each)]));
-    const offer = found.answer;
-    const list = (title, rows, definition) => rows?.length > 0 && h("div", {}, h("h3", { title: definition }, title), h("ul", { class: "words" }, rows.map((row) => h("li", {}, row))));
-    fill(answer, h("div", { class: "fine" }, h("b", {}, offer.says), h("span", {}, found.binds.length ? `What binds: ${found.binds.map((name) => ({ max_loss: "the limit on loss", max_suppression: "the limit on suppression", min_k: "the least k", min_l: "the least ℓ" })[name] ?? name).join(" and ")}.` : ""),
-      h("div", { class: "row" }, button(`Look at point ${offer.point}`, () => choose(offer.point, offer.searched ? null : given, offer.searched ? null : offer), { class: "small" }))),
-    list("Relaxations that pay", found.relaxations.map((each) => each.says), "What a little more room would buy"),
-    list("Flat stretches: privacy for almost nothing", found.stretches.flat, "Steps of privacy that cost little loss"),
-    list("Steep stretches: where it gets dear", found.stretches.steep, "Steps of privacy that cost much loss"),
-    found.notes.map((each) => h("p", { class: "quiet" }, h("small", {}, each))));
-  }
-  return h("form", { class: "card", onsubmit: (event) => { event.preventDefault(); ask(); } }, h("h2", {}, "What can I have?"),
-    h("div", { class: "row top" }, field("Lose at most, %", inputs.max_loss, "Of all detail in the table"), field("Suppress at most, %", inputs.max_suppression, "Of all records"),
-      field("k at least", inputs.min_k, "Every released record looks like this many"), field("ℓ at least", inputs.min_l, "Different sensitive values in every class"),
-      h("button", { class: "main", id: "ask", type: "submit" }, "Ask")), answer);
 }

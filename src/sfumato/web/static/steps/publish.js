@@ -1,32 +1,29 @@
 // Publish: the reason, the release, its verification, the pack.
 import { attempt, get, post } from "../api.js";
-import { button, defined, fill, h, number, percent, plural, table } from "../dom.js";
-import { go, here, measure, onChange, state } from "../state.js";
+import { button, defined, error, fill, h, number, percent, plural, table } from "../dom.js";
+import { asked, inWords } from "../questions.js";
+import { go, here, measure, note, onChange, state } from "../state.js";
 
 export async function publishStep(place) {
   const made = h("div", { class: "card" });
   const list = h("div", { class: "card" });
-  const job = state.job ? state.jobs.get(state.job) : null;
-  let front = null;
-  if (job?.front && state.point !== null) front = await attempt(() => get(`${here()}/jobs/${state.job}/front`));
-  const point = front?.points[state.point];
   let running = null;
-  const result = h("div", { id: "result" });
+  const result = h("div", { id: "result", "aria-live": "polite" });
+  const chosen = await attempt(() => chosenPoint());
 
-  if (!point) {
+  if (!chosen) {
     fill(made, h("h2", {}, "Publish"), h("div", { class: "empty" }, h("div", {}, h("p", {}, "No point is chosen."), button("Choose one →", () => go({ step: "explore" }), { class: "main" }))));
   } else {
-    const limits = state.choice?.job === state.job && state.choice?.point === state.point ? state.choice.limits : null;
-    const reason = h("textarea", { rows: 3, id: "reason", placeholder: "Why this point? The reason goes into the internal report." });
+    const reason = h("textarea", { rows: 3, id: "reason", maxlength: 4000, placeholder: "Why this point? The reason goes into the internal report." });
     const starred = h("input", { type: "checkbox", id: "starred" });
-    fill(made, h("h2", {}, `Publish point ${point.id}`),
-      limits ? h("p", {}, state.choice.offer.says) : h("p", {}, front.objectives.map((each) => `${measure(each.name).title} ${number(point.values[each.name])}`).join(", "), `; loses ${percent(point.loss)} of the detail, suppresses ${plural(point.suppressed, "record")}.`),
-      limits && h("div", { class: "warning" }, h("span", {}, `With the suppression of your question (${Object.entries(limits).map(([name, value]) => `${name.replace("_", " ")} ${value}`).join(", ")}), not that of the search.`)),
+    fill(made, h("h2", {}, `Publish point ${state.point}`), chosen.words,
       h("label", { class: "field", style: "width:100%" }, h("span", {}, "Reason"), reason),
-      h("p", {}, h("label", {}, starred, " keep suppressed records with every quasi-identifier hidden, instead of leaving them out")),
+      chosen.recoded && h("p", { style: "margin-top:.6rem" }, h("label", {}, starred, " keep suppressed records with every quasi-identifier hidden, instead of leaving them out")),
+      h("div", { style: "height:.8rem" }),
       button("Publish and verify", async (event) => {
-        const next = await attempt(() => post(`${here()}/releases`, { job: state.job, point: state.point, reason: reason.value, starred: starred.checked, ...(limits ? { limits } : {}) }), result);
-        if (next) { running = next.id; event.target.disabled = true; state.jobs.set(next.id, next); fill(result, h("p", { class: "quiet" }, "Recoding, writing, reading back, measuring …")); }
+        const wish = { job: state.job, point: state.point, reason: reason.value, starred: starred.checked, ...(state.limits ? { limits: state.limits } : {}) };
+        const next = await attempt(() => post(`${here()}/releases`, wish), result);
+        if (next) { running = next.id; event.target.disabled = true; state.jobs.set(next.id, next); fill(result, h("p", { class: "quiet" }, "Writing, reading back, measuring …")); }
       }, { class: "main", id: "publish" }), h("div", { style: "height:.8rem" }), result);
   }
 
@@ -35,7 +32,7 @@ export async function publishStep(place) {
     if (!found) return;
     fill(list, h("h2", {}, "Releases of this table"), found.length > 1 && h("div", { class: "warning" }, "Several releases of one table together can tell more than each alone."), found.length ? found.map((release) => {
       const says = h("div", {});
-      return h("div", { class: "job whole" }, h("div", {}, h("b", {}, release.name), h("div", {}, h("small", {}, `k ${number(release.k)}, loss ${percent(release.loss)}, ${plural(release.released, "record")} released, ${number(release.suppressed)} suppressed; in ${release.folder}`)),
+      return h("div", { class: "job whole" }, h("div", {}, h("b", {}, release.name), h("div", {}, h("small", {}, `${release.k === null ? `attacks find ${release.found.after} of ${release.found.before}` : `k ${number(release.k)}`}, loss ${percent(release.loss)}, ${plural(release.released, "record")} released, ${number(release.suppressed)} suppressed; in ${release.folder}`)),
         release.about.reason && h("div", {}, h("small", {}, `“${release.about.reason}”`)), says),
       h("div", { class: "row" }, h("a", { class: "button main", href: `/api${here()}/releases/${release.name}/pack.zip`, download: `${release.name}.zip` }, "Download"),
         release.reports.map((name) => h("a", { class: "button", href: `/api${here()}/releases/${release.name}/${name}`, target: "_blank", rel: "noopener" }, name.replace(".html", ""))),
@@ -51,7 +48,7 @@ export async function publishStep(place) {
     running = null;
     const again = document.getElementById("publish");
     if (again) again.disabled = false;
-    if (now.error) fill(result, h("div", { class: "error" }, h("b", {}, now.error.what), h("span", {}, now.error.try)));
+    if (now.error) fill(result, error(now.error));
     else {
       const figures = Object.entries(now.found.figures).map(([name, figure]) => [defined(measure(name).title, measure(name).sentence), figure.value === null || figure.value === undefined ? "–" : number(figure.value)]);
       fill(result, verdict(now.found), now.found.warnings.map((warning) => h("div", { class: "warning" }, warning)),
@@ -62,6 +59,27 @@ export async function publishStep(place) {
   fill(place, h("div", { class: "halves" }, made, list));
   await drawReleases();
   return onChange((what) => { if (what === "job") followed(); });
+}
+
+// What is to be published, in words: a point of a front, the answer to a question, or a protected file.
+async function chosenPoint() {
+  const job = state.job ? state.jobs.get(state.job) : null;
+  if (!job?.front || state.point === null) return null;
+  if (job.kind === "groups") {
+    const { protection } = await get(`${here()}/jobs/${state.job}/groups`);
+    const point = protection?.points[state.point];
+    return point && { words: h("p", {}, `${plural(point.swaps, "swap")} of places between similar records; attacks that found ${protection.found_before} areas before find ${point.found} after. Columns that name the group are left out.`) };
+  }
+  if (job.kind !== "search") return null;
+  const front = await get(`${here()}/jobs/${state.job}/front`);
+  const point = front.points.find((each) => each.id === state.point);
+  if (!point) return null;
+  const found = state.limits && await asked(state.limits);
+  if (!found || found.answer.searched) {
+    note({ point: point.id }); // the search's own suppression
+    return { recoded: true, words: h("p", {}, front.objectives.map((each) => `${measure(each.name).title} ${number(point.values[each.name])}`).join(", "), `; loses ${percent(point.loss)} of the detail, suppresses ${plural(point.suppressed, "record")}.`) };
+  }
+  return { recoded: true, words: [h("p", {}, found.answer.says), h("div", { class: "warning" }, h("span", {}, `With the suppression of your question (${inWords(state.limits)}), not that of the search.`))] };
 }
 
 function verdict(found) {

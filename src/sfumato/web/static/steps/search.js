@@ -1,14 +1,14 @@
 // Search: what to look for, how large that is, and what is at work; the front grows while it runs.
 import { attempt, get, post, put, query, remove } from "../api.js";
 import { cloud } from "../charts/cloud.js";
-import { button, defined, field, fill, h, number, percent, plural, select, table } from "../dom.js";
+import { button, defined, error, field, fill, h, number, percent, plural, select, table } from "../dom.js";
 import { channelForm, groupsForm } from "../other-searches.js";
 import { go, here, measure, onChange, state } from "../state.js";
 
-const SYSTEMS = [["lattice", "lattice: a level for each column"], ["cuts", "cuts: free groups of neighbours"]];
+const SYSTEMS = [["lattice", "lattice: a level per column"], ["cuts", "cuts: groups of neighbours"]];
 const ALGORITHMS = {
-  lattice: [["exact", "exact: the whole front, with proof"], ["exhaustive", "exhaustive: every node"], ["pbg_ea", "evolutionary: the best found"]],
-  cuts: [["memetic", "memetic: evolution with local search"], ["nsga2", "NSGA-II, as published"]],
+  lattice: [["exact", "exact: all of it, proven"], ["exhaustive", "exhaustive: every node"], ["pbg_ea", "evolutionary: the best found"]],
+  cuts: [["memetic", "memetic: the best found"], ["nsga2", "NSGA-II, as published"]],
 };
 const USUAL = ["k", "distinct_l", "t_closeness", "marketer_risk", "uniques", "general_loss", "arx_loss", "discernibility"];
 const WORDS = { queued: "waits", running: "at work", done: "done", stopped: "stopped, best so far kept", failed: "failed", killed: "killed", broken: "broken off" };
@@ -21,8 +21,10 @@ export async function searchStep(place) {
   const live = h("div", { class: "card" });
   const compared = h("div", {});
   let watched = null;
-  const chart = cloud({ height: 340, label: "the front so far", xTitle: "information loss", yTitle: "", xText: (value) => percent(value, 0), logY: true });
+  let drawn = []; // the words of each point that is shown
+  const chart = cloud({ height: 340, label: "the front so far", xTitle: "information loss", yTitle: "", xText: (value) => percent(value, 0), logY: true, says: (id) => drawn[id] });
   const caption = h("p", { class: "quiet" }, "The front appears here while a search runs.");
+  chart.element.style.visibility = "hidden"; // its room is kept, so that nothing jumps when a front comes
   fill(live, h("h2", {}, "The front"), caption, chart.element);
 
   const settings = () => ({ ...state.declared.study.search });
@@ -51,12 +53,18 @@ export async function searchStep(place) {
     if (job) { fill(says); state.jobs.set(job.id, job); watched = job.id; drawJobs(); }
   };
   function draw() {
+    live.hidden = mode !== "recode";
     if (mode !== "recode") { fill(form, modes(), says, mode === "channel" ? channelForm(begun("channels")) : groupsForm(begun("groups"))); return; }
     const now = settings();
     const objectives = (now.objectives ?? ["k", "general_loss"]).map((each) => each.name ?? each);
     const sensitive = Object.values(state.declared.study.columns).some((column) => column.role === "sensitive");
     const pills = (usual) => h("div", { class: "pills" }, state.about.measures.filter((each) => (USUAL.includes(each.name) || objectives.includes(each.name)) === usual && (each.reads !== "sensitive" || sensitive) && !["population", "weights", "label"].includes(each.reads)).map((each) =>
       h("label", { title: `${each.title}: ${each.sentence}` }, h("input", { type: "checkbox", checked: objectives.includes(each.name), disabled: Boolean(now.problem), onchange: (event) => {
+        if (objectives.length === 1 && !event.target.checked) {
+          event.target.checked = true;
+          fill(says, error({ what: "a search needs something to look for", expected: "at least one objective", try: "choose another before you take this one away" }));
+          return;
+        }
         const next = event.target.checked ? [...objectives, each.name] : objectives.filter((name) => name !== each.name);
         change({ objectives: next.sort((a, b) => (measure(a).kind === "privacy" ? 0 : 1) - (measure(b).kind === "privacy" ? 0 : 1)) });
       } }), each.title)));
@@ -75,6 +83,7 @@ export async function searchStep(place) {
         limits.map(([name, value]) => h("div", { class: "row" }, h("span", { title: measure(name).sentence }, `${measure(name).title} ${measure(name).direction === "max" ? "at least" : "at most"} ${number(value)}`),
           button("✕", () => { const rest = { ...now.constraints }; delete rest[name]; change({ constraints: rest }); }, { class: "plain small", "aria-label": `Remove the limit on ${name}` }))),
         addLimit(now, sensitive, change)),
+      weights(now, change),
       guess,
       startRow());
   }
@@ -102,7 +111,7 @@ export async function searchStep(place) {
           job.front && button("Explore →", () => go({ step: "explore", job: job.id, point: null }), { class: "small main" }),
           !["running", "queued"].includes(job.status) && button("✕", async () => { if (await attempt(() => remove(`${here()}/jobs/${job.id}`)) !== undefined) { state.jobs.delete(job.id); drawJobs(); } }, { class: "plain small danger", "aria-label": `Delete ${job.id}`, title: "Delete this search and its front" })),
         job.status === "running" && h("progress", { max: progress?.total ?? 1, value: progress?.done ?? null, "aria-label": "Progress" }),
-        job.error && h("div", { class: "error", style: "grid-column:1/-1;margin:.3rem 0 0" }, h("span", {}, job.error.what), job.error.try && h("span", {}, `Try: ${job.error.try}`)));
+        job.error && h("div", { style: "grid-column:1/-1" }, error(job.error)));
     }), comparison(jobs));
     const running = jobs.find((job) => job.status === "running") ?? jobs.find((job) => job.id === watched) ?? jobs.find((job) => job.front && job.kind === "search");
     drawLive(running);
@@ -133,7 +142,9 @@ export async function searchStep(place) {
     if (!front?.points?.length) return;
     const first = front.objectives[0].name;
     fill(caption, `${job.id}: ${plural(front.number, "point")}${job.status === "running" ? " so far" : ""}, ${number(front.evaluations)} evaluated; `, defined(measure(first).title, measure(first).sentence), " against loss");
-    chart.draw({ points: front.points.map((point, id) => ({ id, x: point.loss, y: point.values[first], says: [`${measure(first).title} ${number(point.values[first])}`, `loss ${percent(point.loss)}`] })) });
+    chart.element.style.visibility = "";
+    chart.draw({ joined: front.objectives.length <= 2, points: front.points.map((point, id) => ({ id, x: point.loss, y: point.values[first] })) });
+    drawn = front.points.map((point) => [`${measure(first).title} ${number(point.values[first])}`, `loss ${percent(point.loss)}`]);
   }
   draw();
   drawJobs();
@@ -146,4 +157,17 @@ function addLimit(now, sensitive, change) {
   const name = select(state.about.measures.filter((each) => each.reads !== "sensitive" || sensitive).map((each) => [each.name, `${each.title} ${each.direction === "max" ? "≥" : "≤"}`]), "k", () => {}, { "aria-label": "Measure" });
   const value = h("input", { type: "number", step: "any", "aria-label": "Limit", style: "width:6rem" });
   return h("div", { class: "row" }, name, value, button("Add", () => { if (value.value !== "") change({ constraints: { ...(now.constraints ?? {}), [name.value]: Number(value.value) } }); }, { class: "small" }));
+}
+
+// How much a column counts in the loss; 1 unless said.
+function weights(now, change) {
+  const columns = Object.entries(state.declared.study.columns).filter(([, column]) => column.role === "quasi_identifier").map(([name]) => name);
+  const given = Object.fromEntries(Object.entries(now.weights ?? {}).filter(([name]) => columns.includes(name)));
+  return h("details", { style: "margin:.8rem 0", open: Object.keys(given).length > 0, id: "weights" }, h("summary", {}, `Columns that matter more or less (${Object.keys(given).length})`),
+    h("p", { class: "quiet" }, h("small", {}, "A column of weight 2 counts twice in the loss, one of weight 0 not at all.")),
+    h("div", { class: "row top" }, columns.map((name) => field(name, h("input", { type: "number", min: 0, step: "any", value: given[name] ?? "", placeholder: "1", "data-weight": name, onchange: (event) => {
+      const next = { ...given };
+      if (event.target.value === "") delete next[name]; else next[name] = Number(event.target.value);
+      change({ weights: next });
+    } })))));
 }
