@@ -37,7 +37,7 @@ demo: $(STAMP)  ## The main job on the bundled Adult table: search, pick, map, p
 	@echo "  demo/release/external.html  the release, for its users"
 
 test: lint  ## Check style, types and import direction, then run all tests but the slow published tables.
-	$(BIN)/python -m pytest -m "not published" -n 2
+	$(BIN)/python -m pytest -m "not published" -n 2 --dist loadfile
 
 test-published: $(STAMP)  ## Reproduce the slow published tables.
 	$(BIN)/python -m pytest -m published

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -107,6 +106,10 @@ def stage(name: str) -> Iterator[None]:
 
 
 def peak_memory() -> int:
-    """The most bytes this process ever held."""
+    """The most bytes this process ever held; 0 where the system does not tell."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

@@ -7,7 +7,7 @@ import { go, here, measure, onChange, state } from "../state.js";
 
 const SYSTEMS = [["lattice", "lattice: a level per column"], ["cuts", "cuts: groups of neighbours"]];
 const ALGORITHMS = {
-  lattice: [["exact", "exact: all of it, proven"], ["exhaustive", "exhaustive: every node"], ["pbg_ea", "evolutionary: the best found"]],
+  lattice: [["exact", "exact: all of it, proven"], ["exhaustive", "exhaustive: every node"], ["pbg_ea", "evolutionary: the best found"], ["best_first", "best first: for very large lattices"]],
   cuts: [["memetic", "memetic: the best found"], ["nsga2", "NSGA-II, as published"]],
 };
 const USUAL = ["k", "distinct_l", "t_closeness", "marketer_risk", "uniques", "general_loss", "arx_loss", "discernibility"];
