@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import math
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -44,20 +45,24 @@ def sampled(source: Source, rows: int, wanted: int, folder: Path) -> Source:
     return replace(source, path=target)
 
 
-def distinct(counts: Counts64, rows: int) -> float:
-    """How many distinct tuples `rows` rows have, from the counts of a sample (Chao's estimate of what is unseen).
+def distinct(counts: Counts64, rows: int, most: float = math.inf) -> float:
+    """How many distinct tuples `rows` rows have, from the counts of a sample; there can be no more than `most`.
+
+    Chao's estimate of what is unseen is too low where rare tuples abound; going on as the sample grew over its second
+    half is too high, because growth slows down. Their geometric mean is off by the same factor at worst.
 
     >>> distinct(np.array([5, 5]), 1000), round(distinct(np.array([1, 1, 1, 2]), 10))
-    (2.0, 6)
+    (2.0, 7)
     """
     seen, sample = len(counts), int(counts.sum())
     once, twice = int(np.count_nonzero(counts == 1)), int(np.count_nonzero(counts == 2))
     if rows <= sample or once == 0:
         return float(seen)
     unseen = (sample - 1) / sample * (once * once / (2 * twice) if twice else once * (once - 1) / 2)
-    if unseen == 0:
-        return float(seen)
-    return seen + unseen * (1 - (1 - once / (sample * unseen + once)) ** (rows - sample))
+    least = seen + unseen * (1 - (1 - once / (sample * unseen + once)) ** (rows - sample))
+    half = float((1 - 0.5**counts).sum())  # what half of the sample would have
+    highest = min(seen * (rows / sample) ** math.log2(seen / half), most, rows)
+    return math.sqrt(least * max(highest, least))
 
 
 def _lines(file: Path, header: bool) -> int:

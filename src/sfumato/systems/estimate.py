@@ -6,6 +6,9 @@ grows with, the rows or the distinct tuples.
 
 from __future__ import annotations
 
+import math
+import os
+import re
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -39,6 +42,7 @@ REHEARSED = 3_000  # rows that the whole search is rehearsed on, for its number 
 SHORT = (32, 192)  # evaluations of two short searches on the sample, for the time each takes
 LOADED = 0.5  # seconds at most that loading the compiled loops takes, once they are compiled
 GENERATIONS = (2, 6)  # the same of a search over cuts
+CELL = 16  # bytes of a cell while rows are sorted, on the average
 TEXT = 24  # bytes of a text key in the engine, on the average
 BY_ROWS = ("count distinct rows", "count classes", "write the file", "compare every row", "look for extremes")
 SORTED = ("write the file",)  # also grows with the logarithm of the rows
@@ -100,7 +104,8 @@ def estimate(study: Study) -> Estimate:
         read_rows = max(table.rows_read, 1)
         rows = read_rows if rows <= SAMPLE else rows
         grown = rows / read_rows
-        tuples = round(distinct(table.counts, round(table.records * grown)))
+        most = math.prod(int(np.count_nonzero(domain.counts)) for domain in table.domains)
+        tuples = round(distinct(table.counts, round(table.records * grown), most))
         wider = tuples / table.tuples
         evaluations, nodes, searching = _search(study, few.table(), table)
         release = _release(some, table, folder)
@@ -112,7 +117,12 @@ def estimate(study: Study) -> Estimate:
     spent["search"] = searching * wider
     order = [*(s.name for s in read.done), "search", *(s.name for s in release)]
     held = peak_memory() + _more(study, table, tuples - table.tuples)
-    stages = tuple(Predicted(name, spent[name], held) for name in dict.fromkeys(order))
+    sort = min(rows * CELL * (len(source.columns) + 1), _limit(study))
+    names = list(dict.fromkeys(order))
+    sorting = names.index("write the file")
+    stages = tuple(
+        Predicted(name, spent[name], held + (sort if place >= sorting else 0)) for place, name in enumerate(names)
+    )
     return Estimate(rows, tuples, nodes, evaluations, stages, min(read_rows, rows))
 
 
@@ -126,8 +136,11 @@ def compared(predicted: Mapping[str, Any], happened: Mapping[str, Any]) -> list[
     shared = [name for name in expected if name in actual]
     found += [(f"{name}, CPU s", expected[name], actual[name]) for name in shared]
     found.append(("together, CPU s", sum(expected[n] for n in shared), sum(actual[n] for n in shared)))
-    peak = max(done["peak_bytes"] for done in happened["stages"])
-    return [*found, ("peak, MiB", predicted["peak_bytes"] / 2**20, peak / 2**20)]
+    peaks = (
+        max(part["peak_bytes"] for part in parts if part["stage"] in shared) / 2**20
+        for parts in (predicted["stages"], happened["stages"])
+    )
+    return [*found, ("peak, MiB", *peaks)]
 
 
 def _of(study: Study, source: Source) -> Study:
@@ -218,10 +231,16 @@ def _deeper(rows: int, sample: int) -> float:
     return float(np.log(max(rows, 2)) / np.log(max(sample, 2)))
 
 
+def _limit(study: Study) -> int:
+    """Bytes that the engine may hold: as declared, else four fifths of the machine's, which is its own rule."""
+    said = re.fullmatch(r"\s*([\d.]+)\s*([KMGT]?)(i?)B?\s*", study.engine_options.memory_limit or "", re.IGNORECASE)
+    if said:
+        return int(float(said[1]) * (1024 if said[3] else 1000) ** " KMGT".index(said[2].upper() or " "))
+    return int(0.8 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")) if hasattr(os, "sysconf") else 2**62
+
+
 def _more(study: Study, table: FrequencyTable, tuples: int) -> int:
     """Bytes that tuples beyond the sample's take: text keys in the engine, codes here, classes in each thread."""
-    import os
-
     width, threads = len(table.domains), study.search.threads or os.cpu_count() or 1
     each = width * (TEXT + 16) + threads * (16 * (width + 1) + 64)
     return max(tuples, 0) * each
