@@ -106,9 +106,7 @@ def run(given: list[str]) -> int:
         if debug:
             traceback.print_exc()
         return _failed(error, as_json)
-    except typer.Abort:
-        return 130
-    except KeyboardInterrupt:
+    except (typer.Abort, KeyboardInterrupt):
         print("stopped", file=sys.stderr)
         return 130
     except BrokenPipeError:

@@ -12,8 +12,9 @@ import time
 from collections.abc import Sequence
 from typing import Self
 
-from sfumato.data.stages import Stage
+from sfumato.data.stages import Stage, active
 
+STOPPABLE = ("search",)  # stages whose best so far can be kept
 LONG = 10.0  # seconds of work after which its stages are told
 
 
@@ -76,6 +77,8 @@ class Watch:
         return self.interrupted or (self.seconds is not None and now - self._began >= self.seconds)
 
     def _interrupt(self, *_: object) -> None:
-        if self.interrupted:
+        recorder = active()
+        rows = recorder is not None and recorder.open and recorder.open[-1] not in STOPPABLE
+        if self.interrupted or rows:
             raise KeyboardInterrupt
         self.interrupted = True

@@ -68,13 +68,15 @@ class DuckEngine:
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         try:
-            return self._execute(sql).fetchall()
+            with self._watched():
+                return self._execute(sql).fetchall()
         except duckdb.Error as error:
             raise self._explained(error) from None  # its text holds rows
 
     def arrays(self, sql: str) -> dict[str, np.ndarray[Any, Any]]:
         try:
-            return dict(self._execute(sql).fetchnumpy())
+            with self._watched():
+                return dict(self._execute(sql).fetchnumpy())
         except duckdb.Error as error:
             raise self._explained(error) from None  # its text holds rows
 
@@ -145,7 +147,17 @@ class DuckEngine:
 
     @contextmanager
     def _watched(self) -> Iterator[None]:
-        """Tell how far a statement is while somebody listens."""
+        """Tell how far a statement is while somebody listens. Ctrl-C is what it is everywhere."""
+        try:
+            with self._looked_at():
+                yield
+        except RuntimeError as error:
+            if "interrupt" in str(error).lower():
+                raise KeyboardInterrupt from None
+            raise
+
+    @contextmanager
+    def _looked_at(self) -> Iterator[None]:
         recorder = active()
         if recorder is None or not recorder.heard:
             yield

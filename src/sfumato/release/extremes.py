@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 from sfumato.data.engine import Engine
 from sfumato.data.roles import Role
 from sfumato.data.rows import cleaned, numeric
-from sfumato.release.recode import Recoded
+from sfumato.data.source import Column, Source
 from sfumato.study import Study
 
 TIMES = 100  # the largest value against what most values stay below
@@ -15,28 +16,27 @@ MOST = 0.99  # the share of values that is most
 NUMERIC = 0.9  # the share of cells that must be numbers
 
 
-def extreme_columns(engine: Engine, study: Study, recoded: Recoded) -> list[str]:
-    """`other` columns whose largest value is more than 100 times what 99 % of them stay below. It is never told.
+def extreme_columns(engine: Engine, study: Study, written: Source) -> list[str]:
+    """`other` columns of a released file whose largest value is more than 100 times what 99 % of them stay below.
 
-    Two scans for all columns together, and counts instead of a percentile, which would hold every value.
+    The value is never told. Two scans for all columns together, and counts instead of a percentile, which would hold
+    every value. The file is the engine's view `written`.
     """
-    columns = [column for column in recoded.columns if study.columns[column.name].role is Role.OTHER]
+    columns = [c for c in written.columns if c.name in study.columns and study.columns[c.name].role is Role.OTHER]
     if not columns:
         return []
-    cells = []
-    for i, column in enumerate(columns):
-        cell = cleaned(recoded.source, column)
-        cells += [f"abs({numeric(recoded.source, cell)}) AS v{i}", f"{cell} AS t{i}"]
-    values = f"SELECT {', '.join(cells)} FROM recoded"
+    values = f"SELECT {', '.join(cell for i, c in enumerate(columns) for cell in _cells(written, c, i))} FROM written"
     parts = [f"max(v{i}), count(v{i}), count(t{i})" for i in range(len(columns))]
     found = engine.rows(f"SELECT {', '.join(parts)} FROM ({values}) AS t")[0]
-    most = {
-        i: found[3 * i] for i in range(len(columns)) if found[3 * i] and found[3 * i + 1] >= NUMERIC * found[3 * i + 2]
-    }
+    most: dict[int, float] = {}
+    for i in range(len(columns)):
+        top, numbers, cells = found[3 * i : 3 * i + 3]
+        if top and numbers >= NUMERIC * cells:
+            most[i] = min(float(top), sys.float_info.max)
     if not most:
         return []
     parts = [
-        f"count(CASE WHEN v{i} > 0 THEN 1 END), count(CASE WHEN v{i} < {float(top) / TIMES!r} THEN 1 END)"
+        f"count(CASE WHEN v{i} > 0 THEN 1 END), count(CASE WHEN v{i} < {top / TIMES!r} THEN 1 END)"
         for i, top in most.items()
     ]
     near = engine.rows(f"SELECT {', '.join(parts)} FROM ({values}) AS t")[0]
@@ -47,6 +47,14 @@ def extreme_columns(engine: Engine, study: Study, recoded: Recoded) -> list[str]
         if positive > (1 - MOST) * numbers and below >= MOST * numbers:
             named.append(columns[i].name)
     return named
+
+
+def _cells(written: Source, column: Column, place: int) -> tuple[str, str]:
+    """A cell as a number, and as what it is."""
+    if column.is_text or written.settings.na:
+        cell = cleaned(written, column)
+        return f"abs({numeric(written, cell)}) AS v{place}", f"{cell} AS t{place}"
+    return f"abs(TRY_CAST({column.sql} AS DOUBLE)) AS v{place}", f"{column.sql} AS t{place}"
 
 
 def extreme_warnings(names: Sequence[str]) -> list[str]:

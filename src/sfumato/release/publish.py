@@ -147,10 +147,11 @@ def _build(folder: Path, front: Front, point: Point, starred: bool, reason: str,
         with stage("write the file"):
             recoded.write(engine, folder / data)
         own = pack.write_run_file(folder, study, pack.distances_of(table), recoded, data, files)
+        written = own.source()
         with stage("compare every row"):
-            refuse_torn(differing_rows(engine, recoded, own.source()))
+            refuse_torn(differing_rows(engine, recoded, written))
         with stage("look for extremes"):
-            warnings = [*earlier, *extreme_warnings(extreme_columns(engine, study, recoded))]
+            warnings = [*earlier, *extreme_warnings(extreme_columns(engine, study, written))]
     with stage("measure the file"):
         after = released_classes(own, columns, recoded.suppressed, starred=starred)
         figures, loss = figures_of(study, after, planned), loss_of(after)

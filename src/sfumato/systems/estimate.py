@@ -207,7 +207,7 @@ def _release(study: Study, table: FrequencyTable, folder: Path) -> list[Any]:
         with stage("compare every row"):
             differing_rows(engine, recoded, own.source())
         with stage("look for extremes"):
-            extreme_columns(engine, study, recoded)
+            extreme_columns(engine, study, own.source())
         with stage("measure the file"):
             figures_of(study, released_classes(own, columns, recoded.suppressed), None)
     outer = ("count classes", "write the file", "compare every row", "look for extremes", "measure the file")
