@@ -15,12 +15,13 @@ import duckdb
 import numpy as np
 
 from sfumato.data.dialect import NATIVE_ENCODINGS, not_in_encoding
-from sfumato.data.engine import quoted
 from sfumato.data.settings import EngineOptions
 from sfumato.data.source import Source, matching_files, transcoded
 from sfumato.errors import DataError, InputError, SfumatoError, StudyError
 
 UNREADABLE = (duckdb.IOException, duckdb.InvalidInputException, duckdb.ConversionException)
+# Our names for what engines do differently (data/engine.py); this engine's own way is what they mean.
+MACROS = {"trimmed": "trim(x)", "double_text": "CAST(x AS VARCHAR)", "float_text": "CAST(x AS VARCHAR)"}
 LINE = re.compile(r"CSV Error on Line: (\d+)")
 WIDTHS = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
 
@@ -29,6 +30,7 @@ class DuckEngine:
     """One in-memory DuckDB; large intermediate results spill to a temporary folder of its own."""
 
     name = "duckdb"
+    ordered = True
 
     def __init__(self, options: EngineOptions) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="sfumato-", dir=_existing(options.temp_folder)))
@@ -45,6 +47,8 @@ class DuckEngine:
         try:
             self._connection = duckdb.connect(":memory:", config=config)
             self._connection.execute("SET enable_progress_bar = false")
+            for name, meaning in MACROS.items():
+                self._connection.execute(f"CREATE MACRO {name}(x) AS {meaning}")
         except duckdb.Error as error:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise StudyError(
@@ -56,6 +60,7 @@ class DuckEngine:
         readable = transcoded(source, self._folder / f"utf8-{len(self._sources)}")
         self._sources.append(readable)
         self.run(f"CREATE OR REPLACE VIEW {view} AS {scan(readable)}")
+        self.run(f"CREATE OR REPLACE VIEW {view}_numbered AS SELECT row_number() OVER () AS r, * FROM {view}")
 
     def run(self, sql: str) -> None:
         self._execute(sql)
@@ -176,6 +181,11 @@ class DuckEngine:
         except duckdb.Error:
             return 1, 0
         return (int(found[0]), int(found[1])) if found and found[0] else (1, 0)
+
+
+def quoted(text: str) -> str:
+    """A text literal as only this engine reads it: where it must be one token, as in the name of a file."""
+    return "'" + text.replace("'", "''") + "'"
 
 
 def scan(source: Source, rejects: bool = False) -> str:

@@ -18,15 +18,22 @@ def cleaned(source: Source, column: Column) -> str:
         nothing = "1 = 0" if column.type.startswith("DECIMAL") else f"isnan({cell})"
         cell = (
             f"CASE WHEN {nothing} THEN NULL WHEN {cell} = floor({cell}) AND abs({cell}) < 1e15 "
-            f"THEN CAST(TRY_CAST({cell} AS BIGINT) AS VARCHAR) ELSE CAST({cell} AS VARCHAR) END"
+            f"THEN CAST(TRY_CAST({cell} AS BIGINT) AS STRING) ELSE {_as_text(column)} END"
         )
     elif not column.is_text:
-        cell = f"CAST({cell} AS VARCHAR)"
+        cell = f"CAST({cell} AS STRING)"
     elif source.settings.trim:
-        cell = f"trim({cell})"
+        cell = f"trimmed({cell})"
     for value in dict.fromkeys(("", *source.settings.na)):
         cell = f"NULLIF({cell}, {quoted(value)})"
     return cell
+
+
+def _as_text(column: Column) -> str:
+    """A number with a fraction as text: engines write floating numbers each in its own way, so they go by our names."""
+    if column.type == "FLOAT":
+        return f"float_text({column.sql})"
+    return f"double_text({column.sql})" if column.type == "DOUBLE" else f"CAST({column.sql} AS STRING)"
 
 
 def numeric(source: Source, cell: str, type_: str = "DOUBLE") -> str:

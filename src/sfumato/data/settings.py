@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from sfumato.errors import InputError
+from sfumato.errors import InputError, StudyError
 
+SECRET = re.compile(r"secret|passw|token|credential|access[._-]?key|private[._-]?key", re.IGNORECASE)
 Missing = Literal["drop", "category", "wildcard"]
 
 
@@ -50,8 +52,21 @@ class DataSettings(Settings):
 
 
 class EngineOptions(Settings):
-    """Limits of the engine that touches the raw rows."""
+    """Limits of the engine that touches the raw rows; for Spark also its master and settings of its own."""
 
     memory_limit: str | None = None
     temp_folder: str | None = None
     threads: int | None = Field(default=None, ge=1)
+    master: str | None = None
+    conf: dict[str, str] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _no_secrets(self) -> Self:
+        secret = [name for name in self.conf if SECRET.search(name)]
+        if secret:
+            raise StudyError(
+                f"{secret[0]} under [engine_options] conf looks like a secret, and run files are kept and shown",
+                expected="settings that anyone may read",
+                remedy="put it into spark-defaults.conf, or into the environment of the cluster",
+            )
+        return self

@@ -84,14 +84,14 @@ def open_source(settings: DataSettings, folder: Path | None = None) -> Source:
 
 
 def matching_files(path: Path) -> list[Path]:
-    """The file itself, or every file a glob matches, in name order."""
+    """The file itself, or every file that a glob matches or that stands in a folder, in name order."""
     if "*" in path.name or "?" in path.name:
         files = sorted(path.parent.glob(path.name))
         if not files:
             raise DataError(f"no file matches {path.name}", expected="at least one file")
         return files
     if path.is_dir():
-        raise DataError(f"{path.name or path} is a folder", expected="a file", remedy=f'path = "{path.name}/*.parquet"')
+        return _parts(path)
     if not path.exists():
         near = sorted(p.name for p in path.parent.glob("*") if p.is_file()) if path.parent.is_dir() else []
         raise DataError(
@@ -100,6 +100,25 @@ def matching_files(path: Path) -> list[Path]:
             remedy=f"one of: {shortened(near)}" if near else "check the path; it is relative to the run file",
         )
     return [path]
+
+
+def _parts(folder: Path) -> list[Path]:
+    """The files of a table that stands in a folder in parts. What starts with a dot or a dash below is no part."""
+    inside = sorted(path for path in folder.iterdir() if not path.name.startswith((".", "_")))
+    if any(path.is_dir() for path in inside):
+        raise DataError(
+            f"{folder.name or folder} has folders inside",
+            expected="a file, or a folder with the parts of one table and nothing else",
+            remedy=f'path = "{folder.name}/*.parquet", or write the table without partition folders',
+        )
+    kinds = {path.suffix.removesuffix(".gz") or path.with_suffix("").suffix for path in inside}
+    if len(kinds) != 1:
+        raise DataError(
+            f"{folder.name or folder} is a folder with {len(inside)} files of {len(kinds)} kinds",
+            expected="a file, or a folder with the parts of one table and nothing else",
+            remedy=f'path = "{folder.name}/*.parquet"',
+        )
+    return inside
 
 
 def _open_csv(path: Path, files: list[Path], settings: DataSettings) -> Source:
@@ -188,7 +207,7 @@ def transcoded(source: Source, folder: Path) -> Source:
     folder.mkdir(parents=True, exist_ok=True)
     for file in matching_files(source.path):
         _transcode(file, folder / f"{file.name.removesuffix('.gz')}", dialect.encoding)
-    path = folder / source.path.name.removesuffix(".gz")
+    path = folder if source.path.is_dir() else folder / source.path.name.removesuffix(".gz")
     return replace(source, path=path, dialect=replace(dialect, encoding="utf-8", mixed_ends=False))
 
 

@@ -97,7 +97,7 @@ class Recoded:
     def write(self, engine: Engine, path: Path) -> None:
         """Write the released rows in an order that tells nothing: sorted by a digest whose salt is never kept."""
         salt = os.urandom(16).hex()
-        order = f" ORDER BY md5({quoted(salt)} || CAST(r.r AS VARCHAR))"
+        order = f" ORDER BY md5({quoted(salt)} || CAST(r.r AS STRING))"
         engine.write(self.sql(order), path, self.source, self.names)
 
 
@@ -170,9 +170,9 @@ def _read(
         f"coalesce({cleaned(source, source.column(c.name))}, {quoted(MISSING)}) AS k{i}" for i, c in enumerate(columns)
     ]
     held = [f"{value} AS v{i}" for i, value in enumerate(sensitive)]
-    cells = ", ".join(["row_number() OVER () AS r", *(column.sql for column in released), *keys, *held])
+    cells = ", ".join(["r", *(column.sql for column in released), *keys, *held])
     where = " AND ".join(complete) or "1 = 1"
-    engine.run(f"CREATE OR REPLACE TEMP TABLE keyed AS SELECT {cells} FROM raw WHERE {where}")
+    engine.run(f"CREATE OR REPLACE TEMP TABLE keyed AS SELECT {cells} FROM raw_numbered WHERE {where}")
 
 
 def _unseen(engine: Engine, columns: Sequence[ColumnRecode]) -> tuple[Unseen, ...]:
@@ -205,7 +205,7 @@ def _spellings(engine: Engine, source: Source, columns: Sequence[ColumnRecode]) 
     for place, column in enumerate(columns):
         if column.missing_stays:
             part = source.column(column.name)
-            raw = f"NULLIF(trim({part.sql}), '')" if part.is_text else part.sql
+            raw = f"NULLIF(trimmed({part.sql}), '')" if part.is_text else part.sql
             found.append(f"min(CASE WHEN k{place} = {quoted(MISSING)} THEN {raw} END) AS m{place}")
     engine.run(f"CREATE OR REPLACE TEMP TABLE spellings AS SELECT {', '.join(found)} FROM keyed")
 
@@ -217,7 +217,7 @@ def _cell(column: Column, columns: Sequence[ColumnRecode], starred: bool, star_u
         return f"k.{column.sql}"
     part = columns[place]
     typed = not column.is_text and part.level == 0 and not starred and not star_unseen
-    label = f"k.{column.sql}" if typed else f"CAST(m{place}.released AS VARCHAR)"
+    label = f"k.{column.sql}" if typed else f"CAST(m{place}.released AS STRING)"
     if star_unseen:
         label = (
             f"CASE WHEN m{place}.label IS NULL THEN {quoted(part.tree.root if part.hidden else ROOT)} ELSE {label} END"
