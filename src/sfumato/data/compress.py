@@ -110,7 +110,7 @@ def _check_weights(engine: Engine, name: str, complete: str) -> None:
 
 def _too_few(source: Source, keyed: Sequence[Use], read: int, kept: int) -> DataError:
     if read == 0:
-        return DataError(f"{source.path.name} has no rows", expected="a table with rows")
+        return DataError(f"{source.title} has no rows", expected="a table with rows")
     if kept == 0:
         return DataError(
             f"all {read} rows have a missing value and are dropped",

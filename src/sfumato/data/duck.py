@@ -14,6 +14,7 @@ from typing import Any, Self
 import duckdb
 import numpy as np
 
+from sfumato.data.database import Database
 from sfumato.data.dialect import NATIVE_ENCODINGS, not_in_encoding
 from sfumato.data.settings import EngineOptions
 from sfumato.data.source import Source, matching_files, transcoded
@@ -57,10 +58,32 @@ class DuckEngine:
         self._sources: list[Source] = []
 
     def attach(self, source: Source, view: str) -> None:
+        if source.database is not None:
+            self._read(source, source.database, view)
+            self.run(f"CREATE OR REPLACE VIEW {view}_numbered AS SELECT row_number() OVER () AS r, * FROM {view}")
+            return
         readable = transcoded(source, self._folder / f"utf8-{len(self._sources)}")
         self._sources.append(readable)
         self.run(f"CREATE OR REPLACE VIEW {view} AS {scan(readable)}")
         self.run(f"CREATE OR REPLACE VIEW {view}_numbered AS SELECT row_number() OVER () AS r, * FROM {view}")
+
+    def _read(self, source: Source, database: Database, view: str) -> None:
+        """The rows of a database as a table of ours: read once, so that all that is measured is of one moment."""
+        cells = ", ".join(f"CAST(c{place} AS {type_}) AS c{place}" for place, type_ in enumerate(database.types))
+        rows = f"SELECT {cells} FROM incoming WHERE mark = 0"
+        with database.batches() as (reader, failed):
+            self._connection.register("incoming", reader)
+            try:
+                self._connection.execute(f"CREATE OR REPLACE TABLE {view}_rows AS {rows}")
+            except duckdb.Error as error:
+                raise failed[0] if failed else self._explained(error) from None
+            finally:
+                self._connection.unregister("incoming")
+        self.run(f"CREATE OR REPLACE VIEW {view} AS SELECT * FROM {view}_rows")
+        texts = (f"CAST({column.sql} AS VARCHAR)" for column in source.columns)
+        row = " || ".join(f"coalesce(length({text}) || ':' || {text}, '-')" for text in texts)
+        digests = self._connection.sql(f"SELECT sha256({row}) AS d FROM {view} ORDER BY d").to_arrow_reader(100_000)
+        database.note(digest for batch in digests for digest in batch.column(0).to_pylist())
 
     def run(self, sql: str) -> None:
         self._execute(sql)

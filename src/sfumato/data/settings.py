@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from sfumato.data.address import refuse_password
 from sfumato.errors import InputError, StudyError
 
 SECRET = re.compile(r"secret|passw|token|credential|access[._-]?key|private[._-]?key", re.IGNORECASE)
@@ -35,9 +36,13 @@ class DataSettings(Settings):
     What is left out is detected from the file's head (format, separator, quote, decimal mark). An encoding other
     than UTF-8 and a missing header are never assumed: `sfumato inspect` detects them and writes them down.
     `removed` is how many suppressed records a release lacks, so that they stay in every measurement.
+    Of a database, `table` or `query` says what is read, and `password_file` where its password is.
     """
 
     path: str
+    table: str | None = None
+    query: str | None = None
+    password_file: str | None = None
     format: Literal["csv", "parquet"] | None = None
     separator: str | None = Field(default=None, min_length=1, max_length=1)
     quote: str | None = Field(default=None, max_length=1)
@@ -49,6 +54,11 @@ class DataSettings(Settings):
     na: tuple[str, ...] = ()
     missing: Missing = "drop"
     removed: int = Field(default=0, ge=0, le=10**12)
+
+    @model_validator(mode="after")
+    def _no_password(self) -> Self:
+        refuse_password(self.path)
+        return self
 
 
 class EngineOptions(Settings):

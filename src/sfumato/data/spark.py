@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -194,13 +195,12 @@ def _by_value() -> Iterator[None]:
     """Functions of ours travel to the workers as they are: what is needed there is pyarrow and numpy, not Sfumato."""
     from pyspark import cloudpickle
 
-    import sfumato
-
-    cloudpickle.register_pickle_by_value(sfumato)
+    package = sys.modules[__name__.partition(".")[0]]
+    cloudpickle.register_pickle_by_value(package)
     try:
         yield
     finally:
-        cloudpickle.unregister_pickle_by_value(sfumato)
+        cloudpickle.unregister_pickle_by_value(package)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import Any
 
 from sfumato.data.dialect import Dialect
 from sfumato.data.source import Source, matching_files
-from sfumato.errors import DataError, InputError, shortened
+from sfumato.errors import DataError, InputError, StudyError, shortened
 
 CHARSETS = {"utf-8": "UTF-8", "latin-1": "ISO-8859-1"}
 PATTERN = re.compile(r"([\\*?\[\]{}])")
@@ -36,6 +36,12 @@ TYPES = {
 
 def frame(session: Any, source: Source) -> Any:
     """A source as a data frame with the columns `c0`, `c1`, …"""
+    if source.database is not None:
+        raise StudyError(
+            "the engine spark reads files, and the table is in a database",
+            expected='engine = "duckdb"',
+            remedy="export the table as Parquet for Spark, or let DuckDB read the database",
+        )
     files = matching_files(source.path)
     hidden = [file.name for file in files if file.name.startswith((".", "_"))]
     if hidden:

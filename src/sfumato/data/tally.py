@@ -50,7 +50,7 @@ def require(source: Source, columns: Sequence[str]) -> None:
     absent = [name for name in columns if name not in source.names]
     if absent:
         raise DataError(
-            f'{source.path.name} has no column "{absent[0]}"',
+            f'{source.title} has no column "{absent[0]}"',
             expected="a column of the table",
             remedy=nearest(absent[0], source.names),
         )

@@ -69,7 +69,7 @@ class Contents:
             "small_after": facts.small_classes(self.after),
             "run": self.front.study.as_toml(),
             "about": {
-                "source": self.recoded.source.path.name,
+                "source": self.recoded.source.title,
                 "SHA-256 of the source": self.front.fingerprint,
                 "rows read": f"{self.recoded.rows_read:,}",
                 "suppressed rows": "starred and marked" if self.recoded.starred else "removed",
@@ -89,7 +89,7 @@ class Contents:
         return {
             "format": pack.FORMAT,
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
-            "source": {"name": recoded.source.path.name, "sha256": front.fingerprint, "rows_read": recoded.rows_read},
+            "source": {"name": recoded.source.title, "sha256": front.fingerprint, "rows_read": recoded.rows_read},
             "data": self.data,
             "files": {name: pack.digest(self.folder / name) for name in written},
             "hierarchies": dict(self.hierarchies),
