@@ -17,7 +17,7 @@ def cleaned(source: Source, column: Column) -> str:
     if column.type in FLOATING or column.type.startswith("DECIMAL"):
         nothing = "1 = 0" if column.type.startswith("DECIMAL") else f"isnan({cell})"
         cell = (
-            f"CASE WHEN {nothing} THEN NULL WHEN {cell} = floor({cell}) AND abs({cell}) < 1e15 "
+            f"CASE WHEN {nothing} THEN NULL WHEN {cell} = floor(CASE WHEN abs({cell}) < 1e15 THEN {cell} END) "
             f"THEN CAST(TRY_CAST({cell} AS BIGINT) AS STRING) ELSE {_as_text(column)} END"
         )
     elif not column.is_text:

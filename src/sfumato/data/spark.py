@@ -33,12 +33,13 @@ TABLE = re.compile(r"CREATE OR REPLACE TEMP TABLE (\w+) AS (.*)", re.DOTALL)
 DROP = re.compile(r"DROP TABLE (\w+)")
 # What DuckDB's trim takes for a blank: the Unicode category Zs.
 BLANKS = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
-UNREADABLE = re.compile(r"FAILED_READ_FILE|MALFORMED_RECORD|CANNOT_READ_FILE|PATH_NOT_FOUND|CORRUPT")
+UNREADABLE = re.compile(r"FAILED_READ_FILE|MALFORMED_RECORD|CANNOT_READ_FILE|PATH_NOT_FOUND|PARQUET_TYPE|CORRUPT")
 GONE = re.compile(
     r"SparkContext was (stopped|shut down)|stopped SparkContext|Master removed our application|All masters"
 )
 LOST = re.compile(r"ExecutorLostFailure|Lost executor|FetchFailed")
 NO_MEMORY = re.compile(r"OutOfMemoryError|UNABLE_TO_ACQUIRE_MEMORY")
+NO_MODULE = re.compile(r"No module named '(\w+)")
 NO_ROOM = re.compile(r"No space left|Permission denied|Mkdirs failed")
 
 
@@ -176,6 +177,12 @@ class SparkEngine:
                 "Spark went away, or lost more workers than it could do without",
                 expected="a cluster with a worker left to run the tasks of lost ones",
                 remedy="run it again when the cluster is well",
+            )
+        if absent := NO_MODULE.search(text):
+            return InputError(
+                f"the Python of Spark's workers lacks the package {absent[1]}",
+                expected="a Python with pyarrow, numpy and, for columns of 32-bit floats, duckdb on every worker",
+                remedy="install it there, or name another Python as spark.pyspark.python under [engine_options] conf",
             )
         if NO_ROOM.search(text):
             return InputError(

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.data.dialect import Dialect
+from sfumato.data.duck import DuckEngine
+from sfumato.data.settings import EngineOptions
 from sfumato.data.source import Source, matching_files
 from sfumato.errors import DataError, InputError, StudyError, shortened
 
@@ -17,20 +19,20 @@ CHARSETS = {"utf-8": "UTF-8", "latin-1": "ISO-8859-1"}
 PATTERN = re.compile(r"([\\*?\[\]{}])")
 # The types of Parquet whose text, order and number are the same in both engines, as DuckDB calls them.
 TYPES = {
-    "VARCHAR": ("string",),
-    "BOOLEAN": ("boolean",),
-    "TINYINT": ("tinyint",),
-    "SMALLINT": ("smallint",),
-    "INTEGER": ("int",),
-    "BIGINT": ("bigint",),
-    "UTINYINT": ("smallint",),
-    "USMALLINT": ("int",),
-    "UINTEGER": ("bigint",),
-    "UBIGINT": ("decimal(20,0)",),
-    "FLOAT": ("float",),
-    "DOUBLE": ("double",),
-    "DATE": ("date",),
-    "TIMESTAMP": ("timestamp_ntz",),
+    "VARCHAR": "string",
+    "BOOLEAN": "boolean",
+    "TINYINT": "tinyint",
+    "SMALLINT": "smallint",
+    "INTEGER": "int",
+    "BIGINT": "bigint",
+    "UTINYINT": "smallint",
+    "USMALLINT": "int",
+    "UINTEGER": "bigint",
+    "UBIGINT": "decimal(20,0)",
+    "FLOAT": "float",
+    "DOUBLE": "double",
+    "DATE": "date",
+    "TIMESTAMP": "timestamp_ntz",
 }
 
 
@@ -52,8 +54,11 @@ def frame(session: Any, source: Source) -> Any:
     names = [column.sql for column in source.columns]
     if source.dialect is not None:
         kinds = ", ".join(f"{name} STRING" for name in names)
-        return session.read.schema(kinds).options(**_reading(source.dialect)).csv(paths)
+        rows = session.read.schema(kinds).options(**_reading(source.dialect)).csv(paths)
+        _refuse_other_rows(rows, source)
+        return rows
     _refuse_other_columns(files)
+    _refuse_types(source, None)  # some types Spark does not even open
     found = session.read.parquet(*paths)
     _refuse_types(source, [kind for _, kind in found.dtypes])
     return found.toDF(*names)
@@ -82,6 +87,30 @@ def _writing(dialect: Dialect) -> dict[str, Any]:
     }
 
 
+def _refuse_other_rows(found: Any, source: Source) -> None:
+    """Spark takes an open quote, a blank line and bytes of another encoding as they come, so DuckDB looks first.
+
+    It reads the file once, as the fingerprint does, and says which line is wrong.
+    """
+    with DuckEngine(EngineOptions()) as engine:
+        engine.attach(source, "raw")
+        inside = " OR ".join(f"{column.sql} LIKE '%' || chr(13) || '%'" for column in source.columns)
+        rows, returns = engine.rows(f"SELECT count(*), count(CASE WHEN {inside} THEN 1 END) FROM raw")[0]
+    if returns:
+        raise DataError(
+            f"{returns} rows of {source.title} have a carriage return inside a cell, which Spark would take out",
+            expected="cells without one",
+            remedy='write the table as Parquet, or set engine = "duckdb"',
+        )
+    there = found.count()
+    if there != rows:
+        raise DataError(
+            f"Spark reads {there} rows of {source.title}, and there are {rows}",
+            expected="a file without blank lines, written one way from start to end",
+            remedy='write the table as Parquet, or set engine = "duckdb"',
+        )
+
+
 def _refuse_other_columns(files: Sequence[Path]) -> None:
     """Spark takes the columns of one file for those of all, and reads NULL where another lacks one."""
     import pyarrow.parquet
@@ -101,11 +130,12 @@ def _refuse_other_columns(files: Sequence[Path]) -> None:
             )
 
 
-def _refuse_types(source: Source, kinds: Sequence[str]) -> None:
+def _refuse_types(source: Source, kinds: Sequence[str] | None) -> None:
     strange = []
-    for column, kind in zip(source.columns, kinds, strict=True):
+    for place, column in enumerate(source.columns):
         plain = column.type.replace(" ", "").lower()
-        if kind not in TYPES.get(column.type, (plain,) if plain.startswith("decimal") else ()):
+        known = plain if plain.startswith("decimal") else TYPES.get(column.type)
+        if known is None or (kinds is not None and kinds[place] != known):
             strange.append(f"{column.name} ({column.type})")
     if strange:
         raise DataError(

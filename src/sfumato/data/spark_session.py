@@ -8,6 +8,7 @@ touch nobody else's.
 from __future__ import annotations
 
 import logging
+import os
 import re
 import socket
 import subprocess
@@ -110,6 +111,9 @@ def _own(options: EngineOptions) -> Any:
         if type(error).__module__.startswith("py4j"):
             raise _not_started(error) from None
         raise
+    # This Python on the workers as well, unless another is named: theirs may lack what ours has.
+    named = options.conf.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON")
+    context.pythonExec = named or sys.executable
     _started = (options, context)
     return context
 
@@ -121,7 +125,7 @@ def _running(context: Any) -> bool:
 def _limits(options: EngineOptions) -> dict[str, str]:
     """Our options in Spark's words."""
     local = options.master is None or options.master.startswith("local")
-    found = {"spark.pyspark.python": sys.executable, "spark.pyspark.driver.python": sys.executable}
+    found: dict[str, str] = {}
     if options.master is not None:
         found["spark.master"] = options.master
     elif options.threads is not None:
