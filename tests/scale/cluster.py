@@ -24,8 +24,9 @@ def free_port() -> int:
 class Cluster:
     """Use it as a context manager: leaving it stops every process, whatever happened."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, memory: str = "512m", split: str = "128k") -> None:
         self.folder, self.port = folder, free_port()
+        self.memory, self.split = memory, split  # of an executor; of a file, for one task
         self.processes: list[subprocess.Popen[bytes]] = []
         self.workers: list[subprocess.Popen[bytes]] = []
 
@@ -41,9 +42,9 @@ class Cluster:
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.driver.extraJavaOptions": QUICK,
             "spark.executor.extraJavaOptions": QUICK,
-            "spark.executor.memory": os.environ.get("SFUMATO_SCALE_MEMORY", "512m"),
+            "spark.executor.memory": self.memory,
             "spark.sql.shuffle.partitions": "4",
-            "spark.sql.files.maxPartitionBytes": os.environ.get("SFUMATO_SCALE_SPLIT", "128k"),
+            "spark.sql.files.maxPartitionBytes": self.split,
             "spark.sql.files.openCostInBytes": "0",
         }
         return {"master": self.master, "temp_folder": str(self.folder), "conf": conf}
@@ -71,7 +72,7 @@ class Cluster:
         number = len(self.processes)
         log = self.folder / f"process-{number}.log"
         work = ("--work-dir", str(self.folder / f"work-{number}"), "--webui-port", str(free_port()))
-        limits = ("--cores", "1", "--memory", os.environ.get("SFUMATO_SCALE_MEMORY", "512m"))
+        limits = ("--cores", "1", "--memory", self.memory)
         self.workers.append(self._start("org.apache.spark.deploy.worker.Worker", *limits, *work, self.master))
         ready = "Successfully registered with master"
         self._wait(lambda: ready in log.read_text(errors="replace"), "a worker does not start")

@@ -99,7 +99,7 @@ def require_order(engine: Engine, what: str) -> None:
 
 
 def quoted(text: str) -> str:
-    r"""A text literal in SQL. A backslash is a character for one engine and an escape for another, so it goes by number.
+    r"""A text literal in SQL. A backslash is a character for one engine, an escape for another, so it goes by number.
 
     >>> print(quoted("it's"), quoted("a\\b"))
     'it''s' ('a' || chr(92) || 'b')

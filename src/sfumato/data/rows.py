@@ -31,9 +31,10 @@ def cleaned(source: Source, column: Column) -> str:
 
 def _as_text(column: Column) -> str:
     """A number with a fraction as text: engines write floating numbers each in its own way, so they go by our names."""
-    if column.type == "FLOAT":
-        return f"float_text({column.sql})"
-    return f"double_text({column.sql})" if column.type == "DOUBLE" else f"CAST({column.sql} AS STRING)"
+    if column.type not in FLOATING:
+        return f"CAST({column.sql} AS STRING)"
+    # Where a file's statistics know of no NaN, DuckDB does not look for one: what it writes tells.
+    return f"NULLIF({'float' if column.type == 'FLOAT' else 'double'}_text({column.sql}), 'nan')"
 
 
 def numeric(source: Source, cell: str, type_: str = "DOUBLE") -> str:

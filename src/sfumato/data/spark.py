@@ -178,6 +178,12 @@ class SparkEngine:
                 expected="a cluster with a worker left to run the tasks of lost ones",
                 remedy="run it again when the cluster is well",
             )
+        if condition == "PACKAGE_NOT_INSTALLED":
+            return InputError(
+                "PySpark lacks a package that it needs, or has one that is too old",
+                expected="pandas and pyarrow",
+                remedy="pip install 'sfumato[spark]'",
+            )
         if absent := NO_MODULE.search(text):
             return InputError(
                 f"the Python of Spark's workers lacks the package {absent[1]}",
