@@ -54,14 +54,14 @@ def census(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def study_of(path: Path, **more: Any) -> sf.Study:
     flat = {"role": "quasi_identifier", "hierarchy": {"build": "flat"}}
-    unused = ("uhrs", "hisp", "tran", "depart", "ttime", "english", "state", "puma", "military")
+    unused = ("uhrs", "hisp", "tran", "depart", "ttime", "english", "state", "puma", "military", "race", "marst")
     columns: dict[str, Any] = {name: {"role": "drop"} for name in unused}
-    columns |= dict.fromkeys(("sex", "race", "word", "marst"), flat)
+    columns |= dict.fromkeys(("sex", "word"), flat)
     columns |= {
         "age": {"role": "quasi_identifier", "hierarchy": {"build": "interval", "widths": [5, 10, 20]}},
         "half": {"role": "quasi_identifier", "hierarchy": {"build": "interval", "widths": [10, 20]}},
         "educ": {"role": "sensitive"},
-        "wkswork": {"role": "label"},
+        "wkswork": {"role": "drop"},
         "inctot": {"role": "other"},
     }
     data = {"path": str(path), "missing": "category"}

@@ -69,7 +69,7 @@ def open_session(options: EngineOptions) -> Any:
             )
         session = SparkSession(active).newSession()
         for name, value in (options.conf | MEANING).items():
-            if name.startswith("spark.sql."):
+            if name.startswith("spark.sql.") and session.conf.isModifiable(name):
                 session.conf.set(name, value)
     except PySparkException as error:
         raise StudyError(

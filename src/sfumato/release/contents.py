@@ -75,7 +75,7 @@ class Contents:
                 "suppressed rows": "starred and marked" if self.recoded.starred else "removed",
                 "classes smaller than this are suppressed": str(self.point.plan.suppress_below),
                 **self._diversity(),
-                **versions(),
+                **versions(self.front.study.engine),
             },
         }
 
@@ -93,7 +93,7 @@ class Contents:
             "data": self.data,
             "files": {name: pack.digest(self.folder / name) for name in written},
             "hierarchies": dict(self.hierarchies),
-            "versions": versions(),
+            "versions": versions(front.study.engine),
             "run_file": front.study.as_toml(),
             "system": front.system,
             "algorithm": front.algorithm,
