@@ -43,9 +43,6 @@ NO_MODULE = re.compile(r"No module named '(\w+)")
 NO_ROOM = re.compile(r"No space left|Permission denied|Mkdirs failed")
 
 
-_floats: dict[float, str] = {}  # each worker's own
-
-
 class SparkEngine:
     """A Spark session of its own, with our functions in it, and a temporary folder that the workers must see too."""
 
@@ -56,6 +53,8 @@ class SparkEngine:
         if options.temp_folder is not None and not Path(options.temp_folder).is_dir():
             raise StudyError(f"there is no folder {options.temp_folder}", expected="an existing temp_folder")
         self._session = open_session(options)
+        from pyspark.sql.functions import arrow_udf
+
         self._folder = Path(tempfile.mkdtemp(prefix="sfumato-", dir=options.temp_folder))
         self._held: dict[str, Any] = {}
         self._sources: list[Source] = []
@@ -64,8 +63,9 @@ class SparkEngine:
             f"CREATE TEMPORARY FUNCTION trimmed(x STRING) RETURNS STRING RETURN trim(BOTH {blanks} FROM x)"
         )
         with _by_value():
-            self._session.udf.register("double_text", _double_text, "string")
-            self._session.udf.register("float_text", _float_text, "string")
+            # Lambdas, because PySpark wants its own words as annotations, or none.
+            self._session.udf.register("double_text", arrow_udf(lambda values: _double_text(values), "string"))
+            self._session.udf.register("float_text", arrow_udf(lambda values: _float_text(values), "string"))
 
     def attach(self, source: Source, view: str) -> None:
         from pyspark.sql.functions import monotonically_increasing_id
@@ -226,18 +226,22 @@ def _quietly() -> Iterator[None]:
             raise
 
 
-def _double_text(value: float | None) -> str | None:
-    """A double as DuckDB writes it, which is as Python does: the fewest digits that tell it apart."""
-    return None if value is None else repr(float(value))
+def _double_text(values: Any) -> Any:
+    """Doubles as DuckDB writes them, which is as Python does: the fewest digits that tell them apart."""
+    import pyarrow
+
+    coded = values.dictionary_encode()
+    texts = [None if value is None else repr(value) for value in coded.dictionary.to_pylist()]
+    return pyarrow.array(texts, pyarrow.string()).take(coded.indices)
 
 
-def _float_text(value: float | None) -> str | None:
-    """A single as DuckDB writes it. It has a way of its own, so it is asked: workers need DuckDB for such columns."""
+def _float_text(values: Any) -> Any:
+    """Singles as DuckDB writes them. It has a way of its own, so it is asked: workers need it for such columns."""
     import duckdb
+    import pyarrow
 
-    if value is not None and value not in _floats:
-        found = duckdb.execute("SELECT CAST(CAST(? AS FLOAT) AS VARCHAR)", [float(value)]).fetchone()
-        if len(_floats) > 100_000:
-            _floats.clear()
-        _floats[value] = str(found[0]) if found else ""
-    return None if value is None else _floats[value]
+    coded = values.dictionary_encode()
+    with duckdb.connect() as connection:
+        different = connection.from_arrow(pyarrow.table({"x": coded.dictionary}))
+        texts = [row[0] for row in different.project("CAST(x AS VARCHAR)").fetchall()]
+    return pyarrow.array(texts, pyarrow.string()).take(coded.indices)
