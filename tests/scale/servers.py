@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -17,13 +18,11 @@ PASSWORD = "correct horse"
 class Server:
     """Passwords are asked for (scram), nothing is synced, and only this machine can reach it."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.port = folder, free_port()
-        found = shutil.which("initdb") or next(
-            map(str, sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))[-1:]), ""
-        )
-        self.bin = Path(found).resolve().parent
-        # PostgreSQL refuses to run as root.
+    def __init__(self) -> None:
+        # A folder of its own beside pytest's, which nobody else may look into: PostgreSQL refuses to run as root.
+        self.folder, self.port = Path(tempfile.mkdtemp(prefix="sfumato-pg-")), free_port()
+        debian = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+        self.bin = Path(shutil.which("initdb") or debian[-1]).resolve().parent
         self.as_user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
 
     @property
@@ -35,9 +34,6 @@ class Server:
         if self.as_user:
             for path in (self.folder, self.folder / "password"):
                 shutil.chown(path, "postgres")
-            for parent in self.folder.parents:  # pytest makes its folders for itself alone
-                if parent.stat().st_uid == os.geteuid() and parent != Path("/"):
-                    parent.chmod(parent.stat().st_mode | 0o011)
         self._run(
             "initdb", "-U", "keeper", "--auth=scram-sha-256", f"--pwfile={self.folder / 'password'}", "-E", "UTF8",
             "--locale=C", "--no-sync",
@@ -49,7 +45,10 @@ class Server:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._run("pg_ctl", "-m", "immediate", "-w", "stop")
+        try:
+            self._run("pg_ctl", "-m", "immediate", "-w", "stop")
+        finally:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     def execute(self, *statements: str) -> None:
         """As the keeper of the server, who may write."""

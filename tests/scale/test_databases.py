@@ -37,8 +37,8 @@ ROLES = {
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Server(tmp_path_factory.mktemp("postgresql")) as found:
+def server() -> Iterator[Server]:
+    with Server() as found:
         found.execute(
             MAKE.format(numbers="generate_series(1, 3000) AS i"),
             "CREATE ROLE reader LOGIN PASSWORD 'let me read'",
