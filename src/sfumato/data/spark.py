@@ -53,19 +53,20 @@ class SparkEngine:
         if options.temp_folder is not None and not Path(options.temp_folder).is_dir():
             raise StudyError(f"there is no folder {options.temp_folder}", expected="an existing temp_folder")
         self._session = open_session(options)
-        from pyspark.sql.functions import arrow_udf
-
-        self._folder = Path(tempfile.mkdtemp(prefix="sfumato-", dir=options.temp_folder))
         self._held: dict[str, Any] = {}
         self._sources: list[Source] = []
-        blanks = quoted(BLANKS)
-        self._session.sql(
-            f"CREATE TEMPORARY FUNCTION trimmed(x STRING) RETURNS STRING RETURN trim(BOTH {blanks} FROM x)"
-        )
-        with _by_value():
-            # Lambdas, because PySpark wants its own words as annotations, or none.
-            self._session.udf.register("double_text", arrow_udf(lambda values: _double_text(values), "string"))
-            self._session.udf.register("float_text", arrow_udf(lambda values: _float_text(values), "string"))
+        with self._explaining(), _by_value():
+            self._define()
+        self._folder = Path(tempfile.mkdtemp(prefix="sfumato-", dir=options.temp_folder))
+
+    def _define(self) -> None:
+        """Our functions (data/engine.py). Lambdas, because PySpark wants its own words as annotations, or none."""
+        from pyspark.sql.functions import arrow_udf
+
+        meaning = f"trim(BOTH {quoted(BLANKS)} FROM x)"
+        self._session.sql(f"CREATE TEMPORARY FUNCTION trimmed(x STRING) RETURNS STRING RETURN {meaning}")
+        self._session.udf.register("double_text", arrow_udf(lambda values: _double_text(values), "string"))
+        self._session.udf.register("float_text", arrow_udf(lambda values: _float_text(values), "string"))
 
     def attach(self, source: Source, view: str) -> None:
         from pyspark.sql.functions import monotonically_increasing_id
