@@ -19,7 +19,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "scale.md"
 
 def test_the_page_can_be_followed(tmp_path: Path) -> None:
     blocks = re.findall(r"^```(python|toml|sh)\n(.*?)^```", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
-    assert [kind for kind, _ in blocks] == ["python", "toml", "sh", "sh"]
+    assert [kind for kind, _ in blocks] == ["python", "toml", "python", "sh", "sh"]
     # The first is the console script's twin; the second only saves time.
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "sfumato").write_text(f'#!/bin/sh\nexec {sys.executable} -m sfumato "$@"\n')
