@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+SCALE := $(VENV)/.installed-scale
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-published lint bench pictures clean
+.PHONY: help demo test test-scale test-published lint bench pictures clean
 
 help:  ## Show what there is to make.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -36,8 +37,15 @@ demo: $(STAMP)  ## The main job on the bundled Adult table: search, pick, map, p
 	@echo "  demo/release/internal.html  the release, for the publisher"
 	@echo "  demo/release/external.html  the release, for its users"
 
-test: lint  ## Check style, types and import direction, then run all tests but the slow published tables.
-	$(BIN)/python -m pytest -m "not published" -n 2 --dist loadfile
+$(SCALE): $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,spark,db]'
+	@touch $@
+
+test: lint  ## Check style, types and import direction, then run all tests but the slow ones.
+	$(BIN)/python -m pytest -m "not published and not scale" -n 2 --dist loadfile
+
+test-scale: $(SCALE)  ## Spark (a cluster on loopback; Java 17 or newer) and databases (Debian's PostgreSQL).
+	$(BIN)/python -m pytest -m scale -n 2 --dist loadfile tests/scale
 
 test-published: $(STAMP)  ## Reproduce the slow published tables.
 	$(BIN)/python -m pytest -m published

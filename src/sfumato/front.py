@@ -192,7 +192,8 @@ class Front:
         for name in self.points[0].plan.choices if self.points else ():
             columns[f"{kind}:{name}"] = [point.plan.choices[name] for point in self.points]
         pyarrow.parquet.write_table(pyarrow.table(columns), folder / "front.parquet")
-        about = self.as_dict() | {"others": [dict(other) for other in self.others], "versions": versions()}
+        about = self.as_dict() | {"others": [dict(other) for other in self.others]}
+        about["versions"] = versions(self.study.engine)
         (folder / "front.json").write_text(json.dumps(about, indent=1, ensure_ascii=False, allow_nan=False), "utf-8")
         (folder / "run.toml").write_text(self.study.as_toml(), "utf-8")
         if self.classes is not None:
@@ -278,9 +279,10 @@ def compare_fronts(one: Front, two: Front) -> Comparison:
     return Comparison(counts, (volumes[0], volumes[1]), (beaten[0], beaten[1]), len(shared))
 
 
-def versions() -> dict[str, str]:
+def versions(engine: str = "duckdb") -> dict[str, str]:
     """What the work was done with."""
-    return {"sfumato": __version__, "python": platform.python_version()} | {name: version(name) for name in PACKAGES}
+    packages = (*PACKAGES, *(["pyspark"] if engine == "spark" else []))
+    return {"sfumato": __version__, "python": platform.python_version()} | {name: version(name) for name in packages}
 
 
 def numbered(points: Sequence[Point], first: Objective) -> tuple[Point, ...]:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field, PrivateAttr, ValidationError
 
+from sfumato.data.address import is_database, located
 from sfumato.data.compress import KEYED, Use, compress, secret_hierarchy
 from sfumato.data.disguised import refuse_disguised
 from sfumato.data.domain import Builder
@@ -140,13 +141,16 @@ class Study(Settings):
         """The study as a run file that can stand anywhere: paths are absolute."""
         settings = self.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
         settings = {"version": self.version} | settings
-        settings["data"]["path"] = str((self._folder / self.data.path).absolute())
+        settings["data"]["path"] = located(self.data.path, self._folder)
+        for name, given in (("data", self.data), ("population", self.population)):
+            if given is not None and given.password_file is not None:
+                settings[name]["password_file"] = str((self._folder / given.password_file).absolute())
         if self.population is not None:
-            settings["population"]["path"] = str((self._folder / self.population.path).absolute())
+            settings["population"]["path"] = located(self.population.path, self._folder)
         if self.channel.prior is not None:
             settings["channel"]["prior"] = str((self._folder / self.channel.prior).absolute())
         for given in settings.get("groups", {}).get("auxiliary", ()):
-            given["path"] = str((self._folder / given["path"]).absolute())
+            given["path"] = located(given["path"], self._folder)
         for name, column in settings.get("columns", {}).items():
             tree = self.columns[name].hierarchy
             if isinstance(tree, str):
@@ -181,9 +185,13 @@ class Study(Settings):
         """The table, or another file read the same way, after checking that every column has a role."""
         settings = self.data
         if path is not None:
-            settings = settings.model_copy(update={"path": str(Path(path).absolute()), "format": None})
+            elsewhere = {"path": located(str(path), Path()), "format": None}
+            if not is_database(str(path)):
+                elsewhere |= {"table": None, "query": None, "password_file": None}
+            settings = settings.model_copy(update=elsewhere)
         measured = [name for name, column in self.columns.items() if column.role in KEYED]
-        refuse_disguised(self._folder / settings.path, measured)
+        if not is_database(settings.path):
+            refuse_disguised(self._folder / settings.path, measured)
         source = open_source(settings, self._folder)
         check_roles(self, source, partial=path is not None)
         return source

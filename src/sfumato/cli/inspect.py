@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sfumato.cli.show import AsJson, Force, emit, note, table
+from sfumato.data.address import POSTGRESQL, SQLITE
 from sfumato.report.figures import percent
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ DEFAULT = Path("run.toml")
 
 
 def command(
-    file: Annotated[Path, typer.Argument(help="A CSV or Parquet file.")],
+    file: Annotated[str, typer.Argument(help="A CSV or Parquet file, a folder of parts, or a database's address.")],
     output: Annotated[Path | None, typer.Option("--output", "-o", help="The run file to write [run.toml].")] = None,
     separator: Annotated[str | None, typer.Option(help="The separator; \\t for a tab.")] = None,
     quote: Annotated[str | None, typer.Option(help="The quote mark; empty for none.")] = None,
@@ -29,6 +30,9 @@ def command(
     ] = None,
     names: Annotated[str | None, typer.Option(help="Column names, separated by commas.")] = None,
     na: Annotated[list[str] | None, typer.Option(help="A value that means missing; may be repeated.")] = None,
+    from_table: Annotated[str | None, typer.Option("--table", help="The table of a database.")] = None,
+    query: Annotated[str | None, typer.Option(help="A query of a database, instead of a table.")] = None,
+    password_file: Annotated[str | None, typer.Option(help="A file with the password of a database.")] = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -46,13 +50,17 @@ def command(
         "header": header,
         "names": tuple(name.strip() for name in names.split(",")) if names else None,
         "na": tuple(na) if na else None,
+        "table": from_table,
+        "query": query,
+        "password_file": password_file,
     }
-    found = inspect(str(file), **{name: value for name, value in settings.items() if value is not None})
+    found = inspect(file, **{name: value for name, value in settings.items() if value is not None})
     target = output or DEFAULT
     written = output is not None or force or not target.exists()
     if written:
-        path = os.path.relpath(file.absolute(), target.absolute().parent)
-        write_text(target, found.run_file(Path(path).as_posix()), overwrite=force)
+        home = target.absolute().parent
+        secret = None if password_file is None else _seen_from(home, password_file)
+        write_text(target, found.run_file(_seen_from(home, file), password_file=secret), overwrite=force)
     if as_json:
         emit(found.as_dict() | {"run_file": str(target) if written else None})
         return
@@ -61,6 +69,14 @@ def command(
         note(f"run file: {target}. Read each line, change what is wrong, then: sfumato audit --run {target}")
     else:
         note(f"{target} is there already and was left alone; -o NAME writes another.")
+
+
+def _seen_from(folder: Path, file: str) -> str:
+    """A path as the run file in a folder calls it."""
+    if file.startswith(POSTGRESQL):
+        return file
+    kind = SQLITE if file.startswith(SQLITE) else ""
+    return kind + Path(os.path.relpath(Path(file.removeprefix(kind)).absolute(), folder)).as_posix()
 
 
 def _print(found: Inspection) -> None:

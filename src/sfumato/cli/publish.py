@@ -63,7 +63,7 @@ def publish_command(
 
 def verify_command(
     folder: Annotated[Path, typer.Argument(help="The folder of a release.")],
-    source: Annotated[Path | None, typer.Option("--source", help="The source, to compare every row.")] = None,
+    source: Annotated[str | None, typer.Option("--source", help="The source, to compare every row.")] = None,
     as_json: AsJson = False,
 ) -> int:
     """Check a release again: every file, every figure, and with the source every row. Exit 1 on a difference."""

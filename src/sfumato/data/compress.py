@@ -116,7 +116,7 @@ def _check_weights(engine: Engine, name: str, complete: str) -> None:
 
 def _too_few(source: Source, keyed: Sequence[Use], read: int, kept: int) -> DataError:
     if read == 0:
-        return DataError(f"{source.path.name} has no rows", expected="a table with rows")
+        return DataError(f"{source.title} has no rows", expected="a table with rows")
     if kept == 0:
         return DataError(
             f"all {read} rows have a missing value and are dropped",
@@ -158,7 +158,8 @@ def _domain(engine: Engine, source: Source, place: int, use: Use, others: Sequen
 
 def secret_hierarchy(name: str, count: int | None = None, row: int | None = None) -> HierarchyError:
     """An error about the values of a sensitive column, without the values."""
-    what = f"lacks {count} values of the data; the first is in row {row}" if count else "cannot be used"
+    where = f"; the first is in row {row}" if row else ""
+    what = f"lacks {count} values of the data{where}" if count else "cannot be used"
     return HierarchyError(
         f"the hierarchy of {name} {what}",
         expected="a hierarchy that covers the column",
@@ -167,10 +168,12 @@ def secret_hierarchy(name: str, count: int | None = None, row: int | None = None
 
 
 def _first_row(engine: Engine, source: Source, name: str, labels: Sequence[str]) -> int:
-    """The first data row (1-based) that holds one of the labels."""
+    """The first data row (1-based) that holds one of the labels; 0 where the engine's rows have no order."""
+    if not engine.ordered:
+        return 0
     listed = ", ".join(quoted(label) for label in labels[:1000])
     cell = cleaned(source, source.column(name))
-    query = f"SELECT min(r) FROM (SELECT row_number() OVER () AS r, {cell} AS v FROM raw) AS t WHERE v IN ({listed})"
+    query = f"SELECT min(r) FROM (SELECT r, {cell} AS v FROM raw_numbered) AS t WHERE v IN ({listed})"
     return int(engine.rows(query)[0][0] or 0)
 
 

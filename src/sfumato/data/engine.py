@@ -1,7 +1,9 @@
 """What an engine must do. Only two steps of Sfumato touch raw rows, compress and recode, and both go through it.
 
-The SQL text that is handed to an engine is the same for all of them: standard SQL, identifiers that are
-positions (`c0`), labels as quoted text.
+The SQL text that is handed to an engine is the same for all of them: standard SQL, identifiers that are positions
+(`c0`), labels as quoted text, text as STRING. Three functions are ours, and every engine defines them, because the
+engines' own differ: `trimmed(x)` takes blanks of any kind off both ends, `double_text(x)` and `float_text(x)` write a
+floating number with as few digits as tell it apart.
 """
 
 from __future__ import annotations
@@ -17,17 +19,24 @@ from sfumato.data.settings import EngineOptions
 from sfumato.data.source import Source
 from sfumato.errors import StudyError, nearest
 
+ENGINES = ("duckdb", "spark")
+
 
 class Engine(Protocol):
-    """A place where SQL runs. Use it as a context manager: leaving it frees what it holds."""
+    """A place where SQL runs. Use it as a context manager: leaving it frees what it holds.
+
+    `ordered` tells whether a source's rows have a place of their own, which `r` numbers from 1; otherwise `r` only
+    tells rows apart.
+    """
 
     name: str
+    ordered: bool
 
     def attach(self, source: Source, view: str) -> None:
-        """Make a source readable as a view with columns `c0`, `c1`, …"""
+        """Make a source readable as a view with columns `c0`, `c1`, …, and as `{view}_numbered` with `r` beside them"""
 
     def run(self, sql: str) -> None:
-        """Run a statement that returns nothing."""
+        """Run CREATE OR REPLACE TEMP TABLE … AS, CREATE OR REPLACE TEMP VIEW … AS, or DROP TABLE."""
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """A small result as Python rows."""
@@ -39,7 +48,7 @@ class Engine(Protocol):
         """A small table of ours as a temporary table of the engine's."""
 
     def write(self, sql: str, path: Path, like: Source, names: Sequence[str]) -> None:
-        """Write a query's result to a file in the format and dialect of a source."""
+        """Write a query's result in the format and dialect of a source: a file, or a folder of parts in its order."""
 
     def hashed(self, cells: Sequence[str]) -> str:
         """SQL for a whole number of 64 bits that depends on the cells alone, and looks drawn at random."""
@@ -64,17 +73,39 @@ def open_engine(name: str = "duckdb", options: EngineOptions | None = None) -> E
     ...     engine.rows("SELECT 1 + 1")
     [(2,)]
     """
-    if name == "duckdb":
-        from sfumato.data.duck import DuckEngine
+    options = options or EngineOptions()
+    if name == "spark":
+        from sfumato.data.spark import SparkEngine
 
-        return DuckEngine(options or EngineOptions())
-    raise StudyError(f'unknown engine "{name}"', expected="an engine", remedy=nearest(name, ["duckdb"]))
+        return SparkEngine(options)
+    if name != "duckdb":
+        raise StudyError(f'unknown engine "{name}"', expected="an engine", remedy=nearest(name, ENGINES))
+    if options.master is not None or options.conf:
+        raise StudyError(
+            "master and conf under [engine_options] are Spark's, and the engine is duckdb",
+            expected="memory_limit, temp_folder or threads",
+            remedy='engine = "spark", or leave them out',
+        )
+    from sfumato.data.duck import DuckEngine
+
+    return DuckEngine(options)
+
+
+def require_order(engine: Engine, what: str) -> None:
+    """Raise where rows have no place of their own and something needs one."""
+    if not engine.ordered:
+        raise StudyError(
+            f"{what} needs rows with a place of their own, which the engine {engine.name} does not give them",
+            expected='engine = "duckdb"',
+            remedy='set engine = "duckdb", or leave it out',
+        )
 
 
 def quoted(text: str) -> str:
-    """A text literal in SQL.
+    r"""A text literal in SQL. A backslash is a character for one engine, an escape for another, so it goes by number.
 
-    >>> quoted("it's")
-    "'it''s'"
+    >>> print(quoted("it's"), quoted("a\\b"))
+    'it''s' ('a' || chr(92) || 'b')
     """
-    return "'" + text.replace("'", "''") + "'"
+    parts = ["'" + part.replace("'", "''") + "'" for part in text.split("\\")]
+    return parts[0] if len(parts) == 1 else "(" + " || chr(92) || ".join(parts) + ")"

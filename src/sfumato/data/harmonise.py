@@ -158,7 +158,7 @@ def check_columns(source: Source, mapping: FileMapping) -> None:
     if absent:
         listed = shortened(f"{column} (for {wanted[column]})" for column in absent)
         raise StudyError(
-            f"{source.path.name} lacks {len(absent)} columns that the mapping reads: {listed}",
+            f"{source.title} lacks {len(absent)} columns that the mapping reads: {listed}",
             expected="every attribute in both files",
             remedy=nearest(absent[0], source.names),
         )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.data.arrays import Codes, Counts64, Flags, Floats
-from sfumato.data.engine import Engine
+from sfumato.data.engine import Engine, require_order
 from sfumato.data.harmonise import FileMapping, check_columns, expression, meets, vital_columns
 from sfumato.data.rows import cleaned
 from sfumato.data.source import Source
@@ -104,6 +104,7 @@ def read_microfile(
     engine: Engine, source: Source, mapping: FileMapping, name: str, *, need_members: bool = True
 ) -> Microfile:
     """Harmonise a source: one scan in the engine, then a column of codes at a time."""
+    require_order(engine, "the groups system")
     check_columns(source, mapping)
     absent = [column for column in vital_columns(mapping) if column not in source.names]
     if absent and need_members:

@@ -17,16 +17,24 @@ def cleaned(source: Source, column: Column) -> str:
     if column.type in FLOATING or column.type.startswith("DECIMAL"):
         nothing = "1 = 0" if column.type.startswith("DECIMAL") else f"isnan({cell})"
         cell = (
-            f"CASE WHEN {nothing} THEN NULL WHEN {cell} = floor({cell}) AND abs({cell}) < 1e15 "
-            f"THEN CAST(TRY_CAST({cell} AS BIGINT) AS VARCHAR) ELSE CAST({cell} AS VARCHAR) END"
+            f"CASE WHEN {nothing} THEN NULL WHEN {cell} = floor(CASE WHEN abs({cell}) < 1e15 THEN {cell} END) "
+            f"THEN CAST(TRY_CAST({cell} AS BIGINT) AS STRING) ELSE {_as_text(column)} END"
         )
     elif not column.is_text:
-        cell = f"CAST({cell} AS VARCHAR)"
+        cell = f"CAST({cell} AS STRING)"
     elif source.settings.trim:
-        cell = f"trim({cell})"
+        cell = f"trimmed({cell})"
     for value in dict.fromkeys(("", *source.settings.na)):
         cell = f"NULLIF({cell}, {quoted(value)})"
     return cell
+
+
+def _as_text(column: Column) -> str:
+    """A number with a fraction as text: engines write floating numbers each in its own way, so they go by our names."""
+    if column.type not in FLOATING:
+        return f"CAST({column.sql} AS STRING)"
+    # Where a file's statistics know of no NaN, DuckDB does not look for one: what it writes tells.
+    return f"NULLIF({'float' if column.type == 'FLOAT' else 'double'}_text({column.sql}), 'nan')"
 
 
 def numeric(source: Source, cell: str, type_: str = "DOUBLE") -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from sfumato.errors import InputError
+from sfumato.data.address import refuse_password
+from sfumato.errors import InputError, StudyError
 
+SECRET = re.compile(r"secret|passw|token|credential|access[._-]?key|private[._-]?key", re.IGNORECASE)
 Missing = Literal["drop", "category", "wildcard"]
 
 
@@ -33,9 +36,13 @@ class DataSettings(Settings):
     What is left out is detected from the file's head (format, separator, quote, decimal mark). An encoding other
     than UTF-8 and a missing header are never assumed: `sfumato inspect` detects them and writes them down.
     `removed` is how many suppressed records a release lacks, so that they stay in every measurement.
+    Of a database, `table` or `query` says what is read, and `password_file` where its password is.
     """
 
     path: str
+    table: str | None = None
+    query: str | None = None
+    password_file: str | None = None
     format: Literal["csv", "parquet"] | None = None
     separator: str | None = Field(default=None, min_length=1, max_length=1)
     quote: str | None = Field(default=None, max_length=1)
@@ -48,10 +55,28 @@ class DataSettings(Settings):
     missing: Missing = "drop"
     removed: int = Field(default=0, ge=0, le=10**12)
 
+    @model_validator(mode="after")
+    def _no_password(self) -> Self:
+        refuse_password(self.path)
+        return self
+
 
 class EngineOptions(Settings):
-    """Limits of the engine that touches the raw rows."""
+    """Limits of the engine that touches the raw rows; for Spark also its master and settings of its own."""
 
     memory_limit: str | None = None
     temp_folder: str | None = None
     threads: int | None = Field(default=None, ge=1)
+    master: str | None = None
+    conf: dict[str, str] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _no_secrets(self) -> Self:
+        secret = [name for name in self.conf if SECRET.search(name)]
+        if secret:
+            raise StudyError(
+                f"{secret[0]} under [engine_options] conf looks like a secret, and run files are kept and shown",
+                expected="settings that anyone may read",
+                remedy="put it into spark-defaults.conf, or into the environment of the cluster",
+            )
+        return self

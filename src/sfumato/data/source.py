@@ -7,10 +7,15 @@ import io
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from sfumato.data.address import is_database
 from sfumato.data.dialect import Dialect, detect
 from sfumato.data.settings import DataSettings
 from sfumato.errors import DataError, shortened
+
+if TYPE_CHECKING:
+    from sfumato.data.database import Database
 
 TEXT = "VARCHAR"
 
@@ -45,6 +50,12 @@ class Source:
     settings: DataSettings
     dialect: Dialect | None = None
     native_names: tuple[str, ...] = ()
+    database: Database | None = None
+
+    @property
+    def title(self) -> str:
+        """How messages call it."""
+        return self.path.name if self.database is None else self.database.title
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -60,7 +71,9 @@ class Source:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over the bytes of every file of the source, in name order."""
+        """SHA-256 over the bytes of every file of the source, in name order; of a database, over what it holds."""
+        if self.database is not None:
+            return self._read_digest()
         digest = hashlib.sha256()
         for file in matching_files(self.path):
             with file.open("rb") as stream:
@@ -68,12 +81,28 @@ class Source:
                     digest.update(block)
         return digest.hexdigest()
 
+    def _read_digest(self) -> str:
+        """What was read last, if anything was: so that a fingerprint is that of the rows that were measured."""
+        from sfumato.data.engine import open_engine
+
+        if self.database is not None and self.database.digest is None:
+            with open_engine() as engine:
+                engine.attach(self, "raw")
+        return (self.database.digest if self.database is not None else None) or ""
+
 
 def open_source(settings: DataSettings, folder: Path | None = None) -> Source:
     """Look at a file's head and say what its columns are.
 
     `folder` is what a relative path is relative to: the folder of the run file.
     """
+    if is_database(settings.path):
+        return _open_database(settings, folder or Path())
+    if settings.table is not None or settings.query is not None or settings.password_file is not None:
+        raise DataError(
+            "table, query and password_file are for databases, and the path is that of a file",
+            expected='a path such as "postgresql://host/name" or "sqlite:people.db"',
+        )
     path = Path(settings.path)
     path = path if path.is_absolute() else (folder or Path()) / path
     files = matching_files(path)
@@ -84,14 +113,14 @@ def open_source(settings: DataSettings, folder: Path | None = None) -> Source:
 
 
 def matching_files(path: Path) -> list[Path]:
-    """The file itself, or every file a glob matches, in name order."""
+    """The file itself, or every file that a glob matches or that stands in a folder, in name order."""
     if "*" in path.name or "?" in path.name:
         files = sorted(path.parent.glob(path.name))
         if not files:
             raise DataError(f"no file matches {path.name}", expected="at least one file")
         return files
     if path.is_dir():
-        raise DataError(f"{path.name or path} is a folder", expected="a file", remedy=f'path = "{path.name}/*.parquet"')
+        return _parts(path)
     if not path.exists():
         near = sorted(p.name for p in path.parent.glob("*") if p.is_file()) if path.parent.is_dir() else []
         raise DataError(
@@ -100,6 +129,25 @@ def matching_files(path: Path) -> list[Path]:
             remedy=f"one of: {shortened(near)}" if near else "check the path; it is relative to the run file",
         )
     return [path]
+
+
+def _parts(folder: Path) -> list[Path]:
+    """The files of a table that stands in a folder in parts. What starts with a dot or a dash below is no part."""
+    inside = sorted(path for path in folder.iterdir() if not path.name.startswith((".", "_")))
+    if any(path.is_dir() for path in inside):
+        raise DataError(
+            f"{folder.name or folder} has folders inside",
+            expected="a file, or a folder with the parts of one table and nothing else",
+            remedy=f'path = "{folder.name}/*.parquet", or write the table without partition folders',
+        )
+    kinds = {path.suffix.removesuffix(".gz") or path.with_suffix("").suffix for path in inside}
+    if len(kinds) != 1:
+        raise DataError(
+            f"{folder.name or folder} is a folder with {len(inside)} files of {len(kinds)} kinds",
+            expected="a file, or a folder with the parts of one table and nothing else",
+            remedy=f'path = "{folder.name}/*.parquet"',
+        )
+    return inside
 
 
 def _open_csv(path: Path, files: list[Path], settings: DataSettings) -> Source:
@@ -149,6 +197,17 @@ def _open_parquet(path: Path, first: Path, settings: DataSettings) -> Source:
     return Source(path, "parquet", columns, settings, native_names=tuple(natives))
 
 
+def _open_database(settings: DataSettings, folder: Path) -> Source:
+    from sfumato.data.database import Database
+
+    database = Database(settings, folder)
+    names = _given(settings, database.names)
+    columns = tuple(Column(n, t, i) for i, (n, t) in enumerate(zip(names, database.types, strict=True)))
+    source = Source(Path(database.file_name), "parquet", columns, settings, database=database)
+    _check_names(source)
+    return source
+
+
 def _given(settings: DataSettings, names: list[str]) -> list[str]:
     """The declared names, if any, in place of the file's."""
     if settings.names is None:
@@ -188,7 +247,7 @@ def transcoded(source: Source, folder: Path) -> Source:
     folder.mkdir(parents=True, exist_ok=True)
     for file in matching_files(source.path):
         _transcode(file, folder / f"{file.name.removesuffix('.gz')}", dialect.encoding)
-    path = folder / source.path.name.removesuffix(".gz")
+    path = folder if source.path.is_dir() else folder / source.path.name.removesuffix(".gz")
     return replace(source, path=path, dialect=replace(dialect, encoding="utf-8", mixed_ends=False))
 
 

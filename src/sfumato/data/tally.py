@@ -50,17 +50,19 @@ def require(source: Source, columns: Sequence[str]) -> None:
     absent = [name for name in columns if name not in source.names]
     if absent:
         raise DataError(
-            f'{source.path.name} has no column "{absent[0]}"',
+            f'{source.title} has no column "{absent[0]}"',
             expected="a column of the table",
             remedy=nearest(absent[0], source.names),
         )
 
 
 def first_row(engine: Engine, source: Source, columns: Sequence[str], cells: Sequence[tuple[str, ...]]) -> int:
-    """The first data row (1-based) that holds one of the combinations; the source is attached as raw."""
+    """The first data row (1-based) that holds one of the combinations, 0 if rows have no order; attached as raw."""
     keys = ", ".join(f"{cell_sql(source, name)} AS k{i}" for i, name in enumerate(columns))
     wanted = " OR ".join(
         "(" + " AND ".join(f"k{i} = {quoted(value)}" for i, value in enumerate(cell)) + ")" for cell in cells[:200]
     )
-    numbered = f"SELECT row_number() OVER () AS r, {keys} FROM raw"
+    if not engine.ordered:
+        return 0
+    numbered = f"SELECT r, {keys} FROM raw_numbered"
     return int(engine.rows(f"SELECT min(r) FROM ({numbered}) AS t WHERE {wanted}")[0][0] or 0)

@@ -46,9 +46,9 @@ class Inspection:
             "combinations": [{"columns": list(c.columns), "unique": c.unique} for c in self.combinations],
         }
 
-    def run_file(self, path: str) -> str:
-        """A run file to start from; `path` is how it calls the table."""
-        return _run_file(self, path)
+    def run_file(self, path: str, password_file: str | None = None) -> str:
+        """A run file to start from; `path` is how it calls the table, `password_file` the password of a database."""
+        return _run_file(self, path, password_file)
 
 
 def inspect(path: str, options: EngineOptions | None = None, **settings: Any) -> Inspection:
@@ -86,13 +86,15 @@ def _one_weight(found: list[Suggestion]) -> list[Suggestion]:
     return found
 
 
-def _run_file(inspection: Inspection, path: str) -> str:
+def _run_file(inspection: Inspection, path: str, password_file: str | None) -> str:
     source = inspection.source
     lines = [
         "# A run file to start from. The roles are suggestions: read each line, change what is wrong.",
         "version = 1",
     ]
     lines += ["", "[data]", f"path = {json.dumps(path, ensure_ascii=False)}"]
+    asked = {"table": source.settings.table, "query": source.settings.query, "password_file": password_file}
+    lines += [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in asked.items() if value is not None]
     if source.dialect is not None:
         dialect = source.dialect
         lines.append(f"separator = {json.dumps(dialect.separator)}")

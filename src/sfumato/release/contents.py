@@ -69,13 +69,13 @@ class Contents:
             "small_after": facts.small_classes(self.after),
             "run": self.front.study.as_toml(),
             "about": {
-                "source": self.recoded.source.path.name,
+                "source": self.recoded.source.title,
                 "SHA-256 of the source": self.front.fingerprint,
                 "rows read": f"{self.recoded.rows_read:,}",
                 "suppressed rows": "starred and marked" if self.recoded.starred else "removed",
                 "classes smaller than this are suppressed": str(self.point.plan.suppress_below),
                 **self._diversity(),
-                **versions(),
+                **versions(self.front.study.engine),
             },
         }
 
@@ -89,11 +89,11 @@ class Contents:
         return {
             "format": pack.FORMAT,
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
-            "source": {"name": recoded.source.path.name, "sha256": front.fingerprint, "rows_read": recoded.rows_read},
+            "source": {"name": recoded.source.title, "sha256": front.fingerprint, "rows_read": recoded.rows_read},
             "data": self.data,
             "files": {name: pack.digest(self.folder / name) for name in written},
             "hierarchies": dict(self.hierarchies),
-            "versions": versions(),
+            "versions": versions(front.study.engine),
             "run_file": front.study.as_toml(),
             "system": front.system,
             "algorithm": front.algorithm,

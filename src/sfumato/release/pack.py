@@ -15,6 +15,7 @@ from sfumato.data.hierarchies import Hierarchy, load, save
 from sfumato.data.hierarchies.hierarchy import flat
 from sfumato.data.hierarchies.recipes import HierarchyFile
 from sfumato.data.roles import Role
+from sfumato.data.source import matching_files
 from sfumato.errors import HierarchyError, InputError
 from sfumato.plans.plan import Plan
 from sfumato.release.recode import MARK, Recoded
@@ -40,6 +41,9 @@ def data_name(path: Path) -> str:
     name = path.name
     if "*" in name or "?" in name:
         name = "data" + "".join(suffix for suffix in path.suffixes if "*" not in suffix and "?" not in suffix)
+    elif path.is_dir() and not path.suffix:  # parts in a folder: its name, and their ending
+        parts = matching_files(path)[0].suffixes
+        name += "".join(parts[-2:] if parts[-1:] == [".gz"] else parts[-1:])
     return f"data-{name}" if name.lower() in OWN else name
 
 

@@ -122,7 +122,7 @@ def _same_source(front: Front) -> None:
     source = front.study.source()
     if source.fingerprint != front.fingerprint:
         raise InputError(
-            f"{source.path.name} has changed since the search",
+            f"{source.title} has changed since the search",
             expected="the table that was searched (its SHA-256 is in the front)",
             remedy="search again",
         )

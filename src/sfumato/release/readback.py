@@ -103,7 +103,7 @@ def differing_rows(engine: Engine, recoded: Recoded, written: Source) -> int:
     text = recoded.source.dialect is not None  # in text, an empty cell and a missing one are the same
 
     def cell(place: int) -> str:
-        cast = f"CAST(c{place} AS VARCHAR)"
+        cast = f"CAST(c{place} AS STRING)"
         return f"coalesce({cast}, '') AS c{place}" if text else f"{cast} AS c{place}"
 
     cells = ", ".join(cell(place) for place in range(len(recoded.names)))
@@ -168,7 +168,7 @@ def _unmarked(study: Study, suppressed: int) -> FrequencyTable:
         open_engine(study.engine, study.engine_options) as engine,
     ):
         engine.attach(source, "starred")
-        marked = f"CAST(c{mark} AS VARCHAR) = 'true'"
+        marked = f"CAST(c{mark} AS STRING) = 'true'"
         told, stars = engine.rows(
             f"SELECT count(CASE WHEN {open_cells} THEN 1 END), count(*) FROM starred WHERE {marked}"
         )[0]

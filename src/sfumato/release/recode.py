@@ -184,7 +184,7 @@ def _count(
     for place, column in enumerate(columns):
         if column.missing_stays:
             part = source.column(column.name)
-            cells.append((f"NULLIF(trim({part.sql}), '')" if part.is_text else part.sql) + f" AS w{place}")
+            cells.append((f"NULLIF(trimmed({part.sql}), '')" if part.is_text else part.sql) + f" AS w{place}")
             counts.append(f"min(CASE WHEN k{place} = {quoted(MISSING)} THEN w{place} END) AS m{place}")
     listed = ", ".join(held)
     engine.run(
@@ -231,7 +231,7 @@ def _cell(column: Column, columns: Sequence[ColumnRecode], starred: bool, star_u
         return f"k.{column.sql}"
     part = columns[place]
     typed = not column.is_text and part.level == 0 and not starred and not star_unseen
-    label = f"k.{column.sql}" if typed else f"CAST(m{place}.released AS VARCHAR)"
+    label = f"k.{column.sql}" if typed else f"CAST(m{place}.released AS STRING)"
     if star_unseen:
         label = (
             f"CASE WHEN m{place}.label IS NULL THEN {quoted(part.tree.root if part.hidden else ROOT)} ELSE {label} END"

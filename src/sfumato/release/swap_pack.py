@@ -46,7 +46,7 @@ def publish_swaps(
     source = study_source(study)
     if source.fingerprint != told["fingerprint"]:
         raise InputError(
-            f"{source.path.name} has changed since it was protected",
+            f"{source.title} has changed since it was protected",
             expected="the file that was protected",
             remedy="protect it again",
         )
@@ -121,7 +121,7 @@ def _build(
     content = {
         "format": pack.FORMAT,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "source": {"name": source.path.name, "sha256": source.fingerprint, "rows_read": swapped.rows},
+        "source": {"name": source.title, "sha256": source.fingerprint, "rows_read": swapped.rows},
         "data": data,
         "files": {name: pack.digest(folder / name) for name in names},
         "hierarchies": {},

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.data.engine import Engine, quoted
+from sfumato.data.engine import Engine, quoted, require_order
 from sfumato.data.group_settings import GroupsSettings
 from sfumato.data.harmonise import meets, vital_columns
 from sfumato.data.rows import cleaned
@@ -54,11 +54,12 @@ class Swapped:
     def write(self, engine: Engine, path: Path) -> None:
         """Write the rows in an order that tells nothing: sorted by a digest whose salt is never kept."""
         salt = os.urandom(16).hex()
-        engine.write(self.sql(f" ORDER BY md5({quoted(salt)} || CAST(r.r AS VARCHAR))"), path, self.source, self.names)
+        engine.write(self.sql(f" ORDER BY md5({quoted(salt)} || CAST(r.r AS STRING))"), path, self.source, self.names)
 
 
 def exchange(engine: Engine, source: Source, study: Study, settings: GroupsSettings, plan: SwapPlan) -> Swapped:
     """Make the engine ready to release a source with the places of some pairs of rows exchanged."""
+    require_order(engine, "the groups system")
     withheld = withheld_columns(study, settings, source)
     mapping = settings.mapping()
     engine.attach(source, "raw")
@@ -153,7 +154,7 @@ def _refuse_telling(engine: Engine, source: Source, columns: Sequence[Column], f
 def differences(engine: Engine, swapped: Swapped, written: Source) -> int:
     """Rows that stand in one of the two only: the written file, and what was to be written."""
     engine.attach(written, "written")
-    cells = ", ".join(f"coalesce(CAST(c{i} AS VARCHAR), '') AS c{i}" for i in range(len(swapped.names)))
+    cells = ", ".join(f"coalesce(CAST(c{i} AS STRING), '') AS c{i}" for i in range(len(swapped.names)))
     keys = ", ".join(f"c{i}" for i in range(len(swapped.names)))
     both = f"SELECT {cells}, 1 AS side FROM ({swapped.sql()}) UNION ALL SELECT {cells}, -1 AS side FROM written"
     sides = f"SELECT sum(side) AS n FROM ({both}) GROUP BY {keys}"

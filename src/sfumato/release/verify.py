@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sfumato.data.address import located
 from sfumato.data.engine import open_engine
 from sfumato.errors import InputError, SfumatoError
 from sfumato.release import pack
@@ -63,7 +64,7 @@ def verify(folder: str | Path, source: str | Path | None = None) -> list[Differe
     except (KeyError, TypeError, ValueError, AttributeError, OSError):
         found.append(Difference(pack.MANIFEST, "its figures cannot be compared"))
     if source is not None:
-        found += _source(folder, manifest, Path(source), whole=not found)
+        found += _source(folder, manifest, str(source), whole=not found)
     return found
 
 
@@ -118,7 +119,9 @@ def _files(folder: Path, manifest: Mapping[str, Any]) -> list[Difference]:
     expected: dict[str, str] = manifest["files"]
     there = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*")}
     folders = {parent.as_posix() for name in expected for parent in Path(name).parents} | {pack.FOLDER}
-    needed = {pack.RUN, *pack.DICTIONARY, pack.INTERNAL, pack.EXTERNAL, manifest["data"]}
+    needed = {pack.RUN, *pack.DICTIONARY, pack.INTERNAL, pack.EXTERNAL}
+    if not any(name.startswith(f"{manifest['data']}/") for name in expected):  # a file, unless it is a folder of parts
+        needed.add(manifest["data"])
     needed |= {entry["file"] for entry in manifest["hierarchies"].values() if entry["file"]}
     found = [Difference(name, "the manifest does not list it") for name in sorted(needed - set(expected))]
     for name in sorted(set(there) - set(expected) - {pack.MANIFEST}):
@@ -209,14 +212,14 @@ def _plan(manifest: Mapping[str, Any], columns: Sequence[ColumnRecode]) -> list[
     ]
 
 
-def _source(folder: Path, manifest: Mapping[str, Any], path: Path, whole: bool) -> list[Difference]:
+def _source(folder: Path, manifest: Mapping[str, Any], path: str, whole: bool) -> list[Difference]:
     """Recode the source again: the same rows, in any order."""
     data = str(manifest["data"])
     try:
         study = study_of(manifest)
-        source = study.with_data(path=str(path.absolute())).source()
+        source = study.with_data(path=located(path, Path())).source()
         if source.fingerprint != manifest["source"]["sha256"]:
-            return [Difference(path.name, "it is not the source of this release: its SHA-256 is another")]
+            return [Difference(source.title, "it is not the source of this release: its SHA-256 is another")]
         if not whole:  # what differs already is told; against a changed file a count of rows adds nothing
             return []
         below = Below(manifest["point"]["suppress_below"], manifest["point"].get("diversity_below", 0))

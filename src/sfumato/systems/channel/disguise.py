@@ -20,7 +20,7 @@ from sfumato.data.arrays import Floats
 from sfumato.data.atomic import refuse_existing, write_text
 from sfumato.data.dialect import Dialect
 from sfumato.data.disguised import mark_of
-from sfumato.data.engine import Engine, open_engine
+from sfumato.data.engine import Engine, open_engine, require_order
 from sfumato.data.roles import Role
 from sfumato.data.rows import cleaned
 from sfumato.data.source import Source, open_source
@@ -89,6 +89,8 @@ def disguise(
         raise InputError("a column would stand twice in the disguised file", expected="each column once")
     draw = _system_draw if test_seed is None else _test_draw(test_seed)
     with open_engine(study.engine, study.engine_options) as engine:
+        if keep_order or test_seed is not None:  # one stream of rows, one stream of numbers
+            require_order(engine, "keeping the order of the rows" if keep_order else "a test seed")
         found = tally(engine, source, own, complete_columns(study, own))
         for channel in channels:
             _check_known(engine, source, channel, found)
@@ -127,9 +129,10 @@ def _check_known(engine: Engine, source: Source, channel: Channel, found: Tally)
         rows = sum(
             n for c, n in zip(found.cells, found.counts, strict=True) if tuple(c[p] for p in places) not in known
         )
+        first = first_row(engine, source, channel.columns, strange)
+        where = f"; the first is in row {first}" if first else ""
         raise DataError(
-            f"{rows} rows have {len(strange)} values of {channel.name} that the channel does not know; the first is in "
-            f"row {first_row(engine, source, channel.columns, strange)}",
+            f"{rows} rows have {len(strange)} values of {channel.name} that the channel does not know{where}",
             expected="the categories the channel was made for",
             remedy="search again with this table, or check how missing values are declared",
         )
@@ -168,10 +171,10 @@ def _changer(
         arrays += [batch.column(len(channels) + place) for place in range(kept)]
         if test_seed is not None:
             arrays.append(pyarrow.array([str(test_seed)] * batch.num_rows, pyarrow.string()))
-        order = np.arange(seen, seen + batch.num_rows, dtype=np.uint64) if keep_order else draw(batch.num_rows)
+        order = np.arange(seen, seen + batch.num_rows) if keep_order else (draw(batch.num_rows) >> np.uint64(1))
         seen += batch.num_rows
         names = [f"x{place}" for place in range(len(arrays))]
-        return pyarrow.record_batch([*arrays, pyarrow.array(order)], names=[*names, "place"])
+        return pyarrow.record_batch([*arrays, pyarrow.array(order.astype(np.int64))], names=[*names, "place"])
 
     return change
 

@@ -33,10 +33,10 @@ def read_target(study: Study) -> Microfile:
     settings = settings_of(study)
     source = open_source(study.data, study.folder)
     with open_engine(study.engine, study.engine_options) as engine:
-        found = read_microfile(engine, source, settings.mapping(), source.path.name, need_members=False)
+        found = read_microfile(engine, source, settings.mapping(), source.title, need_members=False)
     if len(found.areas) < 2:
         raise DataError(
-            f"{source.path.name} has one area",
+            f"{source.title} has one area",
             expected="at least two areas to compare",
             remedy="another column for the area under [groups]",
         )

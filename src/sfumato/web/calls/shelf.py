@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from sfumato.data.address import is_database
 from sfumato.data.atomic import write_text
 from sfumato.data.frequency import FrequencyTable
 from sfumato.data.hierarchies.recipes import HierarchyFile
@@ -51,7 +52,14 @@ def run_file(places: Places, study: str) -> dict[str, Any]:
 
 
 def paths_of(study: Study) -> list[Path]:
-    """Every file that a study names."""
+    """Every file that a study names. What is no file in the allowed folder, the workbench does not open."""
+    read = [study.data, *([study.population] if study.population is not None else [])]
+    if study.engine != "duckdb" or any(is_database(settings.path) for settings in read):
+        raise InputError(
+            "the workbench reads files, and with DuckDB",
+            expected="a run file with a file as its path, and no other engine",
+            remedy="the command line reads databases and runs on Spark",
+        )
     found = [study.data.path] + ([study.population.path] if study.population is not None else [])
     found += [study.channel.prior] if study.channel.prior is not None else []
     found += [file.path for file in study.groups.auxiliary] if study.groups is not None else []

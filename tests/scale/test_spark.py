@@ -1,0 +1,217 @@
+"""The same study on DuckDB and on a Spark cluster of two workers, one of which is killed in the middle."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import sfumato as sf
+from sfumato.data.census import people, plant
+from sfumato.data.engine import open_engine
+from sfumato.data.rows import cleaned
+from sfumato.data.settings import DataSettings, EngineOptions
+from sfumato.data.source import open_source
+from sfumato.release.publish import publish
+from sfumato.release.verify import verify
+from tests.scale.cluster import Cluster
+
+pytestmark = pytest.mark.scale
+
+ROWS = int(os.environ.get("SFUMATO_SCALE_ROWS", "200000"))
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    large = {} if ROWS <= 1_000_000 else {"memory": "2g", "split": "16m"}
+    with Cluster(tmp_path_factory.mktemp("cluster"), **large) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def census(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Synthetic people as a folder of Parquet parts, as Spark writes them; some cells are odd."""
+    folder = tmp_path_factory.mktemp("data") / "people.parquet"
+    folder.mkdir()
+    words = np.array(["none", " school", "it's \\ more", "\u00a0blank\u00a0"])
+    for number, chunk in enumerate(people(plant(ROWS, ROWS // 200, 60))):
+        half = np.where(chunk["uhrs"] % 23 == 0, np.nan, chunk["uhrs"] // 10 * 5 + 0.5)
+        table = pa.table(chunk | {"half": half, "word": words[chunk["wkswork"] % 4]})
+        pq.write_table(table, folder / f"part-{number}.parquet", row_group_size=len(table) // 8)
+    (folder / "_SUCCESS").touch()
+    return folder
+
+
+def study_of(path: Path, **more: Any) -> sf.Study:
+    flat = {"role": "quasi_identifier", "hierarchy": {"build": "flat"}}
+    unused = ("uhrs", "hisp", "tran", "depart", "ttime", "english", "state", "puma", "military", "race", "marst")
+    columns: dict[str, Any] = {name: {"role": "drop"} for name in unused}
+    columns |= dict.fromkeys(("sex", "word"), flat)
+    columns |= {
+        "age": {"role": "quasi_identifier", "hierarchy": {"build": "interval", "widths": [5, 10, 20]}},
+        "half": {"role": "quasi_identifier", "hierarchy": {"build": "interval", "widths": [10, 20]}},
+        "educ": {"role": "sensitive"},
+        "wkswork": {"role": "drop"},
+        "inctot": {"role": "other"},
+    }
+    data = {"path": str(path), "missing": "category"}
+    return sf.Study(data=data, columns=columns, search={"max_suppression": 0.02}, **more)
+
+
+@pytest.fixture(scope="module")
+def plain(census: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[sf.Front, Path, Path]:
+    """The front and a release of it from DuckDB, with the folders of both."""
+    folder = tmp_path_factory.mktemp("plain")
+    front = sf.search(study_of(census))
+    front.save(folder / "front")
+    publish(front, point_of(front), folder / "release", state=folder)
+    return front, folder / "front", folder / "release"
+
+
+def point_of(front: sf.Front) -> int:
+    """A point that suppresses records and leaves something of every kind to recode."""
+    return max((p for p in front.points if p.suppressed), key=lambda p: p.values["k"] * (p.loss < 0.6)).id
+
+
+@pytest.fixture
+def when_running(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[str]]:
+    """Kill a worker while the tasks of a statement run. The list says when it was done."""
+    from sfumato.data.spark import SparkEngine
+
+    def arm(start: str) -> list[str]:
+        done: list[str] = []
+        run = SparkEngine.run
+
+        def wait_and_kill(tracker: Any) -> None:
+            while not done:
+                active = [tracker.getStageInfo(s) for s in tracker.getActiveStageIds()]
+                if any(stage and stage.numActiveTasks and stage.numCompletedTasks for stage in active):
+                    cluster.kill_worker()
+                    done.append("killed")
+                time.sleep(0.01)
+
+        def watched(engine: SparkEngine, sql: str) -> None:
+            if not sql.startswith(start) or done:
+                run(engine, sql)
+                return
+            tracker = engine._session.sparkContext.statusTracker()
+            thread = threading.Thread(target=wait_and_kill, args=(tracker,))
+            thread.start()
+            run(engine, sql)
+            done.append("ended")
+            thread.join()
+
+        monkeypatch.setattr(SparkEngine, "run", watched)
+        return done
+
+    return arm
+
+
+def test_the_front_is_the_same_to_the_byte_though_a_worker_dies(
+    cluster: Cluster, census: Path, plain: tuple[sf.Front, Path, Path], tmp_path: Path, when_running: Any
+) -> None:
+    done = when_running("CREATE OR REPLACE TEMP TABLE cells")
+    front = sf.search(study_of(census, engine="spark", engine_options=cluster.options))
+    cluster.start_worker()
+    assert done == ["killed", "ended"], "the worker was to die while the rows were grouped"
+    front.save(tmp_path / "front")
+    assert (tmp_path / "front" / "front.parquet").read_bytes() == (plain[1] / "front.parquet").read_bytes()
+
+
+def test_a_release_is_right_though_a_worker_dies(
+    cluster: Cluster, census: Path, plain: tuple[sf.Front, Path, Path], tmp_path: Path, when_running: Any
+) -> None:
+    front = sf.load_front(plain[1])
+    study = study_of(census, engine="spark", engine_options=cluster.options)
+    front = sf.Front(**{name: getattr(front, name) for name in front.__dataclass_fields__} | {"study": study})
+    done = when_running("CREATE OR REPLACE TEMP TABLE recoded")
+    release = publish(front, point_of(front), tmp_path / "release", state=tmp_path)
+    cluster.start_worker()
+    assert done == ["killed", "ended"], "the worker was to die while the rows were recoded"
+    parts = sorted(release.data.iterdir())
+    assert release.data.name == "people.parquet"
+    assert parts[0].name == "part-00000.parquet"
+    other = verified(plain[2])
+    assert release.manifest["figures"] == other["figures"]
+    assert release.manifest["suppressed"] == other["suppressed"]
+    assert rows_that_differ(f"{release.data}/*.parquet", str(plain[2] / "people.parquet")) == 0
+    assert verify(tmp_path / "release") == []  # by DuckDB, from the files alone
+
+
+def test_odd_cells_read_alike(cluster: Cluster, tmp_path: Path) -> None:
+    """Numbers of every kind, blanks, quotes, backslashes and line breaks are the same text in both engines."""
+    rng = np.random.default_rng(3)
+    doubles = np.concatenate([[0.1, 1e16, 2e23, -0.0, np.nan, np.inf, 5e-324, 3.0], rng.random(92) * 1e-3])
+    count = len(doubles)
+    words = ["a'b", "x\\y", "\u3000w\u3000", " ", "", "é", "?", None]
+    odd = {
+        "double": doubles,
+        "single": np.clip(doubles, 0, 3e38).astype(np.float32),
+        "large": pa.array(rng.integers(0, 2**63, count, dtype=np.uint64) * 2, pa.uint64()),
+        "truth": pa.array([None if i % 5 == 0 else bool(i % 2) for i in range(count)]),
+        "day": pa.array(rng.integers(-30_000, 60_000, count).astype(np.int32), pa.date32()),
+        "time": pa.array(rng.integers(0, 10**15, count), pa.timestamp("us")),
+        "exact": pa.array([Decimal(int(x)).scaleb(-7) for x in rng.integers(-(10**9), 10**9, count)]),
+        "word": pa.array([words[i % 8] for i in range(count)]),
+    }
+    pq.write_table(pa.table(odd), tmp_path / "odd.parquet")
+    (tmp_path / "text").mkdir()
+    text = 'a,b\n1,"x, y"\n2,"say ""hi"""\n3,"line\nbreak"\n4,\n5,""\n6," p "\n7,back\\"q\n8,é\n9,\'\n'
+    (tmp_path / "text" / "part-0.csv").write_text(text, "utf-8")
+    (tmp_path / "text" / "part-1.csv").write_text("a,b\n10,z\n", "utf-8")
+    for path in (tmp_path / "odd.parquet", tmp_path / "text"):
+        source = open_source(DataSettings(path=str(path), na=("?", "x\\y")))
+        cells = ", ".join(cleaned(source, column) for column in source.columns)
+        found = []
+        for name, options in (("duckdb", None), ("spark", EngineOptions.given(**cluster.options))):
+            with open_engine(name, options) as engine:
+                engine.attach(source, "raw")
+                found.append(sorted(map(repr, engine.rows(f"SELECT {cells} FROM raw"))))
+        assert found[0] == found[1]
+
+
+def test_what_spark_would_misread_is_refused(cluster: Cluster, tmp_path: Path) -> None:
+    texts = {"open quote": '1,"x\n2,y\n', "return": '1,"x\ry"\n', "ragged": "1,x\n2\n"}
+    options = EngineOptions.given(**cluster.options)
+    for name, text in texts.items():
+        (tmp_path / f"{name}.csv").write_text("a,b\n1,1\n" + text, newline="")
+        source = open_source(DataSettings(path=str(tmp_path / f"{name}.csv")))
+        with open_engine("spark", options) as engine, pytest.raises(sf.DataError):
+            engine.attach(source, "raw")
+
+
+def test_a_column_is_disguised_once_for_each_record(cluster: Cluster, census: Path, tmp_path: Path) -> None:
+    study = study_of(census, engine="spark", engine_options=cluster.options)
+    columns = study.columns | {"sex": sf.Study(data=study.data, columns={"sex": {"role": "sensitive"}}).columns["sex"]}
+    study = sf.Study(data=study.data, columns=columns, engine="spark", engine_options=cluster.options)
+    channel = sf.Channel(("sex",), ("1", "2"), ("1", "2"), np.array([[0.75, 0.25], [0.25, 0.75]]))
+    done = sf.disguise(study, [channel], tmp_path / "told.parquet", keep=["age"])
+    read = duckdb.execute(f"SELECT sex, count(*) FROM read_parquet('{done.path}/*.parquet') GROUP BY sex").fetchall()
+    true = duckdb.execute(f"SELECT sex, count(*) FROM read_parquet('{census}/*.parquet') GROUP BY sex").fetchall()
+    expected = sum(n * (0.75 if str(sex) == "1" else 0.25) for sex, n in true)
+    assert sum(n for _, n in read) == ROWS
+    assert abs(dict(read)["1"] - expected) < 6 * (ROWS * 0.75 * 0.25) ** 0.5
+    with pytest.raises(sf.StudyError, match="needs rows with a place"):
+        sf.disguise(study, [channel], tmp_path / "again.parquet", test_seed=1)
+
+
+def verified(folder: Path) -> dict[str, Any]:
+    from sfumato.release.pack import read_manifest
+
+    return read_manifest(folder)
+
+
+def rows_that_differ(one: str, two: str) -> int:
+    sides = [f"SELECT * FROM read_parquet('{path}')" for path in (one, two)]
+    both = [f"SELECT count(*) FROM ({a} EXCEPT ALL {b})" for a, b in (sides, sides[::-1])]
+    return sum(duckdb.execute(sql).fetchall()[0][0] for sql in both)
