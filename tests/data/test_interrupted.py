@@ -47,6 +47,6 @@ def test_ctrl_c_inside_a_statement(tmp_path: Path) -> None:
         running.send_signal(signal.SIGINT)
         _, said = running.communicate(timeout=120)
     assert running.returncode == 130, said
-    assert said.strip() == "stopped"
+    assert "Traceback" not in said
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run.toml", "temp"]
     assert not list((tmp_path / "temp").iterdir())

@@ -216,6 +216,8 @@ def _release(study: Study, table: FrequencyTable, folder: Path) -> list[Any]:
 
 def _fingerprint(source: Source) -> float:
     """Seconds of reading the whole source once, from its first megabytes."""
+    if source.database is not None:  # read with the rows
+        return 0.0
     files = matching_files(source.path)
     size = sum(file.stat().st_size for file in files)
     import hashlib
