@@ -144,7 +144,7 @@ def compared(predicted: Mapping[str, Any], happened: Mapping[str, Any]) -> list[
 
 
 def _of(study: Study, source: Source) -> Study:
-    return study.with_data(path=str(source.path.absolute()))
+    return study if source.database is not None else study.with_data(path=str(source.path.absolute()))
 
 
 def _search(study: Study, few: FrequencyTable, table: FrequencyTable) -> tuple[int, int, float]:
