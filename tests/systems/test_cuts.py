@@ -28,6 +28,7 @@ from sfumato.plans.cuts import CutPlan
 from sfumato.release import pack
 from sfumato.release.columns import column_recodes
 from sfumato.release.recode import Below, recode
+from sfumato.release.rows import write_mixed
 from sfumato.systems.cuts import search_cuts
 from sfumato.systems.lattice import search_lattice
 
@@ -194,7 +195,7 @@ def safe_on_the_published_file(
     trees, levels = pack.trees_and_levels(study, table, point.plan)
     with open_engine(study.engine, study.engine_options) as engine:
         recoded = recode(engine, study.source(), study, column_recodes(study, levels, trees), Below.of(point.plan))
-        recoded.write(engine, folder / "out.csv")
+        write_mixed(engine, recoded, folder / "out.csv")
     with (folder / "out.csv").open(newline="", encoding="utf-8") as stream:
         released = list(csv.reader(stream))[1:]
     assert len(rows) - len(released) == point.suppressed <= int(share * len(rows) + 1e-9)

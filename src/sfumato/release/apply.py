@@ -18,8 +18,9 @@ from sfumato.front import load_front
 from sfumato.release import pack
 from sfumato.release.columns import column_recodes
 from sfumato.release.publish import refuse_torn
-from sfumato.release.readback import differing_rows, figures_of, loss_of, released_classes
+from sfumato.release.readback import figures_of, loss_of, released_classes
 from sfumato.release.recode import Below, Recoded, recode
+from sfumato.release.rows import differing_rows, write_mixed
 from sfumato.release.verify import study_of
 from sfumato.study import Study
 
@@ -123,7 +124,7 @@ def _apply(folder: Path, saved: SavedPlan, new_file: Path, name: str, star: bool
     files = pack.write_hierarchies(folder, saved.trees)
     with open_engine(study.engine, study.engine_options) as engine:
         recoded = recode(engine, source, study, columns, saved.below, star_unseen=star)
-        recoded.write(engine, folder / name)
+        write_mixed(engine, recoded, folder / name)
         own = pack.write_run_file(folder, study, saved.distances, recoded, name, files)
         refuse_torn(differing_rows(engine, recoded, own.source()))
     classes = released_classes(own, columns, recoded.suppressed, unseen=star)

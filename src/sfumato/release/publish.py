@@ -24,7 +24,6 @@ from sfumato.release.columns import ColumnRecode, column_recodes
 from sfumato.release.contents import Contents
 from sfumato.release.extremes import extreme_columns, extreme_warnings
 from sfumato.release.readback import (
-    differing_rows,
     figure_value,
     figures_of,
     loss_of,
@@ -33,6 +32,7 @@ from sfumato.release.readback import (
     weights_of,
 )
 from sfumato.release.recode import Below, Recoded, recode
+from sfumato.release.rows import differing_rows, write_mixed
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def _build(folder: Path, front: Front, point: Point, starred: bool, reason: str,
         with stage("count classes"):
             recoded = recode(engine, source, study, columns, Below.of(plan), starred=starred)
         with stage("write the file"):
-            recoded.write(engine, folder / data)
+            write_mixed(engine, recoded, folder / data)
         own = pack.write_run_file(folder, study, pack.distances_of(table), recoded, data, files)
         written = own.source()
         with stage("compare every row"):

@@ -16,11 +16,10 @@ from typing import Any
 import numpy as np
 
 from sfumato.data.domain import Domain
-from sfumato.data.engine import Engine, open_engine, quoted
+from sfumato.data.engine import open_engine, quoted
 from sfumato.data.frequency import FrequencyTable
 from sfumato.data.hierarchies import ROOT
 from sfumato.data.roles import Role
-from sfumato.data.source import Source
 from sfumato.errors import DataError, shortened
 from sfumato.measures.audit import finite
 from sfumato.measures.classes import ClassTable, classify
@@ -28,7 +27,7 @@ from sfumato.measures.measure import Measure
 from sfumato.measures.registry import known_measures, measure
 from sfumato.plans.recoding import ColumnRecoding, at_level
 from sfumato.release.columns import ColumnRecode
-from sfumato.release.recode import MARK, Recoded
+from sfumato.release.recode import MARK
 from sfumato.study import Study
 
 FROM_SOURCE = {
@@ -95,28 +94,6 @@ def same(expected: float, found: float) -> bool:
     if float(expected).is_integer() and float(found).is_integer():
         return False
     return math.isclose(expected, found, rel_tol=1e-9, abs_tol=1e-12)
-
-
-def differing_rows(engine: Engine, recoded: Recoded, written: Source) -> int:
-    """How many rows stand in one of the two only: the file that was written, and what was to be written."""
-    engine.attach(written, "written")
-    text = recoded.source.dialect is not None  # in text, an empty cell and a missing one are the same
-
-    def cell(place: int) -> str:
-        cast = f"CAST(c{place} AS STRING)"
-        return f"coalesce({cast}, '') AS c{place}" if text else f"{cast} AS c{place}"
-
-    cells = ", ".join(cell(place) for place in range(len(recoded.names)))
-    keys = [f"c{place}" for place in range(len(recoded.names))]
-    sides = [f"SELECT {cells} FROM ({recoded.sql()}) AS a", f"SELECT {cells} FROM written AS b"]
-    # Sums of 64 random-looking bits a row agree where the rows do; only where they differ are rows set side by side.
-    summed = f"count(*), sum(CAST({engine.hashed(keys)} AS DECIMAL(38, 0)))"
-    first, second = (engine.rows(f"SELECT {summed} FROM ({side}) AS t")[0] for side in sides)
-    if first == second:
-        return 0
-    both = f"SELECT *, 1 AS side FROM ({sides[0]}) AS s UNION ALL SELECT *, -1 AS side FROM ({sides[1]}) AS s"
-    counted = f"SELECT sum(side) AS n FROM ({both}) AS t GROUP BY {', '.join(keys)}"
-    return int(engine.rows(f"SELECT CAST(coalesce(sum(abs(n)), 0) AS BIGINT) FROM ({counted}) AS d")[0][0])
 
 
 def _standing(domain: Domain, column: ColumnRecode, unseen: bool) -> ColumnRecoding:

@@ -7,10 +7,8 @@ group per quasi-identifier, the released columns), so that writing streams from 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from sfumato.data.domain import MISSING
 from sfumato.data.engine import Engine, quoted
@@ -94,15 +92,6 @@ class Recoded:
         keys = " AND ".join(f"r.g{i} = s.g{i}" for i in range(len(self.hidden)))
         where = "" if self.starred else f" WHERE NOT ({gone})"
         return f"SELECT {', '.join(cells)} FROM recoded AS r JOIN sizes AS s ON {keys}{where}"
-
-    def write(self, engine: Engine, path: Path) -> None:
-        """Write the released rows in an order that tells nothing: by the released cells and a salt that is never kept.
-
-        No number of a row takes part, so an engine that makes some rows again makes them the same.
-        """
-        cells = [quoted(os.urandom(16).hex()), *(f"c{place}" for place in range(len(self.names)))]
-        ordered = f"SELECT * FROM ({self.sql()}) AS t ORDER BY {engine.hashed(cells)}"
-        engine.write(ordered, path, self.source, self.names)
 
 
 def recode(

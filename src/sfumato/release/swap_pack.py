@@ -19,7 +19,8 @@ from sfumato.plans.swaps import SwapPlan
 from sfumato.release import ledger, pack
 from sfumato.release.facts import guarded_share
 from sfumato.release.publish import Release, flush, refuse_taken, refuse_torn
-from sfumato.release.swapped import Swapped, changed_marginals, differences, exchange
+from sfumato.release.rows import differing_rows, write_mixed
+from sfumato.release.swapped import Swapped, changed_marginals, exchange
 from sfumato.report.groups_pages import protection_page, swapped_page
 from sfumato.report.release_pages import dictionary_page, json_block
 from sfumato.study import Study, read, toml_text
@@ -91,10 +92,10 @@ def _build(
     data = pack.data_name(source.path)
     with open_engine(study.engine, study.engine_options) as engine:
         swapped = exchange(engine, source, study, settings, plan)
-        swapped.write(engine, folder / data)
+        write_mixed(engine, swapped, folder / data)
         own = write_run_file(folder, study, settings, swapped, data)
         written = study_source(own)
-        refuse_torn(differences(engine, swapped, written))
+        refuse_torn(differing_rows(engine, swapped, written))
         changed = changed_marginals(engine, source, written, swapped.names)
     if changed:
         raise SfumatoError(f"{len(changed)} columns changed their counts", expected="only places exchanged")

@@ -6,14 +6,12 @@ from which the original area follows, and geography beside the area, which is ex
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from sfumato.data.engine import Engine, quoted, require_order
+from sfumato.data.engine import Engine, require_order
 from sfumato.data.group_settings import GroupsSettings
 from sfumato.data.harmonise import meets, vital_columns
 from sfumato.data.rows import cleaned
@@ -38,7 +36,7 @@ class Swapped:
     def names(self) -> list[str]:
         return [column.name for column in self.columns]
 
-    def sql(self, order: str = "") -> str:
+    def sql(self) -> str:
         """The released rows; their columns are `c0`, `c1`, …"""
         cells = [
             f"CASE WHEN s.partner IS NULL THEN r.{c.sql} ELSE p.{c.sql} END AS c{i}"
@@ -48,13 +46,8 @@ class Swapped:
         ]
         return (
             f"SELECT {', '.join(cells)} FROM held AS r LEFT JOIN swaps AS s ON r.r = s.r "
-            f"LEFT JOIN held AS p ON p.r = s.partner{order}"
+            f"LEFT JOIN held AS p ON p.r = s.partner"
         )
-
-    def write(self, engine: Engine, path: Path) -> None:
-        """Write the rows in an order that tells nothing: sorted by a digest whose salt is never kept."""
-        salt = os.urandom(16).hex()
-        engine.write(self.sql(f" ORDER BY md5({quoted(salt)} || CAST(r.r AS STRING))"), path, self.source, self.names)
 
 
 def exchange(engine: Engine, source: Source, study: Study, settings: GroupsSettings, plan: SwapPlan) -> Swapped:
@@ -149,16 +142,6 @@ def _refuse_telling(engine: Engine, source: Source, columns: Sequence[Column], f
             expected="no released column whose values alone tell the members",
             remedy=f"withhold = [{', '.join(repr(name) for name in telling)}] under [groups]".replace("'", '"'),
         )
-
-
-def differences(engine: Engine, swapped: Swapped, written: Source) -> int:
-    """Rows that stand in one of the two only: the written file, and what was to be written."""
-    engine.attach(written, "written")
-    cells = ", ".join(f"coalesce(CAST(c{i} AS STRING), '') AS c{i}" for i in range(len(swapped.names)))
-    keys = ", ".join(f"c{i}" for i in range(len(swapped.names)))
-    both = f"SELECT {cells}, 1 AS side FROM ({swapped.sql()}) UNION ALL SELECT {cells}, -1 AS side FROM written"
-    sides = f"SELECT sum(side) AS n FROM ({both}) GROUP BY {keys}"
-    return int(engine.rows(f"SELECT CAST(coalesce(sum(abs(n)), 0) AS BIGINT) FROM ({sides})")[0][0])
 
 
 def _side_by_side(engine: Engine, source: Source, written: Source) -> None:

@@ -15,7 +15,6 @@ from sfumato.release import pack
 from sfumato.release.columns import ColumnRecode, column_recodes
 from sfumato.release.facts import guarded, guarded_share
 from sfumato.release.readback import (
-    differing_rows,
     figure_value,
     figures_of,
     loss_of,
@@ -23,6 +22,7 @@ from sfumato.release.readback import (
     same,
 )
 from sfumato.release.recode import Below, recode
+from sfumato.release.rows import differing_rows
 from sfumato.release.swap_pack import study_source
 from sfumato.release.swapped import changed_marginals, differing_parts
 from sfumato.report.release_pages import block_of

@@ -30,8 +30,9 @@ from sfumato.plans.levels import LevelPlan
 from sfumato.release import pack
 from sfumato.release.columns import column_recodes
 from sfumato.release.extremes import extreme_columns
-from sfumato.release.readback import differing_rows, figures_of, released_classes
+from sfumato.release.readback import figures_of, released_classes
 from sfumato.release.recode import Below, recode
+from sfumato.release.rows import differing_rows, write_mixed
 from sfumato.study import Study
 from sfumato.systems.cuts import CutSearch, search_cuts
 from sfumato.systems.lattice import search_lattice
@@ -202,7 +203,7 @@ def _release(study: Study, table: FrequencyTable, folder: Path) -> list[Any]:
         with stage("count classes"):
             recoded = recode(engine, source, study, columns, Below.of(plan))
         with stage("write the file"):
-            recoded.write(engine, out / pack.data_name(source.path))
+            write_mixed(engine, recoded, out / pack.data_name(source.path))
         own = pack.write_run_file(out, study, pack.distances_of(table), recoded, pack.data_name(source.path), files)
         with stage("compare every row"):
             differing_rows(engine, recoded, own.source())

@@ -1,0 +1,55 @@
+"""Released rows as a whole: written in an order that tells nothing, and compared with the file that holds them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Protocol
+
+from sfumato.data.engine import Engine, quoted
+from sfumato.data.source import Source
+
+
+class Rows(Protocol):
+    """Rows to be released: a query whose columns are `c0`, `c1`, …, their names, and the source they are like."""
+
+    @property
+    def source(self) -> Source: ...
+
+    @property
+    def names(self) -> list[str]: ...
+
+    def sql(self) -> str: ...
+
+
+def write_mixed(engine: Engine, rows: Rows, path: Path) -> None:
+    """Write rows in the order of a hash of their cells and a salt that is never kept.
+
+    No number of a row takes part: the order tells nothing of the source's, and an engine that makes some rows again
+    makes them the same.
+    """
+    cells = [quoted(os.urandom(16).hex()), *(f"c{place}" for place in range(len(rows.names)))]
+    ordered = f"SELECT * FROM ({rows.sql()}) AS t ORDER BY {engine.hashed(cells)}"
+    engine.write(ordered, path, rows.source, rows.names)
+
+
+def differing_rows(engine: Engine, rows: Rows, written: Source) -> int:
+    """How many rows stand in one of the two only: the file that was written, and what was to be written."""
+    engine.attach(written, "written")
+    text = rows.source.dialect is not None  # in text, an empty cell and a missing one are the same
+
+    def cell(place: int) -> str:
+        cast = f"CAST(c{place} AS STRING)"
+        return f"coalesce({cast}, '') AS c{place}" if text else f"{cast} AS c{place}"
+
+    cells = ", ".join(cell(place) for place in range(len(rows.names)))
+    keys = [f"c{place}" for place in range(len(rows.names))]
+    sides = [f"SELECT {cells} FROM ({rows.sql()}) AS a", f"SELECT {cells} FROM written AS b"]
+    # Sums of 64 random-looking bits a row agree where the rows do; only where they differ are rows set side by side.
+    summed = f"count(*), sum(CAST({engine.hashed(keys)} AS DECIMAL(38, 0)))"
+    first, second = (engine.rows(f"SELECT {summed} FROM ({side}) AS t")[0] for side in sides)
+    if first == second:
+        return 0
+    both = f"SELECT *, 1 AS side FROM ({sides[0]}) AS s UNION ALL SELECT *, -1 AS side FROM ({sides[1]}) AS s"
+    counted = f"SELECT sum(side) AS n FROM ({both}) AS t GROUP BY {', '.join(keys)}"
+    return int(engine.rows(f"SELECT CAST(coalesce(sum(abs(n)), 0) AS BIGINT) FROM ({counted}) AS d")[0][0])
