@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 SCALE := $(VENV)/.installed-scale
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-scale test-published lint bench pictures clean
+.PHONY: help demo test installed-scale test-scale test-published lint bench pictures clean
 
 help:  ## Show what there is to make.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -37,9 +37,12 @@ demo: $(STAMP)  ## The main job on the bundled Adult table: search, pick, map, p
 	@echo "  demo/release/internal.html  the release, for the publisher"
 	@echo "  demo/release/external.html  the release, for its users"
 
-$(SCALE): $(STAMP)
+$(SCALE): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,spark,db]'
-	@touch $@
+	@touch $@ $(STAMP)
+
+installed-scale: $(SCALE)  ## Install what all tests need, Spark and databases included, at once.
 
 test: lint  ## Check style, types and import direction, then run all tests but the slow ones.
 	$(BIN)/python -m pytest -m "not published and not scale" -n 2 --dist loadfile

@@ -236,7 +236,7 @@ def test_nothing_is_left_in_the_temp_folder(write: Write, tmp_path: Path) -> Non
 
 
 def test_the_engine_reaches_for_no_network_and_draws_no_bar() -> None:
-    settings = ("autoinstall_known_extensions", "autoload_known_extensions", "enable_progress_bar")
+    settings = ("autoinstall_known_extensions", "autoload_known_extensions", "enable_progress_bar_print")
     with open_engine() as engine:
         assert engine.rows("SELECT " + ", ".join(f"current_setting('{name}')" for name in settings)) == [(False,) * 3]
 

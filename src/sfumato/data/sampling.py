@@ -57,7 +57,7 @@ def distinct(counts: Counts64, rows: int, most: float = math.inf) -> float:
     half is too high, because growth slows down. Their geometric mean is off by the same factor at worst.
 
     >>> distinct(np.array([5, 5]), 1000), round(distinct(np.array([1, 1, 1, 2]), 10))
-    (2.0, 7)
+    (2.0, 6)
     """
     seen, sample = len(counts), int(counts.sum())
     once, twice = int(np.count_nonzero(counts == 1)), int(np.count_nonzero(counts == 2))
