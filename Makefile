@@ -48,9 +48,9 @@ test: lint  ## Check style, types and import direction, then run all tests but t
 	$(BIN)/python -m pytest -m "not published and not scale" -n 2 --dist loadfile
 
 test-scale: $(SCALE)  ## Spark (a cluster on loopback; Java 17 or newer) and databases (Debian's PostgreSQL).
-	$(BIN)/python -m pytest -m scale -n 2 --dist loadfile tests/scale
+	$(BIN)/python -m pytest -m "scale and not published" -n 2 --dist loadfile tests/scale
 
-test-published: $(STAMP)  ## Reproduce the slow published tables.
+test-published: $(SCALE)  ## Reproduce the slow published tables.
 	$(BIN)/python -m pytest -m published
 
 lint: $(STAMP)  ## Style, types, import direction.

@@ -12,7 +12,7 @@ import pytest
 
 from tests.scale.cluster import QUICK
 
-pytestmark = pytest.mark.scale
+pytestmark = [pytest.mark.scale, pytest.mark.published]
 
 PAGE = Path(__file__).parents[2] / "docs" / "scale.md"
 

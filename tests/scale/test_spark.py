@@ -84,13 +84,13 @@ def point_of(front: sf.Front) -> int:
 
 
 @pytest.fixture
-def when_running(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[str]]:
-    """Kill a worker while the tasks of a statement run. The list says when it was done."""
+def when_running(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], list[str]]:
+    """Kill a worker while the tasks of the first call of a method with such a statement run. The list says when."""
     from sfumato.data.spark import SparkEngine
 
-    def arm(start: str) -> list[str]:
+    def arm(method: str, start: str) -> list[str]:
         done: list[str] = []
-        run = SparkEngine.run
+        plain = getattr(SparkEngine, method)
 
         def wait_and_kill(tracker: Any) -> None:
             while not done:
@@ -100,18 +100,18 @@ def when_running(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Callable[
                     done.append("killed")
                 time.sleep(0.01)
 
-        def watched(engine: SparkEngine, sql: str) -> None:
+        def watched(engine: SparkEngine, sql: str, *rest: Any) -> None:
             if not sql.startswith(start) or done:
-                run(engine, sql)
+                plain(engine, sql, *rest)
                 return
             tracker = engine._session.sparkContext.statusTracker()
             thread = threading.Thread(target=wait_and_kill, args=(tracker,))
             thread.start()
-            run(engine, sql)
+            plain(engine, sql, *rest)
             done.append("ended")
             thread.join()
 
-        monkeypatch.setattr(SparkEngine, "run", watched)
+        monkeypatch.setattr(SparkEngine, method, watched)
         return done
 
     return arm
@@ -120,7 +120,7 @@ def when_running(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Callable[
 def test_the_front_is_the_same_to_the_byte_though_a_worker_dies(
     cluster: Cluster, census: Path, plain: tuple[sf.Front, Path, Path], tmp_path: Path, when_running: Any
 ) -> None:
-    done = when_running("CREATE OR REPLACE TEMP TABLE cells")
+    done = when_running("run", "CREATE OR REPLACE TEMP TABLE cells")
     front = sf.search(study_of(census, engine="spark", engine_options=cluster.options))
     cluster.start_worker()
     assert done == ["killed", "ended"], "the worker was to die while the rows were grouped"
@@ -134,10 +134,10 @@ def test_a_release_is_right_though_a_worker_dies(
     front = sf.load_front(plain[1])
     study = study_of(census, engine="spark", engine_options=cluster.options)
     front = sf.Front(**{name: getattr(front, name) for name in front.__dataclass_fields__} | {"study": study})
-    done = when_running("CREATE OR REPLACE TEMP TABLE recoded")
+    done = when_running("write", "SELECT * FROM (SELECT")
     release = publish(front, point_of(front), tmp_path / "release", state=tmp_path)
     cluster.start_worker()
-    assert done == ["killed", "ended"], "the worker was to die while the rows were recoded"
+    assert done == ["killed", "ended"], "the worker was to die while the rows were recoded and written"
     parts = sorted(release.data.iterdir())
     assert release.data.name == "people.parquet"
     assert parts[0].name == "part-00000.parquet"
