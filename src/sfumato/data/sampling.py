@@ -14,6 +14,7 @@ from sfumato.data.arrays import Counts64
 from sfumato.data.source import Source, matching_files
 
 HEAD = 1 << 23  # bytes of a text from which the length of its lines is taken
+BATCH = 20_000  # rows held at a time
 PLACES = 50  # of a source that rows are taken from
 
 
@@ -90,6 +91,7 @@ def _lines(file: Path, header: bool) -> int:
 
 
 def _parquet(files: list[Path], wanted: int, target: Path) -> Path:
+    import pyarrow
     import pyarrow.parquet
 
     opened = [pyarrow.parquet.ParquetFile(file) for file in files]
@@ -98,10 +100,13 @@ def _parquet(files: list[Path], wanted: int, target: Path) -> Path:
     each = -(-wanted // len(chosen))
     with pyarrow.parquet.ParquetWriter(target, opened[0].schema_arrow) as writer:
         for file, group in chosen:
-            table = file.read_row_group(group)
-            step = max(table.num_rows // each, 1)  # a group may be sorted too
-            some = table.take(np.arange(0, table.num_rows, step)[:each])
-            writer.write_table(some.cast(opened[0].schema_arrow))
+            rows = file.metadata.row_group(group).num_rows
+            step = max(rows // each, 1)  # a group may be sorted too
+            begin = 0
+            for batch in file.iter_batches(BATCH, row_groups=[group]):
+                some = batch.take(np.arange(-begin % step, batch.num_rows, step))
+                begin += batch.num_rows
+                writer.write_table(pyarrow.Table.from_batches([some]).cast(opened[0].schema_arrow))
     return target
 
 

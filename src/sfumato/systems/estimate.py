@@ -39,9 +39,9 @@ from sfumato.systems.lattice import search_lattice
 from sfumato.systems.prepared import Search
 
 SAMPLE = 1_000_000  # rows that stages are rehearsed on
-REHEARSED = 3_000  # rows that the whole search is rehearsed on, for its number of evaluations
-SHORT = (32, 192)  # evaluations of two short searches on the sample, for the time each takes
-LOADED = 0.5  # seconds at most that loading the compiled loops takes, once they are compiled
+REHEARSED = 10_000  # rows that the whole search is rehearsed on, for its number of evaluations
+SHORT = (64, 640)  # evaluations of two short searches on the sample, for the time each takes
+LOADED = 2.0  # seconds at most that a first search takes to load what it needs, once it is compiled
 GENERATIONS = (2, 6)  # the same of a search over cuts
 CELL = 16  # bytes of a cell while rows are sorted, on the average
 TEXT = 24  # bytes of a text key in the engine, on the average
@@ -109,6 +109,7 @@ def estimate(study: Study) -> Estimate:
         tuples = round(distinct(table.counts, round(table.records * grown), most))
         wider = tuples / table.tuples
         evaluations, nodes, searching = _search(study, few.table(), table)
+        searched = peak_memory()
         release = _release(some, table, folder)
     spent: dict[str, float] = {}
     for done in [*read.done, *release]:
@@ -117,12 +118,13 @@ def estimate(study: Study) -> Estimate:
     spent["fingerprint"] = _fingerprint(source)
     spent["search"] = searching * wider
     order = [*(s.name for s in read.done), "search", *(s.name for s in release)]
-    held = peak_memory() + _more(study, table, tuples - table.tuples)
+    published, more = peak_memory(), _more(study, table, tuples - table.tuples)
     sort = min(rows * CELL * (len(source.columns) + 1), _limit(study))
     names = list(dict.fromkeys(order))
     sorting = names.index("write the file")
     stages = tuple(
-        Predicted(name, spent[name], held + (sort if place >= sorting else 0)) for place, name in enumerate(names)
+        Predicted(name, spent[name], more + (published + sort if place >= sorting else searched))
+        for place, name in enumerate(names)
     )
     return Estimate(rows, tuples, nodes, evaluations, stages, min(read_rows, rows))
 
@@ -155,16 +157,12 @@ def _search(study: Study, few: FrequencyTable, table: FrequencyTable) -> tuple[i
         fronts = _timed(lambda n: search_cuts(study.with_search(generations=n), table), GENERATIONS)
         total = round(fronts[1][0] * settings.generations / GENERATIONS[1])
         return total, CutSearch(study, table).space.size, _line(*fronts, total)
-    ready = Search.prepare(study, table)
-    space = ready.problem.space
-    evaluations = space
-    if settings.method != "exhaustive":
-        with suppress(UnreachableError):
-            evaluations = search_lattice(study, few).evaluations
+    (evaluations, first), (_, again) = _timed(lambda n: search_lattice(study, few), (0, 0))
+    loaded = min(first - again, LOADED)
+    space = Search.prepare(study, table).problem.space
+    if settings.method == "exhaustive" or not evaluations:
+        evaluations = space
     evaluations = min(evaluations, settings.evaluations or evaluations)
-    began = time.process_time()
-    ready.problem.figures(np.zeros((2, len(ready.problem.shape)), dtype=np.int32))
-    loaded = min(time.process_time() - began, LOADED)
     fronts = _timed(lambda n: search_lattice(study.with_search(evaluations=n), table), SHORT)
     return evaluations, space, loaded + _line(*fronts, evaluations)
 
@@ -173,7 +171,7 @@ Timed = tuple[int, float]  # evaluations and processor seconds of a search
 
 
 def _timed(find: Callable[[int], Front], sizes: tuple[int, int]) -> tuple[Timed, Timed]:
-    """Two short searches: one costs something for its beginning and its end, and something for each evaluation."""
+    """Two searches: one costs something for its beginning and its end, and something for each evaluation."""
 
     def one(size: int) -> Timed:
         began, found = time.process_time(), size
@@ -186,7 +184,9 @@ def _timed(find: Callable[[int], Front], sizes: tuple[int, int]) -> tuple[Timed,
 
 def _line(short: Timed, longer: Timed, evaluations: int) -> float:
     """Seconds of so many evaluations, along the line through two searches."""
-    each = max((longer[1] - short[1]) / max(longer[0] - short[0], 1), longer[1] / max(longer[0], 1) / 4)
+    if longer[0] <= short[0]:  # both did all there was to do
+        return longer[1] * max(evaluations / max(longer[0], 1), 1.0)
+    each = max((longer[1] - short[1]) / (longer[0] - short[0]), longer[1] / longer[0] / 4)
     return short[1] + max(evaluations - short[0], 0) * each
 
 
