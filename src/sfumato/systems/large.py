@@ -36,11 +36,17 @@ def search_large(ready: Search, remember: Callable[[Search], Memory], tell: Tell
     found: list[Point] = []
     evaluated = 0
     starts: list[Codes] = []
+
+    def so_far(search: Search, memory: Memory) -> Callable[[], list[Point]]:
+        return lambda: _best(ready, [*found, *_leading(ready, search, memory)])
+
     for search in [ready] if len(names) == 1 else map(ready.demanding, ladder(ready)):
         memory = remember(search)
 
-        def stop(count: int, before: int = evaluated, so_far: list[Point] = found) -> bool:
-            return tell(before + count, ready.problem.space, lambda: _best(ready, so_far))
+        best = so_far(search, memory)
+
+        def stop(count: int, before: int = evaluated, now: Callable[[], list[Point]] = best) -> bool:
+            return tell(before + count, ready.problem.space, now)
 
         patience = PATIENCE if len(names) == 1 else PATIENCE_EACH
         place = best_first(memory, bound_of(search), rng, starts, patience, stop)
@@ -66,6 +72,13 @@ def bound_of(search: Search) -> Callable[[Codes], Floats]:
     """What the objective of nodes cannot be below, by the margins of the table alone."""
     known = search.hints().known
     return lambda nodes: known(nodes)[:, 0]
+
+
+def _leading(ready: Search, search: Search, memory: Memory) -> list[Point]:
+    """The best node of a search that is under way, if one meets the limits."""
+    values = np.where(memory.all.feasible, memory.all.values[:, 0], np.inf)
+    place = int(values.argmin())
+    return search.points(memory.all.nodes[place][None], ready.objectives) if np.isfinite(values[place]) else []
 
 
 def _best(ready: Search, points: list[Point]) -> list[Point]:
