@@ -23,13 +23,17 @@ IMPORTS = re.compile(r"^\s*from sfumato\.?([\w.]*) import (\([^)]*\)|[^\n]*)", r
 
 settings: Any = numba.config
 home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sfumato" / "kernels"
-kernels = Path(settings.CACHE_DIR or home)  # the package's own folder may be read-only
+given = settings.CACHE_DIR
+kernels = Path(given or home)  # the package's own folder may be read-only
 
 
 def compiled(function: F) -> F:
     """Compile for one thread, release the interpreter lock, keep the machine code for the next run."""
     settings.CACHE_DIR = str(kernels / digest(Path(function.__code__.co_filename)))
-    return cast(F, numba.njit(cache=True, nogil=True)(function))
+    try:
+        return cast(F, numba.njit(cache=True, nogil=True)(function))
+    finally:
+        settings.CACHE_DIR = given  # the loops of whoever imports us are kept where they were
 
 
 @cache

@@ -30,6 +30,7 @@ from sfumato.study import SearchSettings, Study
 from sfumato.systems.checkpoint import Checkpoint, packed, unpacked
 from sfumato.systems.goals import check_algorithm, check_weights, goal_of
 from sfumato.systems.lattice import Live, Progress, search_lattice
+from sfumato.systems.prepared import number
 
 GRID = {"general_loss": 5e-4, "generalization_loss": 2.5e-3, "suppression_loss": 2.5e-3}
 LATTICE_LIMIT = 1_000_000  # nodes of a lattice that is searched exactly for seeds
@@ -271,7 +272,7 @@ def _front(ready: CutSearch, state: State, seconds: float) -> Front:
     general, gone = ready.problem.losses(figures)
     points = []
     for row, variant in enumerate(variants):
-        values = {o.name: _number(natural[row, variant, j]) for j, o in enumerate(ready.asked.objectives)}
+        values = {o.name: number(natural[row, variant, j]) for j, o in enumerate(ready.asked.objectives)}
         shown = figures[row, variant]
         plan = ready.space.plan(bits[row], *_suppressed(ready.asked, shown))
         loss = float(general[row, variant] + gone[row, variant])
@@ -362,7 +363,3 @@ def _unreachable(ready: CutSearch) -> UnreachableError:
         expected="limits that a recoding meets",
         remedy="; ".join(said) or "raise max_suppression",
     )
-
-
-def _number(value: float) -> float:
-    return int(value) if value == int(value) and abs(value) < 1e15 else float(value)

@@ -192,7 +192,7 @@ def _line(short: Timed, longer: Timed, evaluations: int) -> float:
 
 def _release(study: Study, table: FrequencyTable, folder: Path) -> list[Any]:
     """Publish half-way up the hierarchies, into a folder that is thrown away, and time the stages."""
-    plan = LevelPlan({d.name: (d.hierarchy.height + 1) // 2 for d in table.domains}, 2)
+    plan = LevelPlan({d.name: (d.hierarchy.height + 1) // 2 for d in table.domains}, 0)
     trees, levels = pack.trees_and_levels(study, table, plan)
     columns = column_recodes(study, levels, trees)
     out = folder / "release"
