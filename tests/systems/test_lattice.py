@@ -390,3 +390,17 @@ def test_a_table_that_is_generalized_already_is_refused(tmp_path: Path) -> None:
     path.write_text("a,b\n*,1\nx,2\ny,1\n", "utf-8")
     with pytest.raises(HierarchyError, match="generalized already"):
         sf.search(sf.Study(data={"path": str(path)}, columns={"a": FLAT, "b": FLAT}))
+
+
+def test_a_lattice_with_more_nodes_than_numbers(tmp_path: Path) -> None:
+    """2⁶⁴ nodes: nodes are told apart by their levels, not by a number that would overflow."""
+    names = [f"q{i}" for i in range(64)]
+    rows = ["".join("ab"[(row >> i % 4) & 1] + "," for i in range(64)).rstrip(",") for row in range(12)]
+    (tmp_path / "wide.csv").write_text("\n".join([",".join(names), *rows]) + "\n")
+    columns = {name: {"role": "quasi_identifier", "hierarchy": {"build": "flat"}} for name in names}
+    search = {"algorithm": "best_first", "objectives": ["general_loss"], "constraints": {"k": 2}, "evaluations": 300}
+    study = sf.Study(data={"path": str(tmp_path / "wide.csv")}, columns=columns, search=search)
+    front = search_lattice(study)
+    assert front.space == 2**64
+    assert classify(study.table(), front.points[0].plan.recoding(study.table())).size.min() >= 2
+    assert 0 < front.points[0].loss < 1

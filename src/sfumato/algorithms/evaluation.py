@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -42,11 +43,12 @@ class Memory:
     def __init__(self, evaluate: Evaluate, shape: tuple[int, ...], known: Evaluated | None = None) -> None:
         self._evaluate = evaluate
         self.shape = shape
-        self.place: dict[int, int] = {}
+        self.place: dict[Hashable, int] = {}
         self._parts: list[Evaluated] = []
         self._all: Evaluated | None = None
         self._known = known
-        self._strides = np.array([int(np.prod(shape[j + 1 :])) for j in range(len(shape))], dtype=np.int64)
+        strides = [math.prod(shape[j + 1 :]) for j in range(len(shape))]
+        self._strides = np.array(strides, dtype=np.int64) if math.prod(shape) < 1 << 62 else None
 
     @property
     def count(self) -> int:
@@ -54,36 +56,48 @@ class Memory:
         return len(self.place)
 
     def number(self, nodes: Codes) -> Counts64:
-        """Nodes as numbers, in the order of their levels."""
+        """Nodes as numbers, in the order of their levels; only where the lattice has so few that they have one."""
+        if self._strides is None:
+            raise OverflowError("a lattice with more nodes than whole numbers of 62 bits")
         return np.asarray(nodes.astype(np.int64) @ self._strides)
+
+    def keys(self, nodes: Codes) -> list[Hashable]:
+        """What tells nodes apart, however many there are."""
+        if self._strides is None:
+            return [node.tobytes() for node in np.ascontiguousarray(nodes, dtype=np.int32)]
+        return list(self.number(nodes).tolist())
 
     def ask(self, nodes: Codes) -> Counts64:
         """The places of nodes in the memory, evaluating those that are new."""
-        numbers = self.number(nodes)
-        new: dict[int, int] = {}
-        for row, number in enumerate(numbers.tolist()):
-            if number not in self.place and number not in new:
-                new[number] = row
+        keys = self.keys(nodes)
+        new: dict[Hashable, int] = {}
+        for row, key in enumerate(keys):
+            if key not in self.place and key not in new:
+                new[key] = row
         if new:
-            self._parts.append(self._looked_up(np.array(list(new)), nodes[list(new.values())]))
+            self._parts.append(self._looked_up(list(new), nodes[list(new.values())]))
             self._all = None
-            for number in new:
-                self.place[number] = len(self.place)
-        return np.array([self.place[number] for number in numbers.tolist()], dtype=np.int64)
+            for key in new:
+                self.place[key] = len(self.place)
+        return np.array([self.place[key] for key in keys], dtype=np.int64)
 
-    def _looked_up(self, numbers: Counts64, nodes: Codes) -> Evaluated:
+    def seen(self, nodes: Codes) -> Flags:
+        """Which nodes were evaluated before."""
+        return np.array([key in self.place for key in self.keys(nodes)], dtype=np.bool_)
+
+    def _looked_up(self, keys: list[Hashable], nodes: Codes) -> Evaluated:
         """New nodes with their values: from the earlier run where it knew them, else evaluated."""
         if self._known is None:
             return self._evaluate(nodes)
         place = self._known_place
-        known = np.array([number in place for number in numbers.tolist()], dtype=np.bool_)
-        told = self._known[np.array([place[number] for number in numbers[known].tolist()], dtype=np.int64)]
+        known = np.array([key in place for key in keys], dtype=np.bool_)
+        told = self._known[np.array([place[key] for key in keys if key in place], dtype=np.int64)]
         if known.all():
             return told
         asked = self._evaluate(nodes[~known])
 
         def merged(one: Any, two: Any) -> Any:
-            both = np.empty((len(numbers), *one.shape[1:]), dtype=one.dtype)
+            both = np.empty((len(keys), *one.shape[1:]), dtype=one.dtype)
             both[known], both[~known] = one, two
             return both
 
@@ -91,9 +105,9 @@ class Memory:
         return Evaluated(nodes, *(merged(getattr(told, part), getattr(asked, part)) for part in parts))
 
     @cached_property
-    def _known_place(self) -> dict[int, int]:
+    def _known_place(self) -> dict[Hashable, int]:
         known = self._known
-        return {} if known is None else {n: row for row, n in enumerate(self.number(known.nodes).tolist())}
+        return {} if known is None else {key: row for row, key in enumerate(self.keys(known.nodes))}
 
     @property
     def all(self) -> Evaluated:

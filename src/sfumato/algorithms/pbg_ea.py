@@ -112,7 +112,7 @@ def _visit(
     if not members:
         return False
     around = neighbours(memory.all.nodes[members], memory.shape)
-    new = around[[number not in memory.place for number in memory.number(around).tolist()]]
+    new = around[~memory.seen(around)]
     new = new[~hints.hopeless(memory, archive, new)]
     if not len(new):
         return False
@@ -159,8 +159,7 @@ def _renewed(
     Those that find no way out are left out.
     """
     for tries in range(TRIES + 1):
-        known = np.array([number in memory.place for number in memory.number(nodes).tolist()], dtype=np.bool_)
-        known |= hints.hopeless(memory, archive, nodes)
+        known = memory.seen(nodes) | hints.hopeless(memory, archive, nodes)
         if tries == TRIES or not known.any():
             break
         nodes[known] = _mutated(nodes[known], top, rng)

@@ -19,7 +19,7 @@ from sfumato.errors import MeasureError
 from sfumato.measures import walk
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.measure import Measure
-from sfumato.measures.rollup import Indices, RollUp, arx_losses, general_losses
+from sfumato.measures.rollup import Indices, RollUp, arx_losses, covered_leaves, full_sums, general_losses
 from sfumato.measures.suppression import suppress_below, suppress_within
 from sfumato.plans.recoding import at_levels
 
@@ -112,8 +112,12 @@ class LatticeProblem:
         if goal.measure.name not in KNOWN or not goal.bounded:
             return None
         everyone = np.full(len(nodes), self.table.rows)
-        sums = self.rollup.full_sums(nodes)
+        sums = full_sums(self._covered, nodes)  # the margins alone: a table may be too wide for the walk
         return np.asarray(goal.sign * KNOWN[goal.measure.name](self, nodes, sums, everyone))
+
+    @cached_property
+    def _covered(self) -> list[Counts64]:
+        return covered_leaves(self.table)
 
     def classes(self, node: Sequence[int]) -> ClassTable:
         """The class table of a node after suppression."""

@@ -86,15 +86,7 @@ class RollUp:
 
     @cached_property
     def covered(self) -> list[Counts64]:
-        """For each column and level, the leaves that the labels of all records cover, added up."""
-        found = []
-        for domain, codes in zip(self.table.domains, self.table.codes, strict=True):
-            records = np.bincount(codes, weights=self.table.counts, minlength=len(domain.labels)).astype(np.int64)
-            tree = domain.hierarchy
-            found.append(
-                np.array([int(records @ tree.sizes[level][tree.maps[level]]) for level in range(tree.height + 1)])
-            )
-        return found
+        return covered_leaves(self.table)
 
     def evaluate(self, nodes: Codes, budget: int, floor: int = 0, threads: int | None = None) -> Indices:
         """The indices of some nodes, in the order they are given."""
@@ -125,7 +117,7 @@ class RollUp:
 
     def full_sums(self, nodes: Codes) -> Counts64:
         """The same with nothing suppressed: known for every node without visiting it."""
-        return np.stack([self.covered[j][nodes[:, j]] for j in range(len(self.covered))], axis=1)
+        return full_sums(self.covered, nodes)
 
     def _base(self, finest: Codes) -> Base:
         """The classes of a node that is at least as fine as all that are asked, made from the fewest classes."""
@@ -222,6 +214,21 @@ class RollUp:
             keys.astype(np.uint32) if narrow else keys,
             self.table.counts.astype(np.int32) if few else self.table.counts,
         )
+
+
+def covered_leaves(table: FrequencyTable) -> list[Counts64]:
+    """For each column and level, the leaves that the labels of all records cover, added up."""
+    found = []
+    for domain, codes in zip(table.domains, table.codes, strict=True):
+        records = np.bincount(codes, weights=table.counts, minlength=len(domain.labels)).astype(np.int64)
+        tree = domain.hierarchy
+        found.append(np.array([int(records @ tree.sizes[level][tree.maps[level]]) for level in range(tree.height + 1)]))
+    return found
+
+
+def full_sums(covered: list[Counts64], nodes: Codes) -> Counts64:
+    """For each node and column, the leaves that its labels cover with nothing suppressed."""
+    return np.stack([covered[j][nodes[:, j]] for j in range(len(covered))], axis=1)
 
 
 def _entropy(table: FrequencyTable, column: int) -> float:

@@ -79,9 +79,10 @@ def search_lattice(
 
     if settings.method == "best_first":
         points, evaluated = search_large(ready, remember, tell)
+        last = ended(evaluated)
         if not points:
             raise _unreachable(ready, np.array([ready.problem.shape], dtype=np.int32) - 1)
-        return _front(ended(evaluated), points, evaluated, time.perf_counter() - began, others=())
+        return _front(last, points, evaluated, time.perf_counter() - began, others=())
     memory = remember(ready)
 
     def now() -> list[Point]:
@@ -90,11 +91,12 @@ def search_lattice(
     places, complete, certificate = METHODS[settings.method](
         ready, memory, lambda total: tell(memory.count, total, now)
     )
+    last = ended(memory.count)
     if not len(places):
         raise _unreachable(ready, memory.all.nodes)
     points = ready.points(memory.all.nodes[places], ready.objectives)
     others = _others(ready, memory.all, places)
-    return _front(ended(memory.count), points, memory.count, time.perf_counter() - began, complete, certificate, others)
+    return _front(last, points, memory.count, time.perf_counter() - began, complete, certificate, others)
 
 
 Tell = Callable[[int], bool]  # told how many evaluations there are at most; True asks to stop
