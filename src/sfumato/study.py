@@ -21,6 +21,7 @@ from sfumato.data.group_settings import AttackSettings, AuxiliarySettings, Group
 from sfumato.data.harmonise import Attribute, Case, TermSettings
 from sfumato.data.hierarchies import Hierarchy, load
 from sfumato.data.hierarchies.recipes import BRANCHES, RECIPES, Declared, HierarchyFile, builder
+from sfumato.data.policy import Acceptance, PolicySettings
 from sfumato.data.roles import Role
 from sfumato.data.settings import DataSettings, EngineOptions, Missing, Settings
 from sfumato.data.source import Source, open_source
@@ -115,6 +116,7 @@ class Study(Settings):
     columns: dict[str, ColumnSettings] = Field(default_factory=dict)
     groups: GroupsSettings | None = None
     population: DataSettings | None = None
+    policy: PolicySettings = PolicySettings()
     measures: dict[str, dict[str, float | str]] = Field(default_factory=dict)
     engine: str = "duckdb"
     engine_options: EngineOptions = EngineOptions()
@@ -367,6 +369,7 @@ def _keys_at(place: Sequence[str | int]) -> list[str]:
         "engine_options": EngineOptions,
         "search": SearchSettings,
         "channel": ChannelSettings,
+        "policy": PolicySettings,
     }
     if not place:
         return list(Study.model_fields)
@@ -375,6 +378,8 @@ def _keys_at(place: Sequence[str | int]) -> list[str]:
             known: list[type[Settings]] = [*RECIPES.values(), HierarchyFile]
             return sorted({key for recipe in known for key in recipe.model_fields})
         return list(ColumnSettings.model_fields)
+    if place[:2] == ["policy", "accept"]:
+        return list(Acceptance.model_fields)
     model = _groups_section(place) if place[0] == "groups" else sections.get(str(place[0]))
     return list(model.model_fields) if model else []
 
