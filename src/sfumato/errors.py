@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 
 class SfumatoError(Exception):
@@ -44,7 +45,7 @@ class SfumatoError(Exception):
             lines.append(f"  try: {self.remedy}")
         return "\n".join(lines)
 
-    def as_dict(self) -> dict[str, str]:
+    def as_dict(self) -> dict[str, Any]:
         return {"what": self.what, "expected": self.expected, "try": self.remedy}
 
 

@@ -170,6 +170,15 @@ class Study(Settings):
         changed = SearchSettings.given(**(self.search.model_dump() | settings))
         return self.model_copy(update={"search": changed})._placed(self._folder)
 
+    def with_engine(self, engine: str, options: EngineOptions) -> Study:
+        """The same study on another engine."""
+        return self.model_copy(update={"engine": engine, "engine_options": options})._placed(self._folder)
+
+    def with_accepted(self, accepted: Sequence[Acceptance]) -> Study:
+        """The same study with more of its policy's rules accepted, each with a reason."""
+        policy = self.policy.model_copy(update={"accept": (*self.policy.accept, *accepted)})
+        return self.model_copy(update={"policy": policy})._placed(self._folder)
+
     def with_channel(self, **settings: Any) -> Study:
         """The same study with other settings of its [channel] section."""
         changed = ChannelSettings.given(**(self.channel.model_dump() | settings))
@@ -198,17 +207,23 @@ class Study(Settings):
         check_roles(self, source, partial=path is not None)
         return source
 
-    def table(self, path: str | Path | None = None) -> FrequencyTable:
+    def table(
+        self,
+        path: str | Path | None = None,
+        *,
+        trees: Mapping[str, Hierarchy] | None = None,
+        distances: Mapping[str, str] | None = None,
+    ) -> FrequencyTable:
         """The frequency table of the data, or of another file read the same way.
 
         Hierarchies that are built from values are always built from the values of the study's own data: a
-        generalized file no longer has them.
+        generalized file no longer has them. `trees` and `distances` stand in for those that the study declares.
         """
         source = self.source(path)
         people = open_source(self.population, self._folder) if self.population else None
-        built = self._built() if path is not None else {}
+        built = trees if trees is not None else self._built() if path is not None else {}
         uses = [
-            self._use(name, column, source.decimal, built.get(name))
+            self._use(name, column, source.decimal, built.get(name), (distances or {}).get(name))
             for name, column in self.columns.items()
             if name in source.names
         ]
@@ -237,10 +252,19 @@ class Study(Settings):
         self._folder = folder
         return self
 
-    def _use(self, name: str, column: ColumnSettings, decimal: str, built: Hierarchy | None = None) -> Use:
+    def _use(
+        self,
+        name: str,
+        column: ColumnSettings,
+        decimal: str,
+        built: Hierarchy | None = None,
+        distance: str | None = None,
+    ) -> Use:
         tree = column.hierarchy
-        hierarchy: Hierarchy | Builder | None = built
-        if isinstance(tree, str | HierarchyFile):
+        hierarchy: Hierarchy | Builder | None = None
+        if built is not None:
+            hierarchy = built
+        elif isinstance(tree, str | HierarchyFile):
             file = HierarchyFile(path=tree) if isinstance(tree, str) else tree
             try:
                 hierarchy = load(self._folder / file.path, name=name, header=file.header, separator=file.separator)
@@ -248,11 +272,11 @@ class Study(Settings):
                 if column.role is Role.SENSITIVE:  # its labels are values that must not be shown
                     raise secret_hierarchy(name) from None
                 raise
-        elif tree is not None and built is None:
+        elif tree is not None:
             hierarchy = builder(name, tree, decimal)
         missing = column.missing or self.data.missing
         along = bool(column.constrained)
-        return Use(name, column.role, missing, hierarchy, column.distance, column.order, along)
+        return Use(name, column.role, missing, hierarchy, distance or column.distance, column.order, along)
 
 
 def read(path: str | Path) -> Study:

@@ -301,7 +301,7 @@ def publish(
     table("Released", ["figure", "value"], rows)
     for text in release.warnings:
         note(f"warning: {text}")
-    note(f"release: {release.folder}. For the outside: {release.data.name}, dictionary.html and external.html.")
+    note(f"release: {release.folder}. Hand out only {release.public}; the rest stays with you.")
     note(f"check it at any time: sfumato verify {release.folder}")
 
 

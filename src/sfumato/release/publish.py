@@ -6,13 +6,15 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sfumato.data.engine import open_engine
+from sfumato.data.frequency import FrequencyTable
+from sfumato.data.policy import Acceptance
 from sfumato.data.stages import Stage, recording, stage
 from sfumato.errors import DataError, InputError, SfumatoError, shortened
 from sfumato.front import Front, Point
@@ -23,6 +25,7 @@ from sfumato.release import ledger, pack
 from sfumato.release.columns import ColumnRecode, column_recodes
 from sfumato.release.contents import Contents
 from sfumato.release.extremes import extreme_columns, extreme_warnings
+from sfumato.release.policy import acceptances, policy_findings, refuse_unaccepted
 from sfumato.release.readback import (
     figure_value,
     figures_of,
@@ -33,11 +36,15 @@ from sfumato.release.readback import (
 )
 from sfumato.release.recode import Below, Recoded, recode
 from sfumato.release.rows import differing_rows, write_mixed
+from sfumato.release.whole import whole_file
 
 
 @dataclass(frozen=True)
 class Release:
-    """A folder that was published: the file, its reports, its manifest; and what the publisher should know."""
+    """A folder that was published: the file, its reports, its manifest; and what the publisher should know.
+
+    What may leave stands in `public`; the rest stays with the publisher.
+    """
 
     folder: Path
     data: Path
@@ -45,10 +52,15 @@ class Release:
     warnings: tuple[str, ...] = ()
     stages: tuple[Stage, ...] = ()
 
+    @property
+    def public(self) -> Path:
+        return self.folder / pack.PUBLIC
+
     def as_dict(self) -> dict[str, Any]:
-        told = ("point", "records", "suppressed", "released", "loss", "figures", "files")
+        told = ("point", "records", "suppressed", "released", "loss", "figures", "whole", "accepted", "files")
         return {
             "folder": str(self.folder),
+            "public": str(self.public),
             "data": str(self.data),
             **{name: self.manifest[name] for name in told},
             "warnings": list(self.warnings),
@@ -61,28 +73,34 @@ def publish(
     number: int,
     folder: str | Path,
     *,
-    starred: bool = False,
     reason: str = "",
+    accept: Mapping[str, str] | Sequence[Acceptance] = (),
+    name: str | None = None,
     state: str | Path | None = None,
+    table: FrequencyTable | None = None,
+    warnings: Sequence[str] = (),
 ) -> Release:
     """Write point `number` of a front as a new release folder, whole or not at all.
 
-    Suppressed rows are left out, or with `starred` kept with every quasi-identifier hidden and a mark.
-    `state` is the folder of the ledger; the user's own unless given.
+    What the written file breaks of the study's policy is refused, unless `accept` gives a reason for the rule:
+    `{"uniques": "the file stays in the safe room"}`. `name` is that of the released file, `data` unless given;
+    `state` the folder of the ledger, the user's own unless given; `table` the source's frequency table where its
+    hierarchies are not those that the study declares; `warnings` what else the publisher should know.
     """
     folder = Path(folder).absolute()
     refuse_taken(folder)
     point = front.point(number)
+    front = replace(front, study=front.study.with_accepted(acceptances(accept)))
     _refuse_printed(front)
     _same_source(front)
-    release = {**point.plan.as_dict(), "starred": starred}
-    warnings = ledger.warnings_for(front.fingerprint, release, state)
+    release = dict(point.plan.as_dict())
+    warnings = [*warnings, *ledger.warnings_for(front.fingerprint, release, state)]
     part = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
         inside = part / folder.name
         inside.mkdir()
         with recording() as recorder:
-            contents = _build(inside, front, point, starred, reason, warnings)
+            contents = _build(inside, front, point, reason, warnings, name, table)
             with stage("write the reports"):
                 manifest = contents.write()
         _same_source(front)
@@ -102,7 +120,7 @@ def publish(
 def refuse_taken(folder: Path) -> None:
     """Raise unless a new folder can be made at a path."""
     if folder.exists() or folder.is_symlink():
-        raise InputError(f"{folder} is there already", expected="a new folder", remedy="another name with -o")
+        raise InputError(f"{folder} already exists", expected="a new folder", remedy="another name")
     if not folder.parent.is_dir():
         raise InputError(f"there is no folder {folder.parent}", expected="an existing folder to write to")
 
@@ -128,22 +146,31 @@ def _same_source(front: Front) -> None:
         )
 
 
-def _build(folder: Path, front: Front, point: Point, starred: bool, reason: str, earlier: Sequence[str]) -> Contents:
-    """Everything in the folder: recode, write, read back, compare, report."""
+def _build(
+    folder: Path,
+    front: Front,
+    point: Point,
+    reason: str,
+    earlier: Sequence[str],
+    name: str | None,
+    table: FrequencyTable | None,
+) -> Contents:
+    """Everything in the folder: recode, write, read back, compare, check against the policy, report."""
     study, plan = front.study, point.plan
-    table = study.table()
+    table = study.table() if table is None else table
     weights = weights_of(study, table)
     with stage("classify"):
         planned = classify(table, plan.recoding(table), weights)
     planned = suppress_planned(planned, plan.suppress_below, plan.diversity_below)
     trees, levels = pack.trees_and_levels(study, table, plan)
     columns = column_recodes(study, levels, trees)
+    pack.make_parts(folder)
     files = pack.write_hierarchies(folder, trees)
     source = study.source()
-    data = pack.data_name(source.path)
+    data = pack.data_name(source, name)
     with open_engine(study.engine, study.engine_options) as engine:
         with stage("count classes"):
-            recoded = recode(engine, source, study, columns, Below.of(plan), starred=starred)
+            recoded = recode(engine, source, study, columns, Below.of(plan))
         with stage("write the file"):
             write_mixed(engine, recoded, folder / data)
         own = pack.write_run_file(folder, study, pack.distances_of(table), recoded, data, files)
@@ -152,10 +179,21 @@ def _build(folder: Path, front: Front, point: Point, starred: bool, reason: str,
             refuse_torn(differing_rows(engine, recoded, written))
         with stage("look for extremes"):
             warnings = [*earlier, *extreme_warnings(extreme_columns(engine, study, written))]
+        with stage("measure all columns together"):
+            whole = whole_file(engine, study, written)
     with stage("measure the file"):
-        after = released_classes(own, columns, recoded.suppressed, starred=starred)
+        after = released_classes(own, columns, recoded.suppressed)
         figures, loss = figures_of(study, after, planned), loss_of(after)
     compare(front, point, planned, recoded, figures, loss)
+    findings = policy_findings(
+        study.policy,
+        figures,
+        whole,
+        suppressed=recoded.suppressed,
+        records=recoded.records,
+        raw=recoded.suppressed == 0 and all(column.level == 0 for column in columns),
+    )
+    refuse_unaccepted(findings, study.policy.accept)
     return Contents(
         folder=folder,
         front=front,
@@ -169,6 +207,8 @@ def _build(folder: Path, front: Front, point: Point, starred: bool, reason: str,
         after=after,
         figures=figures,
         loss=loss,
+        whole=whole,
+        findings=findings,
         reason=reason,
         warnings=(*warnings, *_label_warnings(columns), *_name_warnings(recoded)),
     )

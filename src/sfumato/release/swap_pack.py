@@ -89,7 +89,8 @@ def _build(
     reason: str,
     check: Check | None,
 ) -> dict[str, Any]:
-    data = pack.data_name(source.path)
+    pack.make_parts(folder)
+    data = pack.data_name(source)
     with open_engine(study.engine, study.engine_options) as engine:
         swapped = exchange(engine, source, study, settings, plan)
         write_mixed(engine, swapped, folder / data)
@@ -101,7 +102,7 @@ def _build(
         raise SfumatoError(f"{len(changed)} columns changed their counts", expected="only places exchanged")
     if check is not None:
         check(own)
-    dictionary = _dictionary(swapped, data)
+    dictionary = _dictionary(swapped, Path(data).name)
     point = told["points"][told["chosen"]]
     outside = {
         "released": swapped.rows,
@@ -118,13 +119,11 @@ def _build(
     }
     for name, text in pages.items():
         (folder / name).write_text(text, encoding="utf-8")
-    names = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
     content = {
         "format": pack.FORMAT,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "source": {"name": source.title, "sha256": source.fingerprint, "rows_read": swapped.rows},
         "data": data,
-        "files": {name: pack.digest(folder / name) for name in names},
         "hierarchies": {},
         "versions": versions(),
         "run_file": study.as_toml(),
@@ -149,7 +148,7 @@ def _build(
 def write_run_file(folder: Path, study: Study, settings: GroupsSettings, swapped: Swapped, data: str) -> Study:
     """The run file that reads the released file: its dialect, and the mapping without those who are in the group."""
     dialect = swapped.source.dialect
-    given: dict[str, Any] = {"path": data, "format": swapped.source.format}
+    given: dict[str, Any] = {"path": f"../{data}", "format": swapped.source.format}
     if dialect is not None:
         given |= {"separator": dialect.separator, "quote": dialect.quote, "decimal": dialect.decimal}
         given |= {"header": dialect.header}

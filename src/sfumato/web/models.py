@@ -120,7 +120,7 @@ class Publication(Body):
     job: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")
     point: int = Field(ge=0, le=10**9)
     reason: str = Field(default="", max_length=4000)
-    starred: bool = False
+    accept: dict[str, str] = Field(default_factory=dict, max_length=200)
     limits: Limits | None = None
 
 
