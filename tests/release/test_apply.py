@@ -51,7 +51,7 @@ def test_apply_a_release_without_its_source(release: Path, tmp_path: Path) -> No
     assert min(sizes.values()) == found["figures"]["k"]["value"] >= found["plan"]["suppress_below"]
     assert "name" not in rows[0]
     assert json.loads(applied.report.read_text())["loss"] == found["loss"]
-    with pytest.raises(InputError, match="there already"):
+    with pytest.raises(InputError, match="already exists"):
         apply_plan(release, new, applied.data)
 
 
@@ -118,7 +118,7 @@ def test_the_commands(
     assert "differently before" in found["warnings"][0]
     code, found = ran(capsys, "publish", front, "--point", "0", "-o", out)
     assert code == 2
-    assert "there already" in found["error"]["what"]
+    assert "already exists" in found["error"]["what"]
     assert ran(capsys, "publish", front, "--point", "9", "-o", out + "x")[0] == 2
     assert ran(capsys, "verify", out) == (0, {"verified": True, "differences": []})
     assert ran(capsys, "verify", out, "--source", str(tmp_path / "people.csv"))[0] == 0

@@ -199,7 +199,7 @@ def test_refusals_leave_nothing(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no point 7"):
         publish(front, 7, tmp_path / "out", state=state)
     (tmp_path / "there").mkdir()
-    with pytest.raises(InputError, match="there already"):
+    with pytest.raises(InputError, match="already exists"):
         publish(front, 0, tmp_path / "there", state=state)
     with pytest.raises(InputError, match="no folder"):
         publish(front, 0, tmp_path / "no" / "out", state=state)

@@ -102,7 +102,7 @@ def publish(
 def refuse_taken(folder: Path) -> None:
     """Raise unless a new folder can be made at a path."""
     if folder.exists() or folder.is_symlink():
-        raise InputError(f"{folder} is there already", expected="a new folder", remedy="another name with -o")
+        raise InputError(f"{folder} already exists", expected="a new folder", remedy="another name with -o")
     if not folder.parent.is_dir():
         raise InputError(f"there is no folder {folder.parent}", expected="an existing folder to write to")
 
