@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import platform
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.algorithms.dominance import comparable, first_dominator, hypervolume
+from sfumato.data.atomic import new_folder
 from sfumato.data.frequency import FrequencyTable
 from sfumato.errors import InputError, shortened
 from sfumato.measures.histograms import Histogram, Histograms, histograms_of
@@ -157,23 +156,11 @@ class Front:
     def save(self, folder: str | Path, replace: bool = False) -> Path:
         """Write the front as a new folder: front.parquet, front.json, the run file. Whole or not at all.
 
-        With `replace` a front that stands there already gives way.
+        It is private: its owner alone can read it. With `replace` an earlier front of that name gives way.
         """
         folder = Path(folder).absolute()
-        if folder.exists() and not (replace and (folder / FILES[1]).is_file()):
-            raise InputError(f"{folder} is there already", expected="a new folder", remedy="another name with -o")
-        if not folder.parent.is_dir():
-            raise InputError(f"there is no folder {folder.parent}", expected="an existing folder to write to")
-        part = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-        try:
-            inside = part / folder.name
-            inside.mkdir()
+        with new_folder(folder, replace=replace and (folder / FILES[1]).is_file()) as inside:
             self._write(inside)
-            if folder.exists():
-                folder.rename(part / "before")
-            inside.rename(folder)
-        finally:
-            shutil.rmtree(part, ignore_errors=True)
         return folder
 
     def _write(self, folder: Path) -> None:

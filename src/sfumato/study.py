@@ -201,9 +201,9 @@ class Study(Settings):
                 elsewhere |= {"table": None, "query": None, "password_file": None}
             settings = settings.model_copy(update=elsewhere)
         measured = [name for name, column in self.columns.items() if column.role in KEYED]
-        if not is_database(settings.path):
-            refuse_disguised(self._folder / settings.path, measured)
         source = open_source(settings, self._folder)
+        for file in source.files:
+            refuse_disguised(file, measured)
         check_roles(self, source, partial=path is not None)
         return source
 

@@ -91,7 +91,7 @@ def test_protect_publish_verify(census: Path, tmp_path: Path, capsys: Capture, m
     (release / "public" / "data.parquet").write_bytes((census / "survey.parquet").read_bytes())
     assert run(["verify", str(release)]) == 1
     capsys.readouterr()
-    assert run(["groups", "protect", str(census / "run.toml"), "-o", str(out)]) == 2  # it is there already
+    assert run(["groups", "protect", str(census / "run.toml"), "-o", str(out)]) == 2  # it already exists
 
 
 def test_memetic_protects_as_well(census: Path, tmp_path: Path, capsys: Capture) -> None:

@@ -68,7 +68,7 @@ def command(
     if written:
         note(f"run file: {target}. Read each line, change what is wrong, then: sfumato audit --run {target}")
     else:
-        note(f"{target} is there already and was left alone; -o NAME writes another.")
+        note(f"{target} already exists and was left as it is; -o NAME writes another.")
 
 
 def _seen_from(folder: Path, file: str) -> str:

@@ -39,12 +39,13 @@ def publish_command(
     as_json: AsJson = False,
 ) -> None:
     """Recode the source by a point of a front, read the file back, measure it, write the reports."""
+    from sfumato.data.atomic import refuse_existing_folder
     from sfumato.decide.revise import with_suppression
     from sfumato.errors import InputError
     from sfumato.front import load_front
-    from sfumato.release.publish import publish, refuse_taken
+    from sfumato.release.publish import publish
 
-    refuse_taken(output.absolute())
+    refuse_existing_folder(output.absolute())
     front = load_front(out)
     if point is None:
         raise InputError(

@@ -46,7 +46,7 @@ def search(
     from sfumato.systems.search import search as find
 
     if output is not None and output.exists() and not resume:
-        raise InputError(f"{output} is there already", expected="a new folder", remedy="another name with -o")
+        raise InputError(f"{output} already exists", expected="a new folder", remedy="another name with -o")
     if output is not None and not output.absolute().parent.is_dir():
         raise InputError(f"there is no folder {output.absolute().parent}", expected="an existing folder to write to")
     state = None if output is None else output.absolute().parent / f".{output.name}.state"

@@ -18,8 +18,9 @@ import numpy as np
 
 from sfumato.data.database import Database
 from sfumato.data.dialect import NATIVE_ENCODINGS, not_in_encoding
+from sfumato.data.engine_names import engine_name
 from sfumato.data.settings import EngineOptions
-from sfumato.data.source import Source, matching_files, transcoded
+from sfumato.data.source import Source, transcoded
 from sfumato.data.stages import active
 from sfumato.errors import DataError, InputError, SfumatoError, StudyError
 
@@ -70,7 +71,7 @@ class DuckEngine:
             return
         readable = transcoded(source, self._folder / f"utf8-{len(self._sources)}")
         self._sources.append(readable)
-        self.run(f"CREATE OR REPLACE VIEW {view} AS {scan(readable)}")
+        self.run(f"CREATE OR REPLACE VIEW {view} AS {scan(readable, self._folder)}")
         self.run(f"CREATE OR REPLACE VIEW {view}_numbered AS SELECT row_number() OVER () AS r, * FROM {view}")
 
     def _read(self, source: Source, database: Database, view: str) -> None:
@@ -244,7 +245,7 @@ class DuckEngine:
     def _rejected(self, source: Source) -> tuple[int, int]:
         """How many rows the reader refuses, and the first of their line numbers."""
         try:
-            self._connection.execute(f"SELECT count(*) FROM ({scan(source, rejects=True)})").fetchall()
+            self._connection.execute(f"SELECT count(*) FROM ({scan(source, self._folder, rejects=True)})").fetchall()
             found = self._connection.execute("SELECT count(DISTINCT line), min(line) FROM reject_errors").fetchone()
         except duckdb.Error:
             return 1, 0
@@ -256,9 +257,9 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def scan(source: Source, rejects: bool = False) -> str:
-    """The SELECT that reads a source, its columns named by position."""
-    files = "[" + ", ".join(quoted(str(file)) for file in matching_files(source.path)) + "]"
+def scan(source: Source, folder: Path, rejects: bool = False) -> str:
+    """The SELECT that reads a source, its columns named by position; `folder` is for links to its files."""
+    files = "[" + ", ".join(quoted(engine_name(file, folder)) for file in source.files) + "]"
     if source.dialect is None:
         listed = ", ".join(
             f'"{native.replace(chr(34), chr(34) * 2)}" AS c{i}' for i, native in enumerate(source.native_names)

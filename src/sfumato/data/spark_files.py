@@ -12,7 +12,7 @@ from typing import Any
 from sfumato.data.dialect import Dialect
 from sfumato.data.duck import DuckEngine
 from sfumato.data.settings import EngineOptions
-from sfumato.data.source import Source, matching_files
+from sfumato.data.source import Source
 from sfumato.errors import DataError, InputError, StudyError, shortened
 
 CHARSETS = {"utf-8": "UTF-8", "latin-1": "ISO-8859-1"}
@@ -44,7 +44,7 @@ def frame(session: Any, source: Source) -> Any:
             expected='engine = "duckdb"',
             remedy="export the table as Parquet for Spark, or let DuckDB read the database",
         )
-    files = matching_files(source.path)
+    files = source.files
     hidden = [file.name for file in files if file.name.startswith((".", "_"))]
     if hidden:
         raise DataError(

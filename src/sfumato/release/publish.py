@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.data.atomic import new_folder, refuse_existing_folder
 from sfumato.data.engine import open_engine
 from sfumato.data.frequency import FrequencyTable
 from sfumato.data.policy import Acceptance
@@ -88,41 +86,21 @@ def publish(
     hierarchies are not those that the study declares; `warnings` what else the publisher should know.
     """
     folder = Path(folder).absolute()
-    refuse_taken(folder)
+    refuse_existing_folder(folder)
     point = front.point(number)
     front = replace(front, study=front.study.with_accepted(acceptances(accept)))
     _refuse_printed(front)
     _same_source(front)
     release = dict(point.plan.as_dict())
     warnings = [*warnings, *ledger.warnings_for(front.fingerprint, release, state)]
-    part = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    try:
-        inside = part / folder.name
-        inside.mkdir()
+    with new_folder(folder, private=False) as inside:
         with recording() as recorder:
             contents = _build(inside, front, point, reason, warnings, name, table)
             with stage("write the reports"):
                 manifest = contents.write()
         _same_source(front)
-        flush(inside)
-        refuse_taken(folder)
-        inside.rename(folder)
-    except OSError as error:
-        raise InputError(
-            f"the release could not be written: {error.strerror}", expected="a folder that can be written to, with room"
-        ) from error
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
     late = ledger.record(front.fingerprint, release, folder, state)
     return Release(folder, folder / contents.data, manifest, (*contents.warnings, *late), tuple(recorder.done))
-
-
-def refuse_taken(folder: Path) -> None:
-    """Raise unless a new folder can be made at a path."""
-    if folder.exists() or folder.is_symlink():
-        raise InputError(f"{folder} already exists", expected="a new folder", remedy="another name")
-    if not folder.parent.is_dir():
-        raise InputError(f"there is no folder {folder.parent}", expected="an existing folder to write to")
 
 
 def _refuse_printed(front: Front) -> None:
@@ -267,13 +245,3 @@ def compare(
                 expected="the same figures on the file as in the search; nothing was released",
                 remedy="search again with this version",
             )
-
-
-def flush(folder: Path) -> None:
-    """Everything on the disk before the folder gets its name."""
-    for path in folder.rglob("*"):
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

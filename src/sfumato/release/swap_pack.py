@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from sfumato.data.atomic import new_folder, refuse_existing_folder
 from sfumato.data.engine import open_engine
 from sfumato.data.group_settings import GroupsSettings
 from sfumato.data.source import Source
@@ -18,7 +17,7 @@ from sfumato.front import versions
 from sfumato.plans.swaps import SwapPlan
 from sfumato.release import ledger, pack
 from sfumato.release.facts import guarded_share
-from sfumato.release.publish import Release, flush, refuse_taken, refuse_torn
+from sfumato.release.publish import Release, refuse_torn
 from sfumato.release.rows import differing_rows, write_mixed
 from sfumato.release.swapped import Swapped, changed_marginals, exchange
 from sfumato.report.groups_pages import protection_page, swapped_page
@@ -40,7 +39,7 @@ def publish_swaps(
 ) -> Release:
     """Write a protected file as a new release folder, whole or not at all; `check` looks at the file once more."""
     folder = Path(folder).absolute()
-    refuse_taken(folder)
+    refuse_existing_folder(folder)
     settings = study.groups
     if settings is None:
         raise StudyError("the run file has no [groups] section", expected="the run file that was protected")
@@ -54,20 +53,8 @@ def publish_swaps(
     point = told["points"][told["chosen"]]
     release = {"system": "groups", "level": point["level"], "swaps": point["swaps"], "cost": point["cost"]}
     warnings = ledger.warnings_for(source.fingerprint, release, state)
-    part = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    try:
-        inside = part / folder.name
-        inside.mkdir()
+    with new_folder(folder, private=False) as inside:
         manifest = _build(inside, study, settings, source, plan, told, reason, check)
-        flush(inside)
-        refuse_taken(folder)
-        inside.rename(folder)
-    except OSError as error:
-        raise InputError(
-            f"the release could not be written: {error.strerror}", expected="a folder that can be written to, with room"
-        ) from error
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
     late = ledger.record(source.fingerprint, release, folder, state)
     return Release(folder, folder / manifest["data"], manifest, (*warnings, *late))
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sfumato.data.atomic import unfinished
 from sfumato.data.engine import open_engine
 from sfumato.data.settings import EngineOptions
 from sfumato.data.source import Source
@@ -91,9 +92,9 @@ def verify(
     folder = Path(folder)
     if not folder.is_dir():
         raise InputError(f"there is no folder {folder}", expected="a release folder")
-    if folder.absolute().parent.name.startswith(f".{folder.absolute().name}-"):
-        unfinished = Difference(pack.MANIFEST, "the release was never finished: this is the folder it was built in")
-        return Verification(folder, (unfinished,))
+    if unfinished(folder):
+        incomplete = Difference(pack.MANIFEST, "the release was never finished: this is the folder it was built in")
+        return Verification(folder, (incomplete,))
     if not (folder / pack.MANIFEST).exists() and not (folder / pack.PRIVATE).is_dir():
         raise InputError(f"{folder} is not a release: it has no {pack.MANIFEST}", expected="a release folder")
     check = _Check(folder, engine, engine_options or EngineOptions())

@@ -22,7 +22,7 @@ import numpy as np
 from sfumato.data.engine import open_engine
 from sfumato.data.frequency import FrequencyTable
 from sfumato.data.sampling import distinct, rows_of, sampled
-from sfumato.data.source import Source, matching_files
+from sfumato.data.source import Source
 from sfumato.data.stages import peak_memory, recording, stage
 from sfumato.errors import UnreachableError
 from sfumato.front import Front
@@ -225,7 +225,7 @@ def _fingerprint(source: Source) -> float:
     """Seconds of reading the whole source once, from its first megabytes."""
     if source.database is not None:  # read with the rows
         return 0.0
-    files = matching_files(source.path)
+    files = source.files
     size = sum(file.stat().st_size for file in files)
     import hashlib
 

@@ -44,7 +44,7 @@ def save(hierarchy: Hierarchy, path: str | Path, *, overwrite: bool = True) -> N
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([f"level{i}" for i in range(hierarchy.height + 1)])
     writer.writerows(hierarchy.paths)
-    write_text(path, text.getvalue(), overwrite=overwrite)
+    write_text(path, text.getvalue(), overwrite=overwrite, private=True)
 
 
 def level(paths: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:

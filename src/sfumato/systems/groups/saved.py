@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.data.atomic import new_folder, refuse_existing_folder
 from sfumato.data.source import open_source
 from sfumato.errors import InputError
 from sfumato.measures.disclosure import WAYS
 from sfumato.measures.outliers import find_outliers
 from sfumato.plans.swaps import SwapPlan
-from sfumato.release.publish import flush
 from sfumato.report.groups_pages import protection_page
 from sfumato.study import Study, read
 from sfumato.systems.groups.bounds import Signal
@@ -94,31 +92,16 @@ def _signal(protection: Protection, signal: Signal, area_of: np.ndarray[Any, Any
 def save(protection: Protection, folder: str | Path) -> dict[str, Any]:
     """Write a protection as a new folder, whole or not at all."""
     folder = Path(folder).absolute()
-    refuse_folder(folder)
+    refuse_existing_folder(folder)
     told = as_dict(protection)
     source = open_source(protection.study.data, protection.study.folder)
-    part = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    try:
-        inside = part / folder.name
-        inside.mkdir()
+    with new_folder(folder) as inside:
         kept = told | {"fingerprint": source.fingerprint}
         (inside / FILE).write_text(json.dumps(kept, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
         (inside / RUN).write_text(protection.study.as_toml(), encoding="utf-8")
         (inside / REPORT).write_text(protection_page(told), encoding="utf-8")
         _write_swaps(protection, inside / SWAPS)
-        flush(inside)
-        inside.rename(folder)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
     return told
-
-
-def refuse_folder(folder: Path) -> None:
-    """Raise unless a new folder can be made at a path."""
-    if folder.exists() or folder.is_symlink():
-        raise InputError(f"{folder} is there already", expected="a new folder", remedy="another name with -o")
-    if not folder.absolute().parent.is_dir():
-        raise InputError(f"there is no folder {folder.parent}", expected="an existing folder to write to")
 
 
 def _write_swaps(protection: Protection, path: Path) -> None:
