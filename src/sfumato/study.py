@@ -285,7 +285,7 @@ def check_roles(study: Study, source: Source, partial: bool = False) -> None:
         )
     absent = [name for name in study.columns if name not in source.names]
     if partial:
-        absent = [name for name in absent if study.columns[name].role not in (Role.IDENTIFIER, Role.DROP)]
+        absent = [name for name in absent if study.columns[name].role.released]
     if absent:
         raise StudyError(
             f"a role is declared for {len(absent)} columns that the table lacks: {shortened(absent)}",

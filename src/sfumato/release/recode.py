@@ -18,7 +18,7 @@ from sfumato.data.rows import cleaned
 from sfumato.data.source import Column, Source
 from sfumato.errors import DataError, HierarchyError, InputError, StudyError, shortened
 from sfumato.plans.plan import Plan
-from sfumato.release.columns import KEYED, UNRELEASED, ColumnRecode
+from sfumato.release.columns import KEYED, ColumnRecode
 from sfumato.study import Study
 
 MARK = "suppressed"
@@ -105,7 +105,7 @@ def recode(
     star_unseen: bool = False,
 ) -> Recoded:
     """Recode a source by a plan. Values that a hierarchy does not know are an error, or released as `*`."""
-    released = tuple(c for c in source.columns if study.columns[c.name].role not in UNRELEASED)
+    released = tuple(c for c in source.columns if study.columns[c.name].role.released)
     if starred and MARK in [column.name for column in released]:
         raise InputError(
             f'the table has a column called "{MARK}" already',
