@@ -35,6 +35,11 @@ class Role(StrEnum):
         return self not in (Role.IDENTIFIER, Role.DROP, Role.VITAL)
 
     @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys of a column in a run file that do something in this role, beside `role` itself."""
+        return KEYS.get(self, ())
+
+    @property
     def measured(self) -> bool:
         """Whether a missing value in such a column is subject to the missing rule."""
         return self in (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.LABEL, Role.WEIGHT)
@@ -49,4 +54,10 @@ MEANINGS = {
     Role.OTHER: "released as it is, and counted in no privacy figure",
     Role.DROP: "left out of the release",
     Role.VITAL: "defines the group to protect (groups system); never released",
+}
+
+KEYS: dict[Role, tuple[str, ...]] = {
+    Role.QUASI_IDENTIFIER: ("hierarchy", "missing", "constrained", "order", "breaks"),
+    Role.SENSITIVE: ("hierarchy", "missing", "distance"),
+    Role.LABEL: ("missing",),
 }
