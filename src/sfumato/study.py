@@ -7,9 +7,9 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import Field, PrivateAttr, ValidationError
+from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
 from sfumato.data.address import is_database, located
 from sfumato.data.compress import KEYED, Use, compress, secret_hierarchy
@@ -29,6 +29,11 @@ from sfumato.errors import DataError, HierarchyError, StudyError, nearest, short
 
 BUILT = tuple(RECIPES.values())
 ALGORITHMS = {"lattice": ("exact", "exhaustive", "pbg_ea", "best_first"), "cuts": ("memetic", "nsga2")}
+SYSTEM_OF = {  # settings of [search] that only one system reads
+    **dict.fromkeys(("problem", "prefer", "suppression", "generations", "local_search"), "cuts"),
+    **dict.fromkeys(("iterations", "evaluations"), "lattice"),
+}
+ANY_SYSTEM = ("objectives", "max_suppression", "constraints", "weights", "seed", "threads")  # mean the same in both
 
 
 class ColumnSettings(Settings):
@@ -71,6 +76,23 @@ class SearchSettings(Settings):
     evaluations: int | None = Field(default=None, ge=1)
     reproduction: bool = False
     threads: int | None = Field(default=None, ge=1)
+
+    @model_validator(mode="after")
+    def _own_settings(self) -> Self:
+        for name in self.model_fields_set & set(SYSTEM_OF):
+            if SYSTEM_OF[name] != self.system and getattr(self, name) is not None:
+                raise StudyError(
+                    f"{name} under [search] belongs to the {SYSTEM_OF[name]} system, and the system is {self.system}",
+                    expected=f"settings that the {self.system} system reads",
+                    remedy=f'leave {name} out, or set system = "{SYSTEM_OF[name]}"',
+                )
+        if self.algorithm is not None and self.algorithm not in ALGORITHMS[self.system]:
+            raise StudyError(
+                f'algorithm = "{self.algorithm}" for {self.system}',
+                expected="one of: " + ", ".join(ALGORITHMS[self.system]),
+                remedy=f"leave algorithm out to take {ALGORITHMS[self.system][0]}",
+            )
+        return self
 
     @property
     def method(self) -> str:
@@ -130,6 +152,31 @@ class Study(Settings):
         except ValidationError as error:
             raise _explained(error) from None
 
+    @model_validator(mode="after")
+    def _useful_keys(self) -> Self:
+        """Somebody who gives a column a hierarchy believes that it is generalized: a key without effect is refused."""
+        for name, column in self.columns.items():
+            given = [key for key in type(column).model_fields if key != "role" and getattr(column, key) is not None]
+            useless = [key for key in given if key not in column.role.keys]
+            if useless:
+                read_by = [str(role) for role in Role if useless[0] in role.keys]
+                raise StudyError(
+                    f"{name} has the role {column.role}, which does not read {useless[0]}",
+                    expected=f"{useless[0]} for columns with the role {' or '.join(read_by)}",
+                    remedy=f"leave {useless[0]} out, or change the role",
+                )
+            if (
+                column.role is Role.SENSITIVE
+                and column.hierarchy
+                and column.distance not in ("ordered", "hierarchical")
+            ):
+                raise StudyError(
+                    f"{name} is sensitive, so it is released as it is, and its hierarchy would do nothing",
+                    expected='distance = "hierarchical" or "ordered", which read the hierarchy of a sensitive column',
+                    remedy="leave hierarchy out; or give the role quasi_identifier, to release the column generalized",
+                )
+        return self
+
     @property
     def folder(self) -> Path:
         """The folder its paths are relative to."""
@@ -137,7 +184,7 @@ class Study(Settings):
 
     def with_data(self, **settings: Any) -> Study:
         """The same study with other settings of its [data] section."""
-        return self.model_copy(update={"data": self.data.model_copy(update=settings)})._placed(self._folder)
+        return self._changed(data=self.data.model_dump(exclude_unset=True) | settings)
 
     def as_toml(self) -> str:
         """The study as a run file that can stand anywhere: paths are absolute."""
@@ -163,12 +210,19 @@ class Study(Settings):
 
     def with_columns(self, columns: Mapping[str, ColumnSettings]) -> Study:
         """The same study with other settings for some columns."""
-        return self.model_copy(update={"columns": {**self.columns, **columns}})._placed(self._folder)
+        given = {name: column.model_dump(exclude_none=True, warnings=False) for name, column in columns.items()}
+        return self._changed(columns={**self.columns, **given})
 
-    def with_search(self, **settings: Any) -> Study:
-        """The same study with other settings of its [search] section."""
-        changed = SearchSettings.given(**(self.search.model_dump() | settings))
-        return self.model_copy(update={"search": changed})._placed(self._folder)
+    def with_search(self, section: SearchSettings | None = None, /, **settings: Any) -> Study:
+        """The same study with another [search] section, or with other settings of the one it has.
+
+        Turned to another system, it leaves out how the old one was to search.
+        """
+        kept = (section or self.search).model_dump(exclude_unset=True)
+        system = settings.get("system") or self.search.system
+        if section is None and system != self.search.system:
+            kept = {name: value for name, value in kept.items() if name in ANY_SYSTEM}
+        return self._changed(search=kept | settings)
 
     def with_engine(self, engine: str, options: EngineOptions) -> Study:
         """The same study on another engine."""
@@ -181,12 +235,16 @@ class Study(Settings):
 
     def with_channel(self, **settings: Any) -> Study:
         """The same study with other settings of its [channel] section."""
-        changed = ChannelSettings.given(**(self.channel.model_dump() | settings))
-        return self.model_copy(update={"channel": changed})._placed(self._folder)
+        return self._changed(channel=self.channel.model_dump(exclude_unset=True) | settings)
 
     def with_groups(self, groups: GroupsSettings) -> Study:
         """The same study with another [groups] section."""
-        return self.model_copy(update={"groups": groups})._placed(self._folder)
+        return self._changed(groups=groups.model_dump(exclude_unset=True, warnings=False))
+
+    def _changed(self, **sections: Any) -> Study:
+        """A copy with other sections, which are checked like those of a run file."""
+        kept = {name: getattr(self, name) for name in self.model_fields_set}
+        return Study(**(kept | sections))._placed(self._folder)
 
     def named(self, role: Role) -> list[str]:
         """The columns of a role."""
@@ -309,7 +367,7 @@ def check_roles(study: Study, source: Source, partial: bool = False) -> None:
         )
     absent = [name for name in study.columns if name not in source.names]
     if partial:
-        absent = [name for name in absent if study.columns[name].role not in (Role.IDENTIFIER, Role.DROP)]
+        absent = [name for name in absent if study.columns[name].role.released]
     if absent:
         raise StudyError(
             f"a role is declared for {len(absent)} columns that the table lacks: {shortened(absent)}",

@@ -52,7 +52,7 @@ CASES: dict[str, tuple[Callable[[Path], None], str]] = {
     "open quote": (table('age,ill\n20,"sEcReT\n21,flu\n'), "cannot be read"),
     "role for an unknown column": (run_file("[columns]", "[columns]\nsex = { role = 'drop' }"), "columns that the table lacks"),
     "column without a role": (run_file('ill = { role = "sensitive" }\n', ""), "1 columns have no role: ill"),
-    "no quasi-identifier": (run_file('role = "quasi_identifier"', 'role = "other"'), "no column is a quasi_identifier"),
+    "no quasi-identifier": (run_file('role = "quasi_identifier", hierarchy = "age.csv"', 'role = "other"'), "no column is a quasi_identifier"),
     "hierarchy misses values": (tree("level0,level1\n20,*\n21,*\n"), "lacks 1 values of the data: '30'; the first is in row 3"),
     "duplicate leaves": (tree(TREE + "20,20s,*\n"), "1 duplicate leaves"),
     "not nested": (tree("20,a,p,*\n21,a,q,*\n30,b,q,*\n"), "not nested"),
@@ -125,7 +125,7 @@ def test_an_unknown_key_names_the_nearest(tmp_path: Path, capsys: Capture) -> No
 def test_the_hierarchy_of_a_sensitive_column_is_not_quoted(tmp_path: Path, capsys: Capture) -> None:
     table(GOOD)(tmp_path)
     (tmp_path / "ill.csv").write_text("flu,*\n", encoding="utf-8")
-    columns = 'age = { role = "quasi_identifier" }\nill = { role = "sensitive", hierarchy = "ill.csv" }\n'
+    columns = 'age = { role = "quasi_identifier" }\nill = { role = "sensitive", distance = "ordered", hierarchy = "ill.csv" }\n'
     for recipe in ('"ill.csv"', '{ build = "interval" }'):
         text = (
             f'version = 1\n[data]\npath = "t.csv"\n[columns]\n{columns.replace(chr(34) + "ill.csv" + chr(34), recipe)}'

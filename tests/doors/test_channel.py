@@ -193,13 +193,13 @@ def test_bad_priors(prior: str, says: str, tmp_path: Path, capsys: pytest.Captur
     ("words", "code", "says"),
     [
         (["--delta", "0.3"], 2, "commonest category has a share of 0.4"),
-        (["--delta", "1.5"], 2, "delta is not valid"),
-        (["--engine", "magic"], 2, "engine is not valid"),
+        (["--delta", "1.5"], 2, "delta = 1.5 is not valid"),
+        (["--engine", "magic"], 2, "engine = 'magic' is not valid"),
         (["--privacy", "0.9"], 3, "no channel has a privacy of 0.9"),
         (["--privacy", "0.1"], 3, "no channel has a privacy of 0.1"),
         (["--engine", "optrr", "--epsilon", "1"], 2, "cannot cap"),
         (["--column", "hob"], 2, 'no column "hob"'),
-        (["--points", "0"], 2, "points is not valid"),
+        (["--points", "0"], 2, "points = 0 is not valid"),
         (["--prior", "nowhere.csv"], 2, "named twice"),
     ],
 )

@@ -29,6 +29,7 @@ from sfumato.release import pack
 from sfumato.release.columns import column_recodes
 from sfumato.release.recode import Below, recode
 from sfumato.release.rows import write_mixed
+from sfumato.study import ColumnSettings
 from sfumato.systems.cuts import search_cuts
 from sfumato.systems.lattice import search_lattice
 
@@ -45,9 +46,7 @@ def adult_cuts(problem: int, **given: object) -> sf.Study:
     """The paper's setting on the bundled table; in problem 4 occupation is sensitive."""
     study = sf.read(sf.sample("adult").with_name("cuts.toml"))
     if problem == 4 or given.get("prefer") == "l":
-        study = study.with_columns(
-            {"occupation": study.columns["occupation"].model_copy(update={"role": Role.SENSITIVE})}
-        )
+        study = study.with_columns({"occupation": ColumnSettings(role=Role.SENSITIVE)})
     limit = 0.1 if problem in (2, 4) else 0.0
     return study.with_search(**{**SMALL, "problem": problem, "max_suppression": limit, **given})
 
@@ -262,6 +261,7 @@ def test_limits(write: Callable[[str, str], Path]) -> None:
         ({"problem": 2, "algorithm": "exact"}, "for cuts"),
         ({"problem": 2, "weights": {"tow": 2.0}}, "weights for tow"),
         ({"suppression": "safe", "objectives": ["t_closeness", "general_loss"]}, 'suppression = "safe"'),
+        ({"problem": 2, "suppression": "safe"}, "problem = 2 and suppression"),
         ({"objectives": ["kk"]}, "unknown objective"),
     ],
 )

@@ -24,6 +24,7 @@ from sfumato.measures.registry import measure
 from sfumato.measures.rollup import RollUp, arx_losses, general_losses
 from sfumato.measures.suppression import suppress_below, suppress_within
 from sfumato.plans.recoding import at_levels
+from sfumato.study import ColumnSettings
 from sfumato.systems.lattice import Search, search_lattice
 
 GOLDEN = [(1, 0), (2, 46085.6224), (3, 62334.1255), (4, 67610.7829), (5, 72350.9167), (6, 77325.3492), (7, 83888.4007)]
@@ -43,8 +44,7 @@ def adult_study(**search: object) -> sf.Study:
 def with_label() -> sf.Study:
     """Adult with salary-class as the label: a lattice of 8,960 nodes."""
     study = sf.read(sf.sample("adult"))
-    column = study.columns["salary-class"].model_copy(update={"role": sf.Role.LABEL})
-    return study.with_columns({"salary-class": column})
+    return study.with_columns({"salary-class": ColumnSettings(role=sf.Role.LABEL)})
 
 
 def plans(front: sf.Front) -> list[tuple[object, ...]]:

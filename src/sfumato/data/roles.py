@@ -20,12 +20,24 @@ class Role(StrEnum):
     OTHER = "other"
     DROP = "drop"
     VITAL = "vital"
-    AREA = "area"
-    BASIC = "basic"
 
     @property
     def meaning(self) -> str:
         return MEANINGS[self]
+
+    @property
+    def released(self) -> bool:
+        """Whether such a column may be in a released file. No system releases the others.
+
+        >>> [str(role) for role in Role if not role.released]
+        ['identifier', 'drop', 'vital']
+        """
+        return self not in (Role.IDENTIFIER, Role.DROP, Role.VITAL)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys of a column in a run file that do something in this role, beside `role` itself."""
+        return KEYS.get(self, ())
 
     @property
     def measured(self) -> bool:
@@ -39,9 +51,13 @@ MEANINGS = {
     Role.LABEL: "the class an analyst wants to predict",
     Role.IDENTIFIER: "names a person directly; never released",
     Role.WEIGHT: "how many people of the population a record stands for",
-    Role.OTHER: "kept as it is",
-    Role.DROP: "left out",
-    Role.VITAL: "defines the group to protect (groups system)",
-    Role.AREA: "the place a group is counted in (groups system)",
-    Role.BASIC: "an attribute an attacker can learn the group from (groups system)",
+    Role.OTHER: "released as it is, and counted in no privacy figure",
+    Role.DROP: "left out of the release",
+    Role.VITAL: "defines the group to protect (groups system); never released",
+}
+
+KEYS: dict[Role, tuple[str, ...]] = {
+    Role.QUASI_IDENTIFIER: ("hierarchy", "missing", "constrained", "order", "breaks"),
+    Role.SENSITIVE: ("hierarchy", "missing", "distance"),
+    Role.LABEL: ("missing",),
 }

@@ -12,7 +12,6 @@ from sfumato.data.roles import Role
 from sfumato.errors import HierarchyError, StudyError, shortened
 from sfumato.study import Study
 
-UNRELEASED = (Role.IDENTIFIER, Role.DROP)
 KEYED = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.LABEL)
 
 

@@ -17,7 +17,7 @@ from sfumato.data.rows import cleaned
 from sfumato.data.source import Column, Source
 from sfumato.errors import DataError, StudyError, shortened
 from sfumato.plans.plan import Plan
-from sfumato.release.columns import KEYED, UNRELEASED, ColumnRecode
+from sfumato.release.columns import KEYED, ColumnRecode
 from sfumato.study import Study
 
 
@@ -78,7 +78,7 @@ def recode(
     below: Below,
 ) -> Recoded:
     """Recode a source by a plan. Values that a hierarchy does not know are an error."""
-    released = tuple(c for c in source.columns if study.columns[c.name].role not in UNRELEASED)
+    released = tuple(c for c in source.columns if study.columns[c.name].role.released)
     if below.size > 1 or below.diversity > 1:
         _refuse_wildcards(columns)
     engine.attach(source, "raw")

@@ -18,7 +18,6 @@ from sfumato.data.rows import cleaned
 from sfumato.data.source import Column, Source
 from sfumato.errors import DataError, StudyError, nearest, shortened
 from sfumato.plans.swaps import SwapPlan
-from sfumato.release.columns import UNRELEASED
 from sfumato.study import Study
 
 
@@ -78,7 +77,7 @@ def withheld_columns(study: Study, settings: GroupsSettings, source: Source) -> 
     """Columns that are not released: vital ones, those withheld, identifiers and dropped ones."""
     vital = set(vital_columns(settings.mapping()))
     declared = {name: column.role for name, column in study.columns.items()}
-    kept = [name for name in sorted(vital) if name in declared and declared[name] not in (*UNRELEASED, "vital")]
+    kept = [name for name in sorted(vital) if name in declared and declared[name].released]
     if kept:
         raise StudyError(
             f"the vital columns {shortened(kept)} are declared for release",
@@ -92,7 +91,7 @@ def withheld_columns(study: Study, settings: GroupsSettings, source: Source) -> 
             expected="columns of the table under withhold and swap",
             remedy=nearest(unknown[0], source.names),
         )
-    dropped = {name for name, role in declared.items() if role in (*UNRELEASED, "vital")}
+    dropped = {name for name, role in declared.items() if not role.released}
     usual = set(settings.mapping().usually_withheld) & set(source.names)
     return vital | set(settings.withhold) | dropped | usual
 

@@ -142,7 +142,7 @@ def _by_size(study: Study, table: FrequencyTable, k: int) -> Levels | None:
         threads=study.search.threads,
     )
     try:
-        front = search_lattice(study.with_search(**settings.model_dump()), table)
+        front = search_lattice(study.with_search(settings), table)
     except UnreachableError:
         return None
     plan = min(front.points, key=lambda point: (point.loss, point.suppressed)).plan

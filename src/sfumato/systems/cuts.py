@@ -179,7 +179,7 @@ class CutSearch:
         if demanded:
             objectives = tuple(o.name for o in self.asked.objectives)
         plain = self.study.with_search(
-            **SearchSettings(
+            SearchSettings(
                 objectives=objectives,
                 constraints=self.settings.constraints if demanded else {},
                 max_suppression=self.settings.max_suppression,
@@ -187,7 +187,7 @@ class CutSearch:
                 seed=self.settings.seed,
                 threads=self.settings.threads,
                 algorithm="exact" if not large else "best_first" if demanded and len(objectives) == 1 else "pbg_ea",
-            ).model_dump()
+            )
         )
 
         most = FEW_NODES if plain.search.method == "best_first" else LATTICE_NODES
@@ -329,6 +329,12 @@ def _refuse_mixed(settings: SearchSettings) -> None:
             f"problem = {settings.problem} and objectives",
             expected="one of them: a problem has its own objectives",
             remedy="leave problem out",
+        )
+    if settings.suppression is not None:
+        raise StudyError(
+            f'problem = {settings.problem} and suppression = "{settings.suppression}"',
+            expected="one of them: a problem has its own rule of suppression",
+            remedy="leave suppression out, or problem",
         )
     if settings.problem == 1 and settings.max_suppression:
         raise StudyError(

@@ -11,7 +11,7 @@ from typing import Any
 from sfumato.data.roles import Role
 from sfumato.data.sample import sample
 from sfumato.front import Front, Point
-from sfumato.study import Study, read
+from sfumato.study import ColumnSettings, Study, read
 from sfumato.systems.cuts import search_cuts
 
 Answer = Callable[[Front], Any]
@@ -55,8 +55,7 @@ def paper_setting(problem: int, prefer: str = "k") -> Study:
     """Nine attributes of Adult, four of them along their trees; in problem 4 occupation is sensitive instead."""
     study = read(sample("adult").with_name("cuts.toml"))
     if problem == 4:
-        secret = study.columns["occupation"].model_copy(update={"role": Role.SENSITIVE})
-        study = study.with_columns({"occupation": secret})
+        study = study.with_columns({"occupation": ColumnSettings(role=Role.SENSITIVE)})
     limit = 0.1 if problem in (2, 4) else 0.0
     return study.with_search(problem=problem, prefer=prefer, max_suppression=limit)
 

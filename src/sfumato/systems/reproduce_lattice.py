@@ -18,7 +18,7 @@ from sfumato.algorithms.pbg_ea import pbg_ea
 from sfumato.data.arrays import Floats
 from sfumato.data.roles import Role
 from sfumato.data.sample import sample
-from sfumato.study import Study, read
+from sfumato.study import ColumnSettings, Study, read
 from sfumato.systems.prepared import Search
 
 S_L = {"name": "sum_l", "direction": "max"}  # the paper maximises it (docs/readings.md, 1.6)
@@ -138,5 +138,4 @@ def reproduce_lattice(
 
 def _with_label(study: Study) -> Study:
     """Salary-class as the label, as in the runs with the classification metric: a lattice of 8,960 nodes."""
-    column = study.columns["salary-class"].model_copy(update={"role": Role.LABEL})
-    return study.with_columns({"salary-class": column})
+    return study.with_columns({"salary-class": ColumnSettings(role=Role.LABEL)})

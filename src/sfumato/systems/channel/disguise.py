@@ -21,7 +21,6 @@ from sfumato.data.atomic import refuse_existing, write_text
 from sfumato.data.dialect import Dialect
 from sfumato.data.disguised import mark_of
 from sfumato.data.engine import Engine, open_engine, require_order
-from sfumato.data.roles import Role
 from sfumato.data.rows import cleaned
 from sfumato.data.source import Source, open_source
 from sfumato.data.tally import Tally, cell_sql, first_row, require, tally
@@ -74,8 +73,8 @@ def disguise(
 ) -> Disguised:
     """Write a table in which the channels' columns are disguised, beside columns to `keep` (None keeps all others).
 
-    Identifiers and columns with the role drop are never kept. A `test_seed` makes the draw repeatable and marks the
-    file with a column of its own; never publish such a file.
+    Columns with the role identifier, drop or vital are never kept. A `test_seed` makes the draw repeatable, and marks
+    the file with a column of its own; never publish such a file.
     """
     path = Path(path)
     refuse_existing(path, overwrite=overwrite)
@@ -106,7 +105,7 @@ def disguise(
 
 
 def _kept(study: Study, source: Source, own: Sequence[str], keep: Sequence[str] | None) -> list[str]:
-    private = [name for name, column in study.columns.items() if column.role in (Role.IDENTIFIER, Role.DROP)]
+    private = [name for name, column in study.columns.items() if not column.role.released]
     if keep is None:
         return [name for name in source.names if name not in own and name not in private]
     require(source, keep)
@@ -114,7 +113,7 @@ def _kept(study: Study, source: Source, own: Sequence[str], keep: Sequence[str] 
     if refused:
         raise StudyError(
             f"{shortened(refused)} cannot be kept beside the disguised column",
-            expected="other columns than the disguised ones, and none with the role identifier or drop",
+            expected="columns other than the disguised ones, and none with the role identifier, drop or vital",
         )
     return list(keep)
 

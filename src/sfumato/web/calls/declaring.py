@@ -31,6 +31,7 @@ def put(places: Places, study: str, changes: dict[str, Any]) -> dict[str, Any]:
     folder = places.study(study)
     before = study_of(places, study)
     settings = before.model_dump(mode="json", exclude_none=True)
+    settings["search"] = before.search.model_dump(mode="json", exclude_unset=True, exclude_none=True)
     for section in SECTIONS:
         if changes.get(section) is not None:
             settings[section] = changes[section]

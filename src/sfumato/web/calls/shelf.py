@@ -37,6 +37,7 @@ def run_file(places: Places, study: str) -> dict[str, Any]:
     """A study for the page: what is declared, with paths as the page calls them."""
     declared = study_of(places, study)
     settings = declared.model_dump(mode="json", exclude_none=True)
+    settings["search"] = declared.search.model_dump(mode="json", exclude_unset=True, exclude_none=True)
     settings["data"]["path"] = places.shown(declared.folder / declared.data.path)
     if declared.population is not None:
         settings["population"]["path"] = places.shown(declared.folder / declared.population.path)

@@ -10,6 +10,7 @@ const ALGORITHMS = {
   lattice: [["exact", "exact: all of it, proven"], ["exhaustive", "exhaustive: every node"], ["pbg_ea", "evolutionary: the best found"], ["best_first", "best first: for very large lattices"]],
   cuts: [["memetic", "memetic: the best found"], ["nsga2", "NSGA-II, as published"]],
 };
+const ANY_SYSTEM = ["objectives", "max_suppression", "constraints", "weights", "seed", "threads"]; // the others belong to one system, and another refuses them
 const USUAL = ["k", "distinct_l", "t_closeness", "marketer_risk", "uniques", "general_loss", "arx_loss", "discernibility"];
 const WORDS = { queued: "waits", running: "at work", done: "done", stopped: "stopped, best so far kept", failed: "failed", killed: "killed", broken: "broken off" };
 
@@ -29,9 +30,9 @@ export async function searchStep(place) {
 
   const settings = () => ({ ...state.declared.study.search });
   async function change(changes) {
-    const next = { ...settings(), ...changes };
-    if (changes.system) delete next.algorithm;
-    if (next.system === "lattice") { delete next.problem; delete next.suppression; }
+    const before = settings();
+    const turned = changes.system && changes.system !== (before.system ?? "lattice");
+    const next = { ...(turned ? Object.fromEntries(ANY_SYSTEM.filter((name) => name in before).map((name) => [name, before[name]])) : before), ...changes };
     const found = await attempt(() => put(here(), { search: next }), says);
     if (found) { fill(says); state.declared = found; }
     draw();
@@ -74,7 +75,7 @@ export async function searchStep(place) {
       h("div", { class: "row top" },
         field("System", select(SYSTEMS, now.system ?? "lattice", (system) => change({ system, ...(system === "cuts" ? { problem: 2, objectives: undefined, constraints: undefined } : {}) }), { id: "system" }), "Levels are full-domain; cuts part each column where it pays"),
         field("Algorithm", select(ALGORITHMS[now.system ?? "lattice"], now.algorithm ?? ALGORITHMS[now.system ?? "lattice"][0][0], (algorithm) => change({ algorithm }), { id: "algorithm" })),
-        now.system === "cuts" && field("Problem", select([["", "own objectives"], [1, "1: no suppression"], [2, "2: k, within a limit"], [3, "3: mean k, two losses"], [4, "4: k and ℓ"]], now.problem ?? "", (problem) => change(problem ? { problem: Number(problem), objectives: undefined, ...(problem === "1" ? { max_suppression: 0 } : {}) } : { problem: undefined, suppression: "within" })), "The four problems of the cuts paper"),
+        now.system === "cuts" && field("Problem", select([["", "own objectives"], [1, "1: no suppression"], [2, "2: k, within a limit"], [3, "3: mean k, two losses"], [4, "4: k and ℓ"]], now.problem ?? "", (problem) => change(problem ? { problem: Number(problem), suppression: undefined, objectives: undefined, ...(problem === "1" ? { max_suppression: 0 } : {}) } : { problem: undefined, suppression: "within" })), "The four problems of the cuts paper"),
         amount("Suppress at most, %", Math.round((now.max_suppression ?? 0) * 1e4) / 100, { min: 0, max: 99, step: 0.5, id: "suppression" }, "The share of the records that may be left out", (value) => change({ max_suppression: (value ?? 0) / 100 })),
         now.system === "cuts" && amount("Generations", now.generations ?? 250, { min: 1, max: 100000, id: "generations" }, "When the search ends", (value) => change({ generations: value ?? 250 })),
         amount("Seed", now.seed ?? 1, { min: 0 }, "The same seed gives the same front", (value) => change({ seed: value ?? 1 }))),
