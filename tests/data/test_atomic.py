@@ -6,7 +6,7 @@ import errno
 import os
 import shutil
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +25,6 @@ from sfumato.systems.checkpoint import Checkpoint
 from sfumato.systems.groups.census import make_census
 
 LEVELS = {"age": 1, "post code": 1, "sex": 0}
-
-
-@pytest.fixture(params=[0o000, 0o022], ids=["umask 000", "umask 022"])
-def _generous(request: pytest.FixtureRequest) -> Iterator[None]:
-    """A umask under which new files can be read, or even written, by others."""
-    before = os.umask(request.param)
-    yield
-    os.umask(before)
 
 
 def modes(root: Path) -> dict[str, int]:

@@ -20,9 +20,16 @@ NAMES = ("k", "general_loss")
 ANYTHING = PolicySettings(k=1, l=1, t=1, uniques=1, accept=[{"rule": "raw", "reason": "a table made for a test"}])
 
 
-def front_of(study: sf.Study, plans: Sequence[Mapping[str, int]], most: int = 0, names: Sequence[str] = NAMES) -> Front:
-    """A front with the given plans, measured on the frequency table; its policy allows anything unless one is set."""
-    if study.policy == PolicySettings():
+def front_of(
+    study: sf.Study,
+    plans: Sequence[Mapping[str, int]],
+    most: int = 0,
+    names: Sequence[str] = NAMES,
+    *,
+    anything: bool = True,
+) -> Front:
+    """A front with the given plans, measured on the frequency table; with `anything` no policy stands in its way."""
+    if anything and study.policy == PolicySettings():
         study = study.model_copy(update={"policy": ANYTHING})._placed(study.folder)
     table, measures = study.table(), measures_of(study)
     points = []

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.release.fronts import front_of, small
 
-from sfumato.errors import InputError
+from sfumato.errors import InputError, SfumatoError
 from sfumato.release.pack import checksum, digest
 from sfumato.release.publish import publish
 from sfumato.release.verify import verify
@@ -120,6 +120,60 @@ def test_one_figure_of_the_manifest(copy: Path, change: Callable[[dict], None]) 
     manifest["checksum"] = checksum(manifest)
     (copy / "private/manifest.json").write_text(json.dumps(manifest))
     assert named(copy)
+
+
+def test_the_raw_table_in_place_of_the_release(copy: Path, published: Path) -> None:
+    """The run file leads to another file than the manifest's, which is the source itself; all digests are forged."""
+    moved = copy / "private" / "hierarchies" / "fine.csv"
+    (copy / DATA).rename(moved)
+    shutil.copy(published.parent / "people.csv", copy / DATA)
+    run_file = copy / "private" / "run.toml"
+    run_file.write_text(run_file.read_text().replace(f"../{DATA}", "hierarchies/fine.csv"))
+    resealed(copy, lambda m: m["files"].update({"private/hierarchies/fine.csv": ""}))
+    assert not verify(copy, published.parent / "people.csv")
+    outside = published.parent / "elsewhere.csv"
+    moved.rename(outside)
+    run_file.write_text(run_file.read_text().replace("hierarchies/fine.csv", str(outside)))
+    resealed(copy, lambda m: m["files"].pop("private/hierarchies/fine.csv"))
+    assert "public/data.csv" in named(copy, published.parent / "people.csv")
+
+
+@pytest.mark.parametrize("name", ["public/external.html", "private/internal.html", "public/dictionary.html"])
+def test_the_words_of_a_page_even_when_the_digests_are_forged(copy: Path, name: str) -> None:
+    """What a reader sees is compared, not only the figures for machines."""
+    text = (copy / name).read_text()
+    head, block, rest = text.partition('<script type="application/json"')
+    changed = head.replace("</p>", " (k = 500)</p>", 1) + block + rest
+    assert changed != text
+    (copy / name).write_text(changed)
+    resealed(copy)
+    assert named(copy) == {name}
+
+
+def test_the_dictionary_even_when_everything_is_forged(copy: Path) -> None:
+    from sfumato.release.contents import pages_of
+
+    def forge(manifest: dict) -> None:
+        manifest["dictionary"]["columns"][0]["words"] = "Kept as it is."
+        for name, text in pages_of(manifest).items():
+            (copy / name).write_text(text)
+
+    resealed(copy, forge)
+    assert named(copy) == {"public/dictionary.json"}
+
+
+def test_verification_is_true_when_all_agrees(copy: Path) -> None:
+    assert verify(copy)
+    (copy / "notes.txt").write_text("x")
+    checked = verify(copy)
+    assert not checked
+    with pytest.raises(SfumatoError, match=r"notes\.txt: it is not part of the release"):
+        checked.raise_if_failed()
+
+
+def test_a_source_that_does_not_exist_is_an_input_error(copy: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no file"):
+        verify(copy, tmp_path / "nothing.csv")
 
 
 def test_extra_and_missing_files(copy: Path) -> None:
