@@ -50,6 +50,13 @@ def frame(session: Any, source: Source) -> Any:
         raise DataError(
             f"Spark passes over files such as {hidden[0]}", expected="names that start with a letter or a number"
         )
+    odd = [file.name for file in files if ":" in file.name or not _is_utf_8(str(file.absolute()))]
+    if odd:
+        raise DataError(
+            f"Spark cannot read a file called {odd[0]!r}",
+            expected="a name without a colon, in UTF-8",
+            remedy='rename the file, or set engine = "duckdb"',
+        )
     paths = [PATTERN.sub(r"\\\1", str(file.absolute())) for file in files]
     names = [column.sql for column in source.columns]
     if source.dialect is not None:
@@ -62,6 +69,10 @@ def frame(session: Any, source: Source) -> Any:
     found = session.read.parquet(*paths)
     _refuse_types(source, [kind for _, kind in found.dtypes])
     return found.toDF(*names)
+
+
+def _is_utf_8(text: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _reading(dialect: Dialect) -> dict[str, Any]:
