@@ -22,7 +22,9 @@ from sfumato.measures.suppression import suppress_planned
 from sfumato.release import ledger, pack
 from sfumato.release.columns import ColumnRecode, column_recodes
 from sfumato.release.contents import Contents
+from sfumato.release.dependences import dependence_findings
 from sfumato.release.extremes import extreme_columns, extreme_warnings
+from sfumato.release.policy import refuse_unaccepted
 from sfumato.release.readback import (
     figure_value,
     figures_of,
@@ -152,10 +154,13 @@ def _build(folder: Path, front: Front, point: Point, starred: bool, reason: str,
             refuse_torn(differing_rows(engine, recoded, written))
         with stage("look for extremes"):
             warnings = [*earlier, *extreme_warnings(extreme_columns(engine, study, written))]
+        with stage("look for dependences"):
+            findings, in_vain = dependence_findings(engine, source, study, columns)
     with stage("measure the file"):
         after = released_classes(own, columns, recoded.suppressed, starred=starred)
         figures, loss = figures_of(study, after, planned), loss_of(after)
     compare(front, point, planned, recoded, figures, loss)
+    refuse_unaccepted(findings, study.policy.accept)
     return Contents(
         folder=folder,
         front=front,
@@ -170,7 +175,7 @@ def _build(folder: Path, front: Front, point: Point, starred: bool, reason: str,
         figures=figures,
         loss=loss,
         reason=reason,
-        warnings=(*warnings, *_label_warnings(columns), *_name_warnings(recoded)),
+        warnings=(*warnings, *in_vain, *_label_warnings(columns), *_name_warnings(recoded)),
     )
 
 

@@ -120,7 +120,7 @@ def recode(
     sensitive = [source.column(name) for name in study.named(Role.SENSITIVE) if name in source.names]
     values = [f"coalesce({cleaned(source, column)}, {quoted(MISSING)})" for column in sensitive]
     values = values if below.diversity > 1 else []
-    complete = _complete(source, study)
+    complete = complete_rows(source, study)
     _count(engine, source, columns, values, complete)
     unseen = _unseen(engine, columns)
     if unseen and not star_unseen:
@@ -143,7 +143,7 @@ def recode(
     return Recoded(source, released, names, below, starred, read, int(records), int(gone), unseen)
 
 
-def _complete(source: Source, study: Study) -> str:
+def complete_rows(source: Source, study: Study) -> str:
     """The condition of rows that the missing rule keeps, the same as when the table was measured."""
     needed = [
         f"{cleaned(source, source.column(name))} IS NOT NULL"
