@@ -60,7 +60,9 @@ def people(rows: int = 200, seed: int = 7) -> list[list[Any]]:
         age = rng.choice([*range(20, 60), 97 if number == 0 else 30])
         sex = rng.choice(["F", "M", "M", "?"] if number % 9 == 0 else ["F", "M"])
         post = f"{rng.randint(10, 13)}{rng.randint(0, 9)}"
-        found.append([f"p{number}", age, post, sex, rng.choice(["flu", "cold", "gout"]), rng.randint(100, 900)])
+        found.append(
+            [f"p{number}", age, post, sex, rng.choice(["flu", "cold", "gout"]), rng.randint(100, 900) // 10 * 10]
+        )
     return found
 
 

@@ -99,7 +99,7 @@ def test_parquet_keeps_types_where_it_can(tmp_path: Path) -> None:
             "Age": [20.0, 21.0, None, float("nan"), 25.0] * 8,
             "age": list(range(5)) * 8,
             'odd "name", yes': ["a", " a", "b", "b", "a"] * 8,
-            "when": pa.array([1, 2, 3, 4, 5] * 8, pa.int64()),
+            "when": pa.array([1, 2, 3, 4, 5, 6, 7, 8] * 5, pa.int64()),
         }
     )
     pq.write_table(table, tmp_path / "t.parquet")
@@ -122,7 +122,7 @@ def test_parquet_keeps_types_where_it_can(tmp_path: Path) -> None:
 def test_labels_that_stand_on_several_levels(tmp_path: Path) -> None:
     """`1` is a value and a group of two: only the level tells which."""
     write_csv(tmp_path / "h.csv", [["1", "1", "*"], ["2", "1", "*"], ["3", "3", "*"], ["4", "3", "*"]])
-    write_csv(tmp_path / "t.csv", [["q", "s"], *([[v, v] for v in "1234"] * 5)])
+    write_csv(tmp_path / "t.csv", [["q", "s"], *([v, s] for v in "1234" for s in "abcde")])
     columns = {"q": {"role": "quasi_identifier", "hierarchy": str(tmp_path / "h.csv")}, "s": {"role": "sensitive"}}
     study = sf.Study(data={"path": str(tmp_path / "t.csv")}, columns=columns)
     release = checked(front_of(study, [{"q": 1}], names=("k", "general_loss", "precision")), tmp_path / "out")

@@ -22,6 +22,7 @@ from sfumato.measures.suppression import suppress_planned
 from sfumato.release import ledger, pack
 from sfumato.release.columns import ColumnRecode, column_recodes
 from sfumato.release.contents import Contents
+from sfumato.release.dependences import dependence_findings
 from sfumato.release.extremes import extreme_columns, extreme_warnings
 from sfumato.release.policy import acceptances, policy_findings, refuse_unaccepted
 from sfumato.release.readback import (
@@ -159,11 +160,13 @@ def _build(
             warnings = [*earlier, *extreme_warnings(extreme_columns(engine, study, written))]
         with stage("measure all columns together"):
             whole = whole_file(engine, study, written)
+        with stage("look for dependences"):
+            dependences, in_vain = dependence_findings(engine, source, study, columns)
     with stage("measure the file"):
         after = released_classes(own, columns, recoded.suppressed)
         figures, loss = figures_of(study, after, planned), loss_of(after)
     compare(front, point, planned, recoded, figures, loss)
-    findings = policy_findings(
+    findings = dependences + policy_findings(
         study.policy,
         figures,
         whole,
@@ -188,7 +191,7 @@ def _build(
         whole=whole,
         findings=findings,
         reason=reason,
-        warnings=(*warnings, *_label_warnings(columns), *_name_warnings(recoded)),
+        warnings=(*warnings, *in_vain, *_label_warnings(columns), *_name_warnings(recoded)),
     )
 
 

@@ -85,4 +85,4 @@ class Search:
 
 def adds(share: float, alone: float) -> bool:
     """Whether two columns remove at least half of the errors that the better of them makes alone."""
-    return share - alone >= ERRORS * (1 - alone)
+    return share > alone and share - alone >= ERRORS * (1 - alone)
