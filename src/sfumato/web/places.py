@@ -28,11 +28,14 @@ class Places:
         self.work = self.root / WORK
 
     def prepare(self) -> None:
-        """Make the workspace; nobody else may look into it."""
+        """Make the workspace. Only its owner may read it, whatever the umask and however it was made before."""
         if not self.root.is_dir():
             raise InputError(f"there is no folder {self.root}", expected="the folder of your tables")
         for folder in (self.work, self.uploads, self.studies):
+            if folder.is_symlink():
+                raise InputError(f"{folder} is a link", expected="a folder of the workbench's own")
             folder.mkdir(mode=0o700, exist_ok=True)
+            folder.chmod(0o700)
 
     @property
     def uploads(self) -> Path:

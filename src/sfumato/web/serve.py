@@ -16,6 +16,7 @@ import uvicorn
 
 from sfumato.errors import InputError
 from sfumato.web.app import Options, guarded, make_app
+from sfumato.web.lock import FolderLock
 from sfumato.web.places import Places
 
 PORT = 8377
@@ -43,20 +44,24 @@ def serve(
             "and nothing on the way is encrypted",
             file=sys.stderr,
         )
+    places = Places(folder)
+    places.prepare()
+    lock = FolderLock(places.work)
     sock = _socket(host, port)
     port = sock.getsockname()[1]
     token = secrets.token_urlsafe(24)
-    app = make_app(Places(folder), options)
+    app = make_app(places, options)
     whole = guarded(app, token, hosts_of(host, port), f"sfumato-{port}")
     shown = f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{port}/?token={token}"
+    lock.describe(f"http://{shown}:{port}/")
     print(f"workbench: {address}\nfolder: {Path(folder).resolve()}. Ctrl-C ends it.", flush=True)
     settings = uvicorn.Config(
         whole, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=2
     )
     if browser:
         threading.Timer(0.8, webbrowser.open, [address]).start()
-    with contextlib.suppress(KeyboardInterrupt), contextlib.closing(sock):
+    with contextlib.suppress(KeyboardInterrupt), contextlib.closing(sock), contextlib.closing(lock):
         asyncio.run(uvicorn.Server(settings).serve(sockets=[sock]))
 
 
