@@ -10,6 +10,7 @@ from typing import Any
 
 from sfumato.data.atomic import write_text
 from sfumato.errors import InputError
+from sfumato.web.keys import FOLDER as KEYS
 
 WORK = "workbench"
 ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}$")
@@ -31,7 +32,7 @@ class Places:
         """Make the workspace. Only its owner may read it, whatever the umask and however it was made before."""
         if not self.root.is_dir():
             raise InputError(f"there is no folder {self.root}", expected="the folder of your tables")
-        for folder in (self.work, self.uploads, self.studies):
+        for folder in (self.work, self.uploads, self.studies, self.work / KEYS):
             if folder.is_symlink():
                 raise InputError(f"{folder} is a link", expected="a folder of the workbench's own")
             folder.mkdir(mode=0o700, exist_ok=True)
