@@ -20,9 +20,14 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("bench")
     write_table(root / "people.csv")
     secret = tmp_path_factory.mktemp("elsewhere") / "secret.csv"
-    secret.write_text("a,b\n1,2\n", "utf-8")
+    secret.write_text("a,b\nTOPSECRET1,2\nTOPSECRET2,3\n", "utf-8")
     (root / "link.csv").symlink_to(secret)
     (root / "folder").symlink_to(secret.parent)
+    (root / "parts").mkdir()
+    (root / "parts" / "one.csv").symlink_to(secret)
+    (root / "mixed").mkdir()
+    (root / "mixed" / "a.csv").write_text("a,b\n1,2\n", "utf-8")
+    (root / "mixed" / "b.csv").symlink_to(secret)
     (root / "outside.toml").write_text(f'version = 1\n[data]\npath = "{secret}"\n[columns]\na = {{ role = "drop" }}\n')
     return root
 
@@ -95,6 +100,18 @@ def test_every_answer_has_the_policy(bench: httpx.Client) -> None:
 
 
 PATHS = ["../secret.csv", "/etc/passwd", "folder/secret.csv", "link.csv", "a/../../x.csv", "people.csv\0", "x" * 999]
+LINKED = [
+    "link*.csv",
+    "lin?.csv",
+    "*.csv",
+    "parts",
+    "parts/*.csv",
+    "mixed",
+    "mixed/?.csv",
+    "fold*",
+    "folder/*.csv",
+    "**x",
+]
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -103,6 +120,27 @@ def test_paths_outside_the_folder_are_refused(bench: httpx.Client, path: str) ->
     assert answer.status_code in (404, 422), answer.text
     assert answer.json()["error"]["what"]
     assert bench.get("/api/files", params={"folder": path}).status_code in (404, 422)
+
+
+@pytest.mark.parametrize("path", LINKED)
+def test_patterns_and_folders_that_lead_outside_are_refused(bench: httpx.Client, path: str) -> None:
+    answer = bench.post("/api/studies", json={"path": path})
+    assert answer.status_code in (404, 422), answer.text
+    assert "TOPSECRET" not in answer.text
+    population = {"population": {"path": path}}
+    study = bench.post("/api/studies", json={"path": "people.csv"}).json()["id"]
+    assert bench.put(f"/api/studies/{study}", json=population).status_code in (404, 422)
+
+
+def test_a_link_that_is_made_later_is_refused_too(bench: httpx.Client, root: Path) -> None:
+    write_table(root / "later.csv", rows=5)
+    study = bench.post("/api/studies", json={"path": "later.csv"}).json()["id"]
+    (root / "later.csv").unlink()
+    (root / "later.csv").symlink_to((root / "link.csv").resolve())
+    answer = bench.get(f"/api/studies/{study}/preview")
+    (root / "later.csv").unlink()
+    assert answer.status_code == 422, answer.text
+    assert "TOPSECRET" not in answer.text
 
 
 def test_a_run_file_cannot_name_files_outside(bench: httpx.Client) -> None:
