@@ -60,9 +60,8 @@ def page(browser: Any, workbench: Server) -> Iterator[Any]:
     found.on("pageerror", lambda error: said.append(str(error)))
     found.on("response", lambda answer: said.append(answer.url) if answer.status >= 400 else None)
     found.on("request", lambda request: asked.add(urlsplit(request.url).hostname or request.url[:5]))
-    found.goto(workbench.address)
-    found.wait_for_selector("#sample")
+    workbench.enter(found)
     yield found
     context.close()
     assert said == []
-    assert asked <= {"127.0.0.1", "data:", "blob:"}
+    assert asked <= {"127.0.0.1", "file:", "data:", "blob:"}

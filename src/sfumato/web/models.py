@@ -20,6 +20,18 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+class KeyGiven(Body):
+    """A key that is good for one use."""
+
+    key: str = Field(min_length=1, max_length=200)
+
+
+class TicketFor(Body):
+    """The file that a ticket is for: a path of this interface, without a query."""
+
+    path: str = Field(pattern=r"^/api/studies/[a-z0-9-]{1,64}/(releases|disguised)/[a-z0-9./-]{1,140}$")
+
+
 class Opened(Body):
     """Open a table, a run file or a sample. `settings` are those of [data], without its path."""
 

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.data.atomic import write_text
-from sfumato.errors import InputError
+from sfumato.data.source import matching_files
+from sfumato.errors import DataError, InputError
+from sfumato.web.keys import FOLDER as KEYS
 
 WORK = "workbench"
 ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}$")
@@ -28,11 +30,14 @@ class Places:
         self.work = self.root / WORK
 
     def prepare(self) -> None:
-        """Make the workspace; nobody else may look into it."""
+        """Make the workspace. Only its owner may read it, whatever the umask and however it was made before."""
         if not self.root.is_dir():
             raise InputError(f"there is no folder {self.root}", expected="the folder of your tables")
-        for folder in (self.work, self.uploads, self.studies):
+        for folder in (self.work, self.uploads, self.studies, self.work / KEYS):
+            if folder.is_symlink():
+                raise InputError(f"{folder} is a link", expected="a folder of the workbench's own")
             folder.mkdir(mode=0o700, exist_ok=True)
+            folder.chmod(0o700)
 
     @property
     def uploads(self) -> Path:
@@ -52,7 +57,20 @@ class Places:
             found.exists()  # a name that is too long says so here
         except (OSError, RuntimeError):
             raise self._outside(path) from None
-        if found != self.root and self.root not in found.parents:
+        if not found.is_relative_to(self.root):
+            raise self._outside(path)
+        return found
+
+    def table(self, path: str) -> Path:
+        """A path to read rows from: a file, a folder of parts or a pattern, with every match in the allowed folder."""
+        found = self.allowed(path)
+        try:
+            files = matching_files(found)
+        except DataError:  # nothing there: whoever reads it says so
+            return found
+        except ValueError:  # no pattern
+            raise self._outside(path) from None
+        if not all(file.resolve().is_relative_to(self.root) for file in files):
             raise self._outside(path)
         return found
 
@@ -90,7 +108,7 @@ class Places:
         return self._inside(self.study(study) / "releases", name, "release")
 
     def _inside(self, folder: Path, name: str, kind: str) -> Path:
-        if not ID.match(name) or not (folder / name).is_dir():
+        if not ID.match(name) or not (folder / name).is_dir() or (folder / name).is_symlink():
             known = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
             raise AbsentError(
                 f'there is no {kind} "{name[:64]}"',

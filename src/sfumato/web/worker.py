@@ -10,6 +10,7 @@ import importlib
 import json
 import math
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Callable
@@ -25,6 +26,7 @@ MODULES = ("opening", "declaring", "trees", "exploring", "releasing", "replaying
 def main(arguments: list[str]) -> None:
     """`desk ROOT GIGABYTES` or `job ROOT GIGABYTES FOLDER`."""
     kind, root, gigabytes = arguments[:3]
+    end_with_parent()
     limit_memory(float(gigabytes))
     places = Places(root)
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -35,6 +37,14 @@ def main(arguments: list[str]) -> None:
         from sfumato.web.calls.jobs import run_job
 
         run_job(places, Path(arguments[3]))
+
+
+def end_with_parent() -> None:
+    """End when the server ends, however it ends, where the system can: two must never work in one folder."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 def limit_memory(gigabytes: float) -> None:

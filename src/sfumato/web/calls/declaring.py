@@ -14,7 +14,7 @@ from sfumato.measures.audit import Audit
 from sfumato.measures.audit import audit as audited
 from sfumato.measures.registry import known_measures
 from sfumato.study import Study, check_roles
-from sfumato.web.calls.shelf import keep_study, paths_of, run_file, study_of, table_of
+from sfumato.web.calls.shelf import checked, keep_study, run_file, study_of, table_of
 from sfumato.web.calls.trees import joined
 from sfumato.web.places import Places, read_json, write_json
 
@@ -43,9 +43,7 @@ def put(places: Places, study: str, changes: dict[str, Any]) -> dict[str, Any]:
         weights = settings.get("search", {}).get("weights", {})
         keys = {n for n, c in settings["columns"].items() if c.get("role") == Role.QUASI_IDENTIFIER}
         settings["search"] = {**settings.get("search", {}), "weights": {n: w for n, w in weights.items() if n in keys}}
-    after = Study(**settings)
-    for path in paths_of(after):
-        places.allowed(str(path))
+    after = checked(places, Study(**settings))
     check_roles(after, after.source())
     _refuse_measures(after)
     _refuse_weights(after)
@@ -135,7 +133,7 @@ def _populated(places: Places, before: Study, settings: dict[str, Any], given: d
     if given == {}:
         settings.pop("population", None)
     elif given is not None:
-        path = str(places.allowed(str(given.get("path", ""))))
+        path = str(places.table(str(given.get("path", ""))))
         settings["population"] = {**given, "path": path}
         people = open_source(DataSettings.given(**settings["population"]), places.root)
         known = [n for n, c in settings["columns"].items() if c.get("role") == Role.QUASI_IDENTIFIER]

@@ -16,13 +16,13 @@ from sfumato.data.source import Source, open_source
 from sfumato.data.suggest import suggest
 from sfumato.measures.inspection import inspect
 from sfumato.study import Study, read
-from sfumato.web.calls.shelf import keep_study, paths_of, profile_of, run_file, study_of
+from sfumato.web.calls.shelf import checked, keep_study, profile_of, run_file, study_of
 from sfumato.web.places import Places, new_id, read_json, write_json
 
 
 def open_table(places: Places, path: str, settings: dict[str, Any]) -> dict[str, Any]:
     """A new study of a table: profiled, with roles as suggestions that still have to be checked."""
-    table = places.allowed(path)
+    table = places.table(path)
     found = inspect(str(table), **settings)
     folder = _new(places, table.name)
     (folder / "run.toml").write_text(found.run_file(str(table)), "utf-8")
@@ -36,9 +36,7 @@ def open_table(places: Places, path: str, settings: dict[str, Any]) -> dict[str,
 def open_run(places: Places, path: str) -> dict[str, Any]:
     """A new study from a run file; everything it names must stand in the allowed folder."""
     file = places.allowed(path)
-    study = read(file)
-    for named in paths_of(study):
-        places.allowed(str(named))
+    study = checked(places, read(file))
     folder = _new(places, file.parent.name or file.name)
     keep_study(places, folder.name, study)
     return _opened(places, folder, {"name": f"{file.parent.name}/{file.name}", "reviewed": True})

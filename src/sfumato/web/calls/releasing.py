@@ -9,10 +9,11 @@ from typing import Any
 from sfumato.decide import ask, pick
 from sfumato.release.pack import DICTIONARY, EXTERNAL, INTERNAL, MANIFEST, PUBLIC, read_manifest
 from sfumato.release.verify import verify as verified
+from sfumato.study import read
 from sfumato.systems.groups.publish import publish_protection
 from sfumato.systems.publish import publish as published
 from sfumato.web.calls.groups import PROTECTION
-from sfumato.web.calls.shelf import front_of, study_of
+from sfumato.web.calls.shelf import checked, front_of, study_of
 from sfumato.web.places import Places, new_id, read_json, write_json
 
 REPORTS = (INTERNAL, EXTERNAL, DICTIONARY[1])
@@ -36,6 +37,7 @@ def publish(
     folder.mkdir(exist_ok=True)
     swaps = places.job(study, job) / PROTECTION
     if swaps.is_dir():
+        checked(places, read(places.job(study, job) / "run.toml"))
         made = publish_protection(swaps, folder / new_id(f"point-{number}"), number, reason=reason)
     else:
         found, table = front_of(places, study, job)

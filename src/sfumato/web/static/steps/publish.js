@@ -2,6 +2,7 @@
 import { attempt, get, post } from "../api.js";
 import { button, defined, error, fill, h, number, percent, plural, table } from "../dom.js";
 import { asked, inWords } from "../questions.js";
+import { download, openTab } from "../session.js";
 import { go, here, measure, note, onChange, state } from "../state.js";
 
 export async function publishStep(place) {
@@ -51,9 +52,9 @@ export async function publishStep(place) {
       const says = h("div", {});
       return h("div", { class: "job whole" }, h("div", {}, h("b", {}, release.name), h("div", {}, h("small", {}, `${release.k === null ? `attacks find ${release.found.after} of ${release.found.before}` : `k ${number(release.k)}`}, loss ${percent(release.loss)}, ${plural(release.released, "record")} released, ${number(release.suppressed)} suppressed; in ${release.folder}`)),
         release.about.reason && h("div", {}, h("small", {}, `“${release.about.reason}”`)), says),
-      h("div", { class: "row" }, h("a", { class: "button main", href: `/api${here()}/releases/${release.name}/public.zip`, download: `${release.name}-public.zip` }, "Public pack"),
-        h("a", { class: "button", href: `/api${here()}/releases/${release.name}/record.zip`, download: `${release.name}-record.zip`, title: "Everything, with the internal report and the manifest: for your own files, never for the outside." }, "Internal record"),
-        release.reports.map((name) => h("a", { class: "button", href: `/api${here()}/releases/${release.name}/${name}`, target: "_blank", rel: "noopener" }, name.replace(".html", ""))),
+      h("div", { class: "row" }, button("Public pack", () => download(`${here()}/releases/${release.name}/public.zip`, `${release.name}-public.zip`), { class: "main", "data-download": release.name }),
+        button("Internal record", () => download(`${here()}/releases/${release.name}/record.zip`, `${release.name}-record.zip`), { "data-record": release.name, title: "Everything, with the internal report and the manifest: for your own files, never for the outside." }),
+        release.reports.map((name) => button(name.replace(".html", ""), () => openTab(`${here()}/releases/${release.name}/${name}`), { "data-report": name })),
         button("Verify again", async () => {
           const checked = await attempt(() => post(`${here()}/releases/${release.name}/verify`, {}, "measuring the release …"), says);
           if (checked) fill(says, verdict(checked));
