@@ -15,6 +15,14 @@ hypothesis.settings.register_profile("sfumato", deadline=None, max_examples=40, 
 hypothesis.settings.load_profile("sfumato")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A state folder of the tests' own: no test reads or writes the user's ledger and keys."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SFUMATO_STATE", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of shared data, or a visible skip."""

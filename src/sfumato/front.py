@@ -16,11 +16,12 @@ import numpy as np
 from sfumato.algorithms.dominance import comparable, first_dominator, hypervolume
 from sfumato.data.atomic import new_folder
 from sfumato.data.frequency import FrequencyTable
+from sfumato.data.seal import seal
 from sfumato.errors import InputError, shortened
 from sfumato.measures.histograms import Histogram, Histograms, histograms_of
 from sfumato.plans.cuts import CutPlan
 from sfumato.plans.plan import Plan, plan_from
-from sfumato.study import Study, read
+from sfumato.study import Study, read_kept
 from sfumato.version import __version__
 
 FILES = ("front.parquet", "front.json", "run.toml")
@@ -185,10 +186,15 @@ class Front:
         (folder / "run.toml").write_text(self.study.as_toml(), "utf-8")
         if self.classes is not None:
             self.classes.write(folder / CLASSES)
+        seal(folder)
 
 
-def load_front(folder: str | Path) -> Front:
-    """Read a front back from its folder."""
+def load_front(folder: str | Path, run: str | Path | None = None) -> Front:
+    """Read a front back from its folder.
+
+    A folder that this user did not make here is data: what it says can be looked at, and the table that it names is
+    not opened. `run` is a run file of one's own, which names the table again.
+    """
     folder = Path(folder)
     absent = [name for name in FILES if not (folder / name).is_file()]
     if (folder / "protection.json").is_file():
@@ -207,7 +213,7 @@ def load_front(folder: str | Path) -> Front:
         points = tuple(_point(about["system"], found) for found in about["points"])
         objectives = tuple(Objective(**found) for found in about["objectives"])
         return Front(
-            study=read(folder / "run.toml"),
+            study=read_kept(folder / "run.toml", run),
             objectives=objectives,
             points=points,
             algorithm=about["algorithm"],

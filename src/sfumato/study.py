@@ -23,7 +23,8 @@ from sfumato.data.hierarchies import Hierarchy, load
 from sfumato.data.hierarchies.recipes import BRANCHES, RECIPES, Declared, HierarchyFile, builder
 from sfumato.data.policy import Acceptance, PolicySettings
 from sfumato.data.roles import Role
-from sfumato.data.settings import DataSettings, EngineOptions, Missing, Settings
+from sfumato.data.seal import sealed
+from sfumato.data.settings import FOREIGN, DataSettings, EngineOptions, Missing, Settings
 from sfumato.data.source import Source, open_source
 from sfumato.errors import DataError, HierarchyError, StudyError, nearest, shortened
 
@@ -354,6 +355,33 @@ def read(path: str | Path) -> Study:
     study = Study(**settings)
     study._folder = path.parent
     return study
+
+
+def read_kept(path: str | Path, run: str | Path | None = None) -> Study:
+    """The run file inside a folder that was written before, for what it declares; or one's own, if that is given.
+
+    The folder may come from anybody. Unless this user sealed it, its run file decides nothing beyond what it declares
+    of columns and searches: the engine is the default one, and no table, hierarchy or address that it names is opened.
+    """
+    path = Path(path)
+    study = read(path)
+    if run is not None:
+        own = read(run)
+        return own._changed(search=study.search.model_dump(exclude_unset=True))
+    return study if sealed(path) else _foreign(study)
+
+
+def _foreign(study: Study) -> Study:
+    settings = study.model_dump(exclude_unset=True, exclude={"engine", "engine_options", "population"})
+    elsewhere = ("password_file", "table", "query")
+    settings["data"] = {n: v for n, v in settings["data"].items() if n not in elsewhere} | {"path": FOREIGN}
+    for auxiliary in (settings.get("groups") or {}).get("auxiliary", ()):
+        auxiliary["path"] = FOREIGN
+    settings.get("channel", {}).pop("prior", None)
+    for name, column in settings.get("columns", {}).items():
+        if isinstance(study.columns[name].hierarchy, str | HierarchyFile):
+            column["hierarchy"] = FOREIGN
+    return Study(**settings)
 
 
 def check_roles(study: Study, source: Source, partial: bool = False) -> None:

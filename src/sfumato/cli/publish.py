@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.show import AsJson, emit, note, table
+from sfumato.cli.show import AsJson, OwnRun, emit, note, table
 from sfumato.report.figures import number, percent
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def publish_command(
     ] = None,
     reason: Annotated[str, typer.Option(help="Why this point: kept in the internal report.")] = "",
     accept: Accept = None,
+    run: OwnRun = None,
     name: Annotated[
         str | None, typer.Option(help="The name of the released file; data.csv, data.parquet … unless given.")
     ] = None,
@@ -46,7 +47,7 @@ def publish_command(
     from sfumato.release.publish import publish
 
     refuse_existing_folder(output.absolute())
-    front = load_front(out)
+    front = load_front(out, run)
     if point is None:
         raise InputError(
             "no point is named",
@@ -133,6 +134,7 @@ def apply_command(
     ] = "error",
     reason: Annotated[str, typer.Option(help="Why this release: kept in the internal report.")] = "",
     accept: Accept = None,
+    run: OwnRun = None,
     engine: RunOn = "duckdb",
     as_json: AsJson = False,
 ) -> None:
@@ -148,6 +150,7 @@ def apply_command(
         reason=reason,
         accept=parse_accepted(accept or ()),
         engine=engine,
+        run=run,
     )
     show_release(release, as_json)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.show import AsJson, Force, emit, note, table
+from sfumato.cli.show import AsJson, Force, OwnRun, emit, note, table
 from sfumato.cli.watch import Watch
 from sfumato.report.figures import number, percent
 
@@ -125,6 +125,7 @@ def draw_map(
         tuple[int, int] | None, typer.Option(help="Two points whose class sizes stand side by side.")
     ] = None,
     force: Force = False,
+    run: OwnRun = None,
     as_json: AsJson = False,
 ) -> None:
     """Draw the risk–utility map of a front as a page."""
@@ -133,7 +134,7 @@ def draw_map(
     from sfumato.report.map import draw
 
     target = output or folder / "map.html"
-    front = load_front(folder)
+    front = load_front(folder, run)
     refuse_existing(target, overwrite=force)
     for wanted in (*([] if point is None else [point]), *(compare or ())):
         front.point(wanted)

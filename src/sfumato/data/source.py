@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from sfumato.data.address import is_database
 from sfumato.data.dialect import Dialect, detect
 from sfumato.data.engine_names import engine_name
-from sfumato.data.settings import DataSettings
+from sfumato.data.settings import FOREIGN, DataSettings
 from sfumato.errors import DataError, shortened
 
 if TYPE_CHECKING:
@@ -102,6 +102,12 @@ def open_source(settings: DataSettings, folder: Path | None = None) -> Source:
 
     `folder` is what a relative path is relative to: the folder of the run file.
     """
+    if settings.path == FOREIGN:
+        raise DataError(
+            "the folder was made by somebody else, or was changed since, so no table that it names is opened",
+            expected="a run file of your own that names the table",
+            remedy="give the run file beside the folder (run)",
+        )
     if is_database(settings.path):
         return _open_database(settings, folder or Path())
     if settings.table is not None or settings.query is not None or settings.password_file is not None:

@@ -26,6 +26,7 @@ from sfumato.release.columns import missing_leaf
 from sfumato.release.publish import Release, publish
 from sfumato.release.readback import loss_of, weights_of
 from sfumato.release.recode import complete_rows
+from sfumato.release.sources import reading
 from sfumato.release.verify import study_of
 from sfumato.study import SearchSettings, Study, read
 
@@ -63,17 +64,18 @@ def apply_plan(
     state: str | Path | None = None,
     engine: str = "duckdb",
     engine_options: EngineOptions | None = None,
+    run: str | Path | None = None,
 ) -> Release:
     """Publish `new_file` with the plan of a release folder, or with a point of a front's folder.
 
     It is a release like any other: measured on its file, held to the policy, entered in the ledger, verifiable.
     Values that the plan's hierarchies do not know are an error, or with `unseen="star"` released as `*`.
+    `run` is a run file of one's own, needed for a front that was made elsewhere.
     """
     if unseen not in ("error", "star"):
         raise InputError(f'unseen = "{unseen}"', expected='"error" or "star"')
-    saved = saved_plan(folder, point)
-    study = saved.study.with_data(path=str(Path(new_file).absolute()), format=None)
-    study = study.with_engine(engine, engine_options or EngineOptions())
+    saved = saved_plan(folder, point, run)
+    study = reading(saved.study, str(new_file)).with_engine(engine, engine_options or EngineOptions())
     with open_engine(study.engine, study.engine_options) as opened:
         strange = unseen_values(opened, study.source(), study, saved.trees)
     if strange and unseen == "error":
@@ -91,11 +93,11 @@ def apply_plan(
     return publish(front, 0, target, reason=reason, accept=accept, state=state, table=table, warnings=warnings)
 
 
-def saved_plan(folder: str | Path, point: int | None = None) -> SavedPlan:
+def saved_plan(folder: str | Path, point: int | None = None, run: str | Path | None = None) -> SavedPlan:
     """The plan of a release folder, or of a point of a front's folder."""
     folder = Path(folder)
     if not (folder / pack.MANIFEST).is_file():
-        return _front_plan(load_front(folder), point)
+        return _front_plan(load_front(folder, run), point)
     manifest = pack.read_manifest(folder)
     if manifest["system"] not in SYSTEMS:
         raise InputError(

@@ -144,7 +144,10 @@ def load_hierarchies(folder: Path, about: Mapping[str, Mapping[str, Any]]) -> di
         if entry["file"] is None:
             found[column] = flat(column, [MISSING])
             continue
-        tree = load(folder / entry["file"], name=column, header=True, separator=",")
+        path = (folder / str(entry["file"])).resolve()
+        if not path.is_relative_to((folder / FOLDER).resolve()):
+            raise HierarchyError(f"the hierarchy of {column} is outside the release", expected=f"a file in {FOLDER}")
+        tree = load(path, name=column, header=True, separator=",")
         found[column] = tree.with_leaf(MISSING) if entry["missing_leaf"] else tree
     return found
 

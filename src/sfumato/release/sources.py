@@ -1,4 +1,4 @@
-"""The source of a release as the user names it again: a table, or a run file of the user's own."""
+"""A table as the user names it, read as a study says; nothing that the study itself names is opened."""
 
 from __future__ import annotations
 
@@ -11,17 +11,26 @@ from sfumato.study import Study, read
 
 
 def given_source(study: Study, path: str) -> Source:
-    """Open the table that the user names, read as the study says; nothing of the study's own addresses is used.
+    """Open the table that the user names."""
+    return reading(study, path).source()
 
-    A run file names everything: that is how a query of a database is given, which no folder may bring along.
+
+def reading(study: Study, path: str) -> Study:
+    """The study with the table that the user names in place of its own.
+
+    A run file of the user's names everything: that is how a query of a database is given, which no folder may bring
+    along.
     """
     if path.endswith(".toml"):
         own = read(path)
-        return study.model_copy(update={"data": own.data})._placed(own.folder).source()
-    if is_database(path) and study.data.query is not None:
+        return study.model_copy(update={"data": own.data, "population": own.population})._placed(own.folder)
+    elsewhere = {"path": located(path, Path()), "format": None, "password_file": None}
+    if not is_database(path):
+        elsewhere |= {"table": None, "query": None}
+    elif study.data.query is not None:
         raise InputError(
             "the release was made from a query of a database, which is not taken from a folder",
             expected="a run file of your own that holds the query",
             remedy="name the run file as the source",
         )
-    return study.with_data(path=located(path, Path()), password_file=None).source()
+    return study.with_data(**elsewhere).model_copy(update={"population": None})

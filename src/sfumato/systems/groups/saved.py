@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from sfumato.data.atomic import new_folder, refuse_existing_folder
+from sfumato.data.seal import seal
 from sfumato.data.source import open_source
 from sfumato.errors import InputError
 from sfumato.measures.disclosure import WAYS
 from sfumato.measures.outliers import find_outliers
 from sfumato.plans.swaps import SwapPlan
 from sfumato.report.groups_pages import protection_page
-from sfumato.study import Study, read
+from sfumato.study import Study, read_kept
 from sfumato.systems.groups.bounds import Signal
 from sfumato.systems.groups.files import settings_of
 from sfumato.systems.groups.protect import Level, Protection, signals_of
@@ -101,6 +102,7 @@ def save(protection: Protection, folder: str | Path) -> dict[str, Any]:
         (inside / RUN).write_text(protection.study.as_toml(), encoding="utf-8")
         (inside / REPORT).write_text(protection_page(told), encoding="utf-8")
         _write_swaps(protection, inside / SWAPS)
+        seal(inside)
     return told
 
 
@@ -134,8 +136,8 @@ class Saved:
         return number
 
 
-def load(folder: str | Path) -> Saved:
-    """Read a protection back."""
+def load(folder: str | Path, run: str | Path | None = None) -> Saved:
+    """Read a protection back; `run` is a run file of one's own, needed where the folder was made elsewhere."""
     import pyarrow.parquet
 
     folder = Path(folder)
@@ -148,4 +150,4 @@ def load(folder: str | Path) -> Saved:
         SwapPlan(giver[point == p["id"]], taker[point == p["id"]], p["cost"], p["bound"], p["exact"])
         for p in told["points"]
     )
-    return Saved(read(folder / RUN), told, plans)
+    return Saved(read_kept(folder / RUN, run), told, plans)
