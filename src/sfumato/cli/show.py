@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 AsJson = Annotated[bool, typer.Option("--json", help="Machine output on stdout, nothing else there.")]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite the file if it is there.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite the file if it exists; never an input of the command.")]
 
 
 def emit(found: dict[str, Any]) -> None:
