@@ -16,6 +16,7 @@ import numpy as np
 from sfumato.algorithms.dominance import comparable, first_dominator, hypervolume
 from sfumato.data.atomic import new_folder
 from sfumato.data.frequency import FrequencyTable
+from sfumato.data.inputs import note_input
 from sfumato.data.seal import seal
 from sfumato.errors import InputError, shortened
 from sfumato.measures.histograms import Histogram, Histograms, histograms_of
@@ -208,6 +209,8 @@ def load_front(folder: str | Path, run: str | Path | None = None) -> Front:
             f"{folder} is not the folder of a front: it lacks {shortened(absent)}",
             expected="a folder that sfumato search wrote",
         )
+    for name in (*FILES, CLASSES):
+        note_input(folder / name)
     try:
         about = json.loads((folder / "front.json").read_text("utf-8"))
         points = tuple(_point(about["system"], found) for found in about["points"])

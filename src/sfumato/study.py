@@ -21,6 +21,7 @@ from sfumato.data.group_settings import AttackSettings, AuxiliarySettings, Group
 from sfumato.data.harmonise import Attribute, Case, TermSettings
 from sfumato.data.hierarchies import Hierarchy, load
 from sfumato.data.hierarchies.recipes import BRANCHES, RECIPES, Declared, HierarchyFile, builder
+from sfumato.data.inputs import note_input
 from sfumato.data.policy import Acceptance, PolicySettings
 from sfumato.data.roles import Role
 from sfumato.data.seal import sealed
@@ -349,7 +350,7 @@ def read(path: str | Path) -> Study:
             remedy="sfumato inspect FILE writes one to start from",
         )
     try:
-        settings = tomllib.loads(path.read_text(encoding="utf-8"))
+        settings = tomllib.loads(note_input(path).read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise StudyError(f"{path.name} is not TOML: {error}", expected="a run file") from None
     study = Study(**settings)

@@ -7,10 +7,11 @@ import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from sfumato.data.inputs import refuse_input
 from sfumato.errors import InputError, reason_of
 
 UNFINISHED = "new"  # what a folder is called until it is complete
@@ -68,20 +69,70 @@ def new_file(path: str | Path, *, overwrite: bool = False, private: bool = False
 
     A private file can be read by its owner alone (0600), whatever the umask.
     """
-    path = Path(path)
-    refuse_existing(path, overwrite=overwrite)
-    part = path.with_name(f".{secrets.token_hex(8)}{path.suffix}")
-    with explained(path):
+    with new_files([path], overwrite=overwrite, private=private) as parts:
+        yield parts[0]
+
+
+@contextmanager
+def new_files(
+    paths: Sequence[str | Path], *, overwrite: bool = False, private: bool = False
+) -> Iterator[tuple[Path, ...]]:
+    """Yield the paths of empty files that get their names together when the block ends.
+
+    After any exception, and where one of them cannot get its name, all the earlier files are as they were. They are
+    named in the order they are given; a kill in between leaves the later ones as they were.
+    """
+    targets = [Path(path) for path in paths]
+    for path in targets:
+        refuse_existing(path, overwrite=overwrite)
+    parts = tuple(path.with_name(f".{secrets.token_hex(8)}{path.suffix}") for path in targets)
+    with explained(targets[0]):
         try:
-            os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666))
-            yield part
-            if private:
-                part.chmod(0o600)  # a writer may have put another file in its stead
-            sync(part)
-            part.replace(path)
-            sync(path.absolute().parent)
+            for part in parts:
+                os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666))
+            yield parts
+            for path, part in zip(targets, parts, strict=True):
+                refuse_existing(path, overwrite=overwrite)
+                if private:
+                    part.chmod(0o600)  # a writer may have put another file in its stead
+                sync(part)
+            _replace_all(targets, parts)
+            for folder in {path.absolute().parent for path in targets}:
+                sync(folder)
         finally:
-            part.unlink(missing_ok=True)
+            for part in parts:
+                part.unlink(missing_ok=True)
+
+
+def _replace_all(targets: Sequence[Path], parts: Sequence[Path]) -> None:
+    """Give files their names; earlier files of these names are kept beside them until all is done."""
+    kept = {path: path.with_name(f".{secrets.token_hex(8)}.before") for path in targets if path.exists()}
+    done: list[Path] = []
+    try:
+        if len(targets) > 1:
+            for path, before in kept.items():
+                _link(path, before)
+        for path, part in zip(targets, parts, strict=True):
+            part.replace(path)
+            done.append(path)
+    except BaseException:
+        for path in done:
+            if path in kept:
+                kept[path].replace(path)
+            else:
+                path.unlink(missing_ok=True)
+        raise
+    finally:
+        for before in kept.values():
+            before.unlink(missing_ok=True)
+
+
+def _link(path: Path, other: Path) -> None:
+    """A second name for a file; a copy where the file system has no second names."""
+    try:
+        other.hardlink_to(path)
+    except OSError:
+        shutil.copy2(path, other)
 
 
 def write_text(path: str | Path, text: str, *, overwrite: bool = False, private: bool = False) -> Path:
@@ -102,6 +153,8 @@ def refuse_existing(path: Path, *, overwrite: bool) -> None:
         raise InputError(
             f"there is no folder {path.parent}", expected="an existing folder to write to", remedy="make it, or use -o"
         )
+    if overwrite:
+        refuse_input(path)
     plain = path.is_file() and not path.is_symlink()
     if path.is_symlink() or (path.exists() and not (plain and overwrite)):
         what = f"{path} already exists" if plain else f"{path} is not a regular file"
@@ -114,6 +167,8 @@ def refuse_existing_folder(folder: Path, *, replace: bool = False) -> None:
         raise InputError(f"{folder} already exists", expected="a new folder", remedy="another name with -o")
     if not folder.absolute().parent.is_dir():
         raise InputError(f"there is no folder {folder.parent}", expected="an existing folder to write to")
+    if replace:
+        refuse_input(folder)
 
 
 @contextmanager

@@ -19,6 +19,7 @@ import numpy as np
 from sfumato.data.database import Database
 from sfumato.data.dialect import NATIVE_ENCODINGS, not_in_encoding
 from sfumato.data.engine_names import engine_name
+from sfumato.data.inputs import refuse_input
 from sfumato.data.settings import EngineOptions
 from sfumato.data.source import Source, transcoded
 from sfumato.data.stages import active
@@ -124,6 +125,7 @@ class DuckEngine:
 
     def write(self, sql: str, path: Path, like: Source, names: Sequence[str]) -> None:
         listed = ", ".join(f'c{i} AS "{name.replace(chr(34), chr(34) * 2)}"' for i, name in enumerate(names))
+        refuse_input(path)
         part = path.with_name(f".{secrets.token_hex(8)}{path.suffix}")
         dialect = like.dialect
         if dialect is None:

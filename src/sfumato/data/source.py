@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from sfumato.data.address import is_database
 from sfumato.data.dialect import Dialect, detect
 from sfumato.data.engine_names import engine_name
+from sfumato.data.inputs import note_input
 from sfumato.data.settings import FOREIGN, DataSettings
 from sfumato.errors import DataError, shortened
 
@@ -117,7 +118,7 @@ def open_source(settings: DataSettings, folder: Path | None = None) -> Source:
         )
     path = Path(settings.path)
     path = path if path.is_absolute() else (folder or Path()) / path
-    files = matching_files(path)
+    files = [note_input(file) for file in matching_files(path)]
     kind = settings.format or ("parquet" if files[0].suffix in (".parquet", ".pq") else "csv")
     source = _open_parquet(path, files, settings) if kind == "parquet" else _open_csv(path, files, settings)
     _check_names(source)

@@ -11,6 +11,7 @@ from typing import Any
 
 from sfumato.data.dialect import Dialect
 from sfumato.data.duck import DuckEngine
+from sfumato.data.inputs import refuse_input
 from sfumato.data.settings import EngineOptions
 from sfumato.data.source import Source
 from sfumato.errors import DataError, InputError, StudyError, shortened
@@ -163,6 +164,7 @@ def write(found: Any, path: Path, dialect: Dialect | None) -> None:
     names of their own, the one attempt that Spark acknowledges is renamed into place, and only when all of them are
     there does the folder get its name.
     """
+    refuse_input(path)
     part = path.with_name(f".{secrets.token_hex(8)}.parts")
     zipped = path.suffix == ".gz"
     try:

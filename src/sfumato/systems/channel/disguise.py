@@ -21,6 +21,7 @@ from sfumato.data.atomic import refuse_existing, write_text
 from sfumato.data.dialect import Dialect
 from sfumato.data.disguised import mark_of
 from sfumato.data.engine import Engine, open_engine, require_order
+from sfumato.data.inputs import kept_inputs
 from sfumato.data.rows import cleaned
 from sfumato.data.source import Source, open_source
 from sfumato.data.tally import Tally, cell_sql, first_row, require, tally
@@ -61,6 +62,7 @@ def randomness_of(test_seed: int | None) -> str:
     return "operating system" if test_seed is None else f"fixed test seed {test_seed}: not for release"
 
 
+@kept_inputs()
 def disguise(
     study: Study,
     channels: Sequence[Channel],
@@ -77,9 +79,9 @@ def disguise(
     the file with a column of its own; never publish such a file.
     """
     path = Path(path)
+    source = open_source(study.data, study.folder)
     refuse_existing(path, overwrite=overwrite)
     refuse_existing(mark_of(path), overwrite=overwrite)
-    source = open_source(study.data, study.folder)
     own = [name for channel in channels for name in channel.columns]
     require(source, own)
     kept = _kept(study, source, own, keep)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.data.atomic import new_folder
+from sfumato.data.inputs import note_input
 from sfumato.decide import distances_to_chord
 from sfumato.errors import InputError, UnreachableError
 from sfumato.front import versions
@@ -135,7 +136,7 @@ def load_channel_front(folder: str | Path) -> ChannelFront:
     if not path.is_file():
         raise InputError(f"{folder} is not the folder of a channel front", expected=expected)
     try:
-        found = json.loads(path.read_text("utf-8"))
+        found = json.loads(note_input(path).read_text("utf-8"))
         told = found["prior"]
         prior = Prior(
             tuple(told["columns"]),

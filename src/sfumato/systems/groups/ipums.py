@@ -6,6 +6,7 @@ import warnings
 from pathlib import Path
 
 from sfumato.data.atomic import new_file
+from sfumato.data.inputs import note_input
 from sfumato.errors import DataError, StudyError
 
 CHUNK = 200_000
@@ -26,13 +27,13 @@ def convert_extract(ddi: Path, path: Path, data: Path | None = None, *, overwrit
         raise DataError(f"there is no file {ddi}", expected="the codebook of an extract")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it asks for a citation, which our docs ask for as well
-        codebook = readers.read_ipums_ddi(ddi)
+        codebook = readers.read_ipums_ddi(note_input(ddi))
     extract = data or ddi.parent / codebook.file_description.filename
     if not extract.is_file():
         raise DataError(f"there is no file {extract.name}", expected="the extract beside its codebook", remedy="--data")
     writer, rows, columns = None, 0, 0
     with new_file(path, overwrite=overwrite, private=True) as part:
-        for chunk in readers.read_microdata_chunked(codebook, extract, chunksize=CHUNK):
+        for chunk in readers.read_microdata_chunked(codebook, note_input(extract), chunksize=CHUNK):
             table = pyarrow.Table.from_pandas(chunk, preserve_index=False)
             if writer is None:
                 writer = pyarrow.parquet.ParquetWriter(part, table.schema)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.data.atomic import new_folder, refuse_existing_folder
+from sfumato.data.inputs import note_input
 from sfumato.data.seal import seal
 from sfumato.data.source import open_source
 from sfumato.errors import InputError
@@ -143,8 +144,8 @@ def load(folder: str | Path, run: str | Path | None = None) -> Saved:
     folder = Path(folder)
     if not (folder / FILE).is_file():
         raise InputError(f"{folder} holds no protection", expected="a folder that sfumato groups protect wrote")
-    told = json.loads((folder / FILE).read_text(encoding="utf-8"))
-    table = pyarrow.parquet.read_table(folder / SWAPS)
+    told = json.loads(note_input(folder / FILE).read_text(encoding="utf-8"))
+    table = pyarrow.parquet.read_table(note_input(folder / SWAPS))
     point, giver, taker = (np.asarray(table[name]) for name in ("point", "giver", "taker"))
     plans = tuple(
         SwapPlan(giver[point == p["id"]], taker[point == p["id"]], p["cost"], p["bound"], p["exact"])
