@@ -308,6 +308,10 @@ class Study(Settings):
             domains.append(table.label.domain)
         return {domain.name: domain.hierarchy for domain in domains if domain.name in recipes}
 
+    def placed(self, folder: Path) -> Study:
+        """The same study with its paths relative to a folder."""
+        return self.model_copy()._placed(folder)
+
     def _placed(self, folder: Path) -> Study:
         self._folder = folder
         return self

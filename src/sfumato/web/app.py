@@ -24,6 +24,7 @@ from sfumato.web.jobs import Jobs
 from sfumato.web.keys import Keys
 from sfumato.web.places import Places
 from sfumato.web.routes import declaring, entering, exploring, opening, other_systems, publishing, replaying, searching
+from sfumato.web.uploads import clear_parts
 from sfumato.web.worker import status_of, told
 
 STATIC = Path(__file__).parent / "static"
@@ -45,6 +46,7 @@ def make_app(places: Places, options: Options | None = None) -> FastAPI:
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        clear_parts(places)
         app.state.desks = Desks(places, limits.gigabytes)
         app.state.jobs = Jobs(places, limits.gigabytes, limits.jobs)
         app.state.jobs.recover()
@@ -70,6 +72,7 @@ def make_app(places: Places, options: Options | None = None) -> FastAPI:
     app.include_router(entering.page)
     app.add_exception_handler(RefusedError, _refused)
     app.add_exception_handler(SfumatoError, _mistaken)
+    app.add_exception_handler(OSError, _mistaken)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _plain)
 

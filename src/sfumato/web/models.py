@@ -48,6 +48,7 @@ class Changes(Body):
 
     name: str | None = Field(default=None, max_length=200)
     reviewed: bool | None = None
+    accept_table: bool | None = Field(default=None, description="The table as it is now is the one of this study.")
     data: dict[str, Any] | None = None
     columns: dict[str, dict[str, Any]] | None = None
     population: dict[str, Any] | None = Field(default=None, description="As [data]; {} for none.")

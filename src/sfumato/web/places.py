@@ -22,6 +22,14 @@ class AbsentError(InputError):
     """Something was asked for that is not there."""
 
 
+class ConflictError(InputError):
+    """What was asked does not fit what has happened in the meantime."""
+
+
+class TooLargeError(InputError):
+    """A request has more bytes than the server takes."""
+
+
 class Places:
     """The allowed folder and the workspace in it: `uploads/`, `studies/ID/{run.toml, study.json, jobs, releases}`."""
 
@@ -86,7 +94,7 @@ class Places:
             raise AbsentError(f'there is no folder "{folder}"', expected="a folder of the workbench's folder")
         folders, files = [], []
         for path in sorted(here.iterdir(), key=lambda path: path.name.lower()):
-            if path.name.startswith(".") or not path.resolve().is_relative_to(self.root):
+            if path.name.startswith(".") or path == self.work or not path.resolve().is_relative_to(self.root):
                 continue
             if path.is_dir():
                 folders.append(path.name)

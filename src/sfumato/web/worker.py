@@ -6,6 +6,7 @@ leaves `progress.json`, `live.json` and at its end `done.json` there; a file cal
 
 from __future__ import annotations
 
+import errno
 import importlib
 import json
 import math
@@ -18,8 +19,10 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from sfumato.errors import SfumatoError
-from sfumato.web.places import AbsentError, Places
+from sfumato.web.places import AbsentError, ConflictError, Places, TooLargeError
 
+STATUS: dict[type[BaseException], int] = {AbsentError: 404, ConflictError: 409, TooLargeError: 413, MemoryError: 507}
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 MODULES = ("opening", "declaring", "trees", "exploring", "releasing", "replaying", "channels", "groups")
 
 
@@ -109,12 +112,11 @@ def told(error: BaseException) -> dict[str, str]:
 
 def status_of(error: BaseException) -> int:
     """The HTTP status of an error."""
-    if isinstance(error, AbsentError):
-        return 404
-    if isinstance(error, MemoryError):
-        return 507
+    for kind, status in STATUS.items():
+        if isinstance(error, kind):
+            return status
     if isinstance(error, OSError):
-        return 422
+        return 507 if error.errno in NO_ROOM else 422
     return {2: 422, 3: 409}.get(getattr(error, "exit_code", 1), 500)
 
 

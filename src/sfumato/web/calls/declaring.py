@@ -14,6 +14,7 @@ from sfumato.measures.audit import Audit
 from sfumato.measures.audit import audit as audited
 from sfumato.measures.registry import known_measures
 from sfumato.study import Study, check_roles
+from sfumato.web.calls.binding import refuse_changed, table_of_now
 from sfumato.web.calls.shelf import checked, keep_study, run_file, study_of, table_of
 from sfumato.web.calls.trees import joined
 from sfumato.web.places import Places, read_json, write_json
@@ -53,9 +54,28 @@ def put(places: Places, study: str, changes: dict[str, Any]) -> dict[str, Any]:
             joined(after, name)
     keep_study(places, study, after)
     about = read_json(folder / "study.json")
-    told = {name: changes[name] for name in ("name", "reviewed") if changes.get(name) is not None}
-    write_json(folder / "study.json", about | told)
+    about |= {name: changes[name] for name in ("name", "reviewed") if changes.get(name) is not None}
+    if changes.get("accept_table"):
+        about |= {"table": table_of_now(after), "reviewed": False}
+    write_json(folder / "study.json", about)
     return run_file(places, study)
+
+
+def ready(places: Places, study: str) -> None:
+    """Raise unless the study can be searched: somebody has checked its roles, and its table is as it was then."""
+    about = read_json(places.study(study) / "study.json")
+    refuse_changed(study_of(places, study), about)
+    if not about.get("reviewed"):
+        raise InputError(
+            "the roles of this table are suggestions that nobody has checked",
+            expected="roles that somebody has confirmed",
+            remedy="go to Declare, check the roles, and confirm them",
+        )
+
+
+def same_table(places: Places, study: str) -> None:
+    """Raise if the table is no longer the one that the study was declared for."""
+    refuse_changed(study_of(places, study), read_json(places.study(study) / "study.json"))
 
 
 def audit(places: Places, study: str) -> dict[str, Any]:

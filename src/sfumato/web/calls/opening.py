@@ -16,6 +16,7 @@ from sfumato.data.source import Source, open_source
 from sfumato.data.suggest import suggest
 from sfumato.measures.inspection import inspect
 from sfumato.study import Study, read
+from sfumato.web.calls.binding import table_of_now
 from sfumato.web.calls.shelf import checked, keep_study, profile_of, run_file, study_of
 from sfumato.web.places import Places, new_id, read_json, write_json
 
@@ -36,7 +37,10 @@ def open_table(places: Places, path: str, settings: dict[str, Any]) -> dict[str,
 def open_run(places: Places, path: str) -> dict[str, Any]:
     """A new study from a run file; everything it names must stand in the allowed folder."""
     file = places.allowed(path)
-    study = checked(places, read(file))
+    study = read(file)
+    if file.is_relative_to(places.uploads):  # it came without its folder
+        study = study.placed(places.root)
+    checked(places, study)
     folder = _new(places, file.parent.name or file.name)
     keep_study(places, folder.name, study)
     return _opened(places, folder, {"name": f"{file.parent.name}/{file.name}", "reviewed": True})
@@ -100,5 +104,6 @@ def _new(places: Places, stem: str) -> Path:
 
 
 def _opened(places: Places, folder: Path, about: dict[str, Any]) -> dict[str, Any]:
-    write_json(folder / "study.json", about | {"opened": time.time()})
+    study = read(folder / "run.toml")
+    write_json(folder / "study.json", about | {"opened": time.time(), "table": table_of_now(study)})
     return run_file(places, folder.name)

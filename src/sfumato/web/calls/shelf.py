@@ -14,6 +14,7 @@ from sfumato.data.hierarchies.recipes import HierarchyFile
 from sfumato.errors import InputError
 from sfumato.front import Front, load_front
 from sfumato.study import Study, read
+from sfumato.web.calls.binding import is_changed
 from sfumato.web.places import Places, read_json
 
 KEPT = 4
@@ -58,7 +59,10 @@ def run_file(places: Places, study: str) -> dict[str, Any]:
             column["hierarchy"] = places.shown(declared.folder / tree)
         elif isinstance(tree, HierarchyFile):
             column["hierarchy"]["path"] = places.shown(declared.folder / tree.path)
-    return read_json(places.study(study) / "study.json") | {"id": study, "study": settings}
+    about = read_json(places.study(study) / "study.json")
+    changed = is_changed(declared, about)
+    about.pop("table", None)
+    return about | {"id": study, "study": settings, "table_changed": changed}
 
 
 def paths_of(study: Study) -> list[Path]:

@@ -21,6 +21,7 @@ async def publish(request: Request, study: StudyId, body: Publication) -> dict[s
     """Publish a point: a job that writes, reads back, measures and verifies."""
     queue: Jobs = request.app.state.jobs
     queue.places.job(study, body.job)
+    await request.app.state.desks.ask("declaring.same_table", study=study)
     given: dict[str, Any] = {"job": body.job, "number": body.point, "reason": body.reason, "accept": body.accept}
     if body.limits is not None:
         given["limits"] = body.limits.model_dump(exclude_none=True)
