@@ -77,7 +77,7 @@ def confirm(
             guess = count_by_value(engine, rows, given, told, "g")
     if not guess.tells() or (len(given) == 2 and not adds(guess.share, candidate.alone)):
         return None
-    kind = _kind(engine, given, target) if _by_value(candidate) else _exact(guess)
+    kind = _kind(engine, given, target) if _by_value(candidate) else _exact(guess, candidate)
     return Dependence(
         candidate.kept,
         column.name,
@@ -95,8 +95,8 @@ def _by_value(candidate: Candidate) -> bool:
     return not candidate.by_order and candidate.line is None
 
 
-def _exact(guess: Guess) -> Kind:
-    return "many_to_one" if guess.right == guess.rows else "nearly"
+def _exact(guess: Guess, candidate: Candidate) -> Kind:
+    return "many_to_one" if guess.right == guess.rows and candidate.exact else "nearly"
 
 
 def _kind(engine: Engine, given: Sequence[str], target: str) -> Kind:

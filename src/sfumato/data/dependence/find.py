@@ -8,8 +8,11 @@ place, an age beside a generalized date of birth, a total and a part beside the 
 - **follows**: the kept column follows from a generalized one for at least 95 % of the rows: it is a coarser copy.
   Whoever knows the value knows the kept cell, so it splits the records of a released label. A copy that is no finer
   than the released label splits nothing, and is no dependence.
-- **computes**: a number lies within rounding, or within 2 % of its usual range, of a sum of one or two others for at
-  least 95 % of the rows.
+- **computes**: a number lies within rounding of a sum of one or two others for at least 95 % of the rows; if it is
+  generalized or sensitive, within 2 % of its usual range suffices.
+
+A coarser or rounded copy of a column that is *withheld* does not count: releasing an age in place of a date of birth is
+what withholding the date is for.
 
 In each case the column must also remove at least half of the errors that are made from the released label alone. One
 value in 97 % of the rows makes every guess right for 97 %, and would otherwise be told by every column of the table.
