@@ -50,7 +50,12 @@ def hold(engine: Engine, names: Sequence[str], wanted: Collection[str]) -> None:
 
 
 def confirm(
-    engine: Engine, source: Source, names: Sequence[str], protected: Sequence[Protected], candidate: Candidate
+    engine: Engine,
+    source: Source,
+    names: Sequence[str],
+    protected: Sequence[Protected],
+    candidate: Candidate,
+    dates: Collection[str],
 ) -> Dependence | None:
     """The dependence, if all rows bear it out."""
     column = candidate.protected
@@ -60,24 +65,25 @@ def confirm(
     label = f"coalesce(m.s{len(column.steps)}, -1)" if steps else "0"
     joined = f" LEFT JOIN labels{protected.index(column)} AS m ON a.{target} = m.value" if steps else ""
     rows = f"SELECT {', '.join(['a.*', *steps, f'{label} AS g'])} FROM held_cells AS a{joined} WHERE a.{target} <> ''"
+    number = number_sql(source, target, column.name in dates)
+    numbers = [number_sql(source, cell, name in dates) for cell, name in zip(given, candidate.kept, strict=True)]
     if candidate.line is not None:
-        numbers = [number_sql(source, cell) for cell in given]
-        guess = count_on_line(engine, rows, candidate.line, numbers, number_sql(source, target), candidate.near)
+        guess = count_on_line(engine, rows, candidate.line, numbers, number, candidate.near)
     elif candidate.way == "follows":
         rows += f" AND a.{given[0]} <> ''"
         if candidate.by_order:
-            guess = count_by_order(engine, rows, number_sql(source, target), given[0], "g")
+            guess = count_by_order(engine, rows, number, given[0], "g")
         else:
             guess = count_by_value(engine, rows, [target], given[0], "g")
     else:
         told = f"s{candidate.step}" if candidate.step else target
         if candidate.by_order:
-            guess = count_by_order(engine, rows, number_sql(source, given[0]), told, "g")
+            guess = count_by_order(engine, rows, numbers[0], told, "g")
         else:
             guess = count_by_value(engine, rows, given, told, "g")
     if not guess.tells() or (len(given) == 2 and not adds(guess.share, candidate.alone)):
         return None
-    kind = _kind(engine, given, target) if _by_value(candidate) else _exact(guess)
+    kind = _kind(engine, given, target) if _by_value(candidate) else _exact(guess, candidate)
     return Dependence(
         candidate.kept,
         column.name,
@@ -95,8 +101,8 @@ def _by_value(candidate: Candidate) -> bool:
     return not candidate.by_order and candidate.line is None
 
 
-def _exact(guess: Guess) -> Kind:
-    return "many_to_one" if guess.right == guess.rows else "nearly"
+def _exact(guess: Guess, candidate: Candidate) -> Kind:
+    return "many_to_one" if guess.right == guess.rows and candidate.exact else "nearly"
 
 
 def _kind(engine: Engine, given: Sequence[str], target: str) -> Kind:

@@ -8,8 +8,11 @@ place, an age beside a generalized date of birth, a total and a part beside the 
 - **follows**: the kept column follows from a generalized one for at least 95 % of the rows: it is a coarser copy.
   Whoever knows the value knows the kept cell, so it splits the records of a released label. A copy that is no finer
   than the released label splits nothing, and is no dependence.
-- **computes**: a number lies within rounding, or within 2 % of its usual range, of a sum of one or two others for at
-  least 95 % of the rows.
+- **computes**: a number lies within rounding of a sum of one or two others for at least 95 % of the rows; if it is
+  generalized or sensitive, within 2 % of its usual range suffices.
+
+A coarser or rounded copy of a column that is *withheld* does not count: releasing an age in place of a date of birth is
+what withholding the date is for.
 
 In each case the column must also remove at least half of the errors that are made from the released label alone. One
 value in 97 % of the rows makes every guess right for 97 %, and would otherwise be told by every column of the table.
@@ -19,7 +22,7 @@ whose value is unique for at least half of the rows is named apart, as identifyi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -67,7 +70,7 @@ def dependences(
     wanted = single_candidates(search, [one.column for one in identifying])
     told = {(c.kept[0], c.protected.name) for c in wanted}
     wanted += pair_candidates(search, told) + sum_candidates(search, told)
-    return Dependences(tuple(_confirmed(engine, source, names, protected, wanted)), identifying)
+    return Dependences(tuple(_confirmed(engine, source, names, protected, wanted, looks.dates)), identifying)
 
 
 def _identifying(engine: Engine, looks: Looks, names: Sequence[str], kept: Sequence[str]) -> tuple[Identifying, ...]:
@@ -89,15 +92,22 @@ def _confirmed(
     names: Sequence[str],
     protected: Sequence[Protected],
     wanted: Sequence[Candidate],
+    dates: Collection[str],
 ) -> list[Dependence]:
-    """The first candidate of the same columns that holds on all rows; a pair only where neither column tells alone."""
+    """The first candidate of the same columns that holds on all rows.
+
+    A pair counts only where no column of it tells the same alone, or in a pair that comes before: one column that lacks
+    a word in most of its pairs would otherwise be listed with every column that supplies it.
+    """
     hold(engine, names, {name for c in wanted for name in (*c.kept, c.protected.name)})
-    found: dict[tuple[tuple[str, ...], str], Dependence] = {}
+    found: list[Dependence] = []
+    told: set[tuple[str, str]] = set()
     for candidate in wanted:
-        name = candidate.protected.name
-        if any((part, name) in found for part in (candidate.kept, *((one,) for one in candidate.kept))):
+        parts = {(name, candidate.protected.name) for name in candidate.kept}
+        if parts & told:
             continue
-        dependence = confirm(engine, source, names, protected, candidate)
+        dependence = confirm(engine, source, names, protected, candidate, dates)
         if dependence is not None:
-            found[candidate.kept, name] = dependence
-    return list(found.values())
+            found.append(dependence)
+            told |= parts
+    return found

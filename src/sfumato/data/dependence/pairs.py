@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -10,7 +12,7 @@ import numpy.typing as npt
 
 from sfumato.data.arrays import Codes, Counts64
 from sfumato.data.compiled import compiled
-from sfumato.data.dependence.counts import LEAST, RIGHT, guess_by_value, joined
+from sfumato.data.dependence.counts import ERRORS, LEAST, RIGHT, guess_by_value, joined
 from sfumato.data.dependence.search import SLACK_BY_VALUE, Search, adds
 from sfumato.data.dependence.types import Candidate, Protected
 
@@ -38,13 +40,28 @@ def pair_candidates(search: Search, told: Collection[tuple[str, str]]) -> list[C
         values, target = np.unique(columns[0][rows], return_inverse=True)
         target[sample.missing[protected.name][rows]] = -1
         labels, label = np.unique(columns[-1][rows], return_inverse=True)
-        tried, right = score_pairs(
-            codes, sizes, firsts, seconds, target.astype(np.int32), len(values), label.astype(np.int32), len(labels)
-        )
-        for place in np.flatnonzero((tried >= LEAST) & (right >= (RIGHT - SLACK_BY_VALUE) * tried)).tolist():
-            names = search.kept_first(few[firsts[place]], few[seconds[place]])
-            found += _together(search, names, protected)
+        given = target.astype(np.int32), len(values), label.astype(np.int32), len(labels)
+        every = np.arange(len(few), dtype=np.int32)
+        counted, hits = score_pairs(codes, sizes, every, every, *given)
+        alone = hits / np.maximum(counted, 1)
+        tried, right = score_pairs(codes, sizes, firsts, seconds, *given)
+        likely = (tried >= LEAST) & (right >= (RIGHT - SLACK_BY_VALUE) * tried)
+        share = right / np.maximum(tried, 1)
+        better = np.maximum(alone[firsts], alone[seconds])
+        likely &= share - better >= (ERRORS - 2 * SLACK_BY_VALUE) * (1 - better)
+        named = [(few[firsts[place]], few[seconds[place]]) for place in np.flatnonzero(likely).tolist()]
+        found += _most_frequent_first([c for names in named for c in _together(search, names, protected)], search.kept)
     return found
+
+
+def _most_frequent_first(found: list[Candidate], kept: Collection[str]) -> list[Candidate]:
+    """Pairs in the order of how often their columns occur: of many pairs with one column, that column is named."""
+    often = Counter(name for candidate in found for name in candidate.kept)
+    ordered = []
+    for candidate in found:
+        names = sorted(candidate.kept, key=lambda name: (name not in kept, -often[name]))
+        ordered.append(replace(candidate, kept=tuple(names)))
+    return sorted(ordered, key=lambda c: -max(often[name] for name in c.kept))
 
 
 def _together(search: Search, names: tuple[str, str], protected: Protected) -> list[Candidate]:

@@ -25,6 +25,7 @@ Hashes = npt.NDArray[np.int64]
 SAMPLE = 20_000  # rows looked at
 BY_VALUE = 60_000  # rows drawn by value, for all columns with many values together
 EACH = 10  # rows that a sample of rows should hold of a value, on average
+NUMERIC = 0.95  # the share of a column's cells that must be numbers, or dates
 COMMON = 0.005  # a value with this share of the rows is shown well enough by a sample of rows
 
 
@@ -46,6 +47,7 @@ class Looks:
     total: int
     sample: Look
     by_value: Mapping[str, Look]
+    dates: frozenset[str] = frozenset()
 
     @property
     def whole(self) -> bool:
@@ -57,27 +59,36 @@ class Looks:
         return self.by_value.get(name, self.sample)
 
     def numeric(self, name: str) -> bool:
-        """Whether nearly all cells of a column that are not missing are numbers, or all of them dates."""
+        """Whether nearly all cells of a column that are not missing are numbers, or dates."""
         present = ~self.sample.missing[name]
         numbers = np.isfinite(self.sample.numbers[name][present])
-        return len(numbers) > 0 and float(numbers.mean()) >= 0.95
+        return len(numbers) > 0 and float(numbers.mean()) >= NUMERIC
 
 
-def number_sql(source: Source, cell: str) -> str:
-    """A cleaned cell as a number; a date is the number of its day."""
+DATES = ("____-__-__%", "__/__/____", "__.__.____")  # how a date is written: the year first, or last
+
+
+def number_sql(source: Source, cell: str, date: bool) -> str:
+    """A cleaned cell as a number, or NULL; a date is the number of its day."""
+    if date:
+        return _day_sql(cell)
     plain = numeric(source, cell)
+    return f"CASE WHEN {plain} BETWEEN -1e300 AND 1e300 THEN {plain} END"
+
+
+def _day_sql(cell: str) -> str:
     turned = [
         f"substr({cell}, 7, 4) || '-' || substr({cell}, {month}, 2) || '-' || substr({cell}, {day}, 2)"
         for day, month in ((1, 4), (4, 1))
     ]
     date = (
-        f"CASE WHEN {cell} LIKE '____-__-__%' THEN TRY_CAST(substr({cell}, 1, 10) AS DATE) "
-        f"WHEN {cell} LIKE '__/__/____' OR {cell} LIKE '__.__.____' "
+        f"CASE WHEN {cell} LIKE '{DATES[0]}' THEN TRY_CAST(substr({cell}, 1, 10) AS DATE) "
+        f"WHEN {cell} LIKE '{DATES[1]}' OR {cell} LIKE '{DATES[2]}' "
         f"THEN coalesce({', '.join(f'TRY_CAST({text} AS DATE)' for text in turned)}) END"
     )
     year = f"(year({date}) - 1)"
     days = f"365 * {year} + floor({year} / 4) - floor({year} / 100) + floor({year} / 400) + dayofyear({date})"
-    return f"coalesce(CASE WHEN {plain} BETWEEN -1e300 AND 1e300 THEN {plain} END, CAST({days} AS DOUBLE))"
+    return f"CAST({days} AS DOUBLE)"
 
 
 def cells_view(engine: Engine, source: Source, names: Sequence[str], rows: str, raw: str) -> None:
@@ -93,16 +104,31 @@ def look_at(engine: Engine, source: Source, names: Sequence[str]) -> Looks:
     drawn = engine.hashed(["r"])
     hashed = [engine.hashed([f"t{i}"]) for i in range(len(names))]
     columns = [f"{cell} AS h{i}" for i, cell in enumerate(hashed)]
-    nothing = "CAST('NaN' AS DOUBLE)"
-    columns += [f"coalesce({number_sql(source, f't{i}')}, {nothing}) AS x{i}" for i in range(len(names))]
-    found = engine.arrays(f"SELECT {', '.join(columns)} FROM searched WHERE {drawn} % {every} = 0 ORDER BY {drawn}")
+    rows = f"FROM searched WHERE {drawn} % {every} = 0 ORDER BY {drawn}"
+    found = engine.arrays(f"SELECT {', '.join(columns)} {rows}")
     empty = signed(engine.arrays(f"SELECT {engine.hashed([quoted('')])} AS h")["h"])[0]
     cells = {name: signed(found[f"h{i}"]) for i, name in enumerate(names)}
-    numbers = {name: np.asarray(found[f"x{i}"], dtype=np.float64) for i, name in enumerate(names)}
+    numbers, dates = _numbers(engine, source, names, rows)
     sample = _coded(cells, empty, numbers)
-    if every == 1:
-        return Looks(total, sample, {})
-    return Looks(total, sample, _drawn_by_value(engine, names, hashed, empty, sample, total))
+    by_value = {} if every == 1 else _drawn_by_value(engine, names, hashed, empty, sample, total)
+    return Looks(total, sample, by_value, dates)
+
+
+def _numbers(
+    engine: Engine, source: Source, names: Sequence[str], rows: str
+) -> tuple[dict[str, Floats], frozenset[str]]:
+    """The cells as numbers, NaN where they are none, and the columns whose cells are dates."""
+    dated = [" OR ".join(f"t{i} LIKE '{pattern}'" for pattern in DATES) for i in range(len(names))]
+    flags = ", ".join(f"CASE WHEN {condition} THEN 1 ELSE 0 END AS d{i}" for i, condition in enumerate(dated))
+    known = ", ".join(f"CASE WHEN t{i} <> '' THEN 1 ELSE 0 END AS p{i}" for i in range(len(names)))
+    found = engine.arrays(f"SELECT {flags}, {known} {rows}")
+    counts = [(int(found[f"d{i}"].sum()), int(found[f"p{i}"].sum())) for i in range(len(names))]
+    dates = [count > 0 and count >= NUMERIC * present for count, present in counts]
+    cells = [number_sql(source, f"t{i}", date) for i, date in enumerate(dates)]
+    listed = ", ".join(f"coalesce({cell}, CAST('NaN' AS DOUBLE)) AS x{i}" for i, cell in enumerate(cells))
+    values = engine.arrays(f"SELECT {listed} {rows}")
+    numbers = {name: np.asarray(values[f"x{i}"], dtype=np.float64) for i, name in enumerate(names)}
+    return numbers, frozenset(name for name, date in zip(names, dates, strict=True) if date)
 
 
 def _drawn_by_value(

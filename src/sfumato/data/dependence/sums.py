@@ -66,13 +66,14 @@ def _fitted(
         return None
     y, x = values[present], [column[present] for column in columns]
     line = fit(names, protected.name, x, y, rng)
-    for near in tolerances(y):
+    exact, *loose = tolerances(y)
+    for near in (exact, *loose) if protected.status != "withheld" else (exact,):
         guess = guess_on_line(line, x, y, label[present], near)
         if search.suggests(guess, search.looks.sample):
             if len(names) == 1:
-                return Candidate(names, protected, "computes", line=line, near=near)
+                return Candidate(names, protected, "computes", line=line, near=near, exact=near == exact)
             single = [fit((name,), protected.name, [column], y, rng) for name, column in zip(names, x, strict=True)]
             alone = max(guess_on_line(s, [c], y, label[present], near).share for s, c in zip(single, x, strict=True))
             if adds(guess.share, alone):
-                return Candidate(names, protected, "computes", line=line, near=near, alone=alone)
+                return Candidate(names, protected, "computes", line=line, near=near, exact=near == exact, alone=alone)
     return None

@@ -95,4 +95,5 @@ class Candidate:
     by_order: bool = False
     line: Line | None = None
     near: float = 0.0
+    exact: bool = True  # whether near means no more than rounding
     alone: float = 0.0  # the share that the better of two columns guesses right without the other
