@@ -26,7 +26,12 @@ from sfumato.errors import DataError, InputError, SfumatoError, StudyError
 UNREADABLE = (duckdb.IOException, duckdb.InvalidInputException, duckdb.ConversionException)
 LOOK = 0.5  # seconds between two looks at how far a statement is
 # Our names for what engines do differently (data/engine.py); this engine's own way is what they mean.
-MACROS = {"trimmed": "trim(x)", "double_text": "CAST(x AS VARCHAR)", "float_text": "CAST(x AS VARCHAR)"}
+MACROS = {
+    "trimmed": "trim(x)",
+    "double_text": "CAST(x AS VARCHAR)",
+    "float_text": "CAST(x AS VARCHAR)",
+    "sha256_text": "sha256(x)",
+}
 LINE = re.compile(r"CSV Error on Line: (\d+)")
 WIDTHS = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
 

@@ -65,6 +65,8 @@ class SparkEngine:
 
         meaning = f"trim(BOTH {quoted(BLANKS)} FROM x)"
         self._session.sql(f"CREATE TEMPORARY FUNCTION trimmed(x STRING) RETURNS STRING RETURN {meaning}")
+        meaning = "sha2(CAST(x AS BINARY), 256)"
+        self._session.sql(f"CREATE TEMPORARY FUNCTION sha256_text(x STRING) RETURNS STRING RETURN {meaning}")
         self._session.udf.register("double_text", arrow_udf(lambda values: _double_text(values), "string"))
         self._session.udf.register("float_text", arrow_udf(lambda values: _float_text(values), "string"))
 

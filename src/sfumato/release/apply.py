@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,18 @@ from typing import Any
 from sfumato.data.atomic import refuse_existing, write_text
 from sfumato.data.engine import open_engine
 from sfumato.data.hierarchies import Hierarchy
+from sfumato.data.policy import Acceptance
 from sfumato.errors import InputError
 from sfumato.front import load_front
 from sfumato.release import pack
 from sfumato.release.columns import column_recodes
+from sfumato.release.earlier import Comparison, check, entered
+from sfumato.release.policy import refuse_unaccepted
 from sfumato.release.publish import refuse_torn
 from sfumato.release.readback import figures_of, loss_of, released_classes
 from sfumato.release.recode import Below, Recoded, recode
 from sfumato.release.rows import differing_rows, write_mixed
+from sfumato.release.shown import describe_recoding
 from sfumato.release.verify import study_of
 from sfumato.study import Study
 
@@ -56,11 +60,15 @@ def apply_plan(
     *,
     point: int | None = None,
     unseen: str = "error",
+    accept: Sequence[Acceptance] = (),
+    state: str | Path | None = None,
 ) -> Applied:
     """Recode `new_file` with the plan of a release folder, or with a point of a front's folder, and measure the result.
 
     Values that the plan's hierarchies do not know are an error, or with `unseen="star"` released as `*`.
-    Beside the file stands a report in JSON, under the file's name with .json behind it.
+    Beside the file stands a report in JSON, under the file's name with .json behind it. The file is entered in the
+    ledger in `state`, the user's own unless given; what it tells together with earlier releases of the same people is
+    refused unless `accept`, or the policy of the plan, gives a reason.
     """
     if unseen not in ("error", "star"):
         raise InputError(f'unseen = "{unseen}"', expected='"error" or "star"')
@@ -71,9 +79,10 @@ def apply_plan(
     saved = saved_plan(folder, point)
     part = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     try:
-        found = _apply(part, saved, Path(new_file), target.name, star=unseen == "star")
+        found, comparison = _apply(part, saved, Path(new_file), target.name, unseen == "star", accept, state)
         text = json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-        (part / target.name).rename(target)
+        with entered(comparison, target):
+            (part / target.name).rename(target)
         write_text(report, text)
     except OSError as error:
         raise InputError(
@@ -117,18 +126,31 @@ def saved_plan(folder: str | Path, point: int | None = None) -> SavedPlan:
     return SavedPlan(front.study, trees, pack.distances_of(table), levels, Below.of(plan), plan.as_dict())
 
 
-def _apply(folder: Path, saved: SavedPlan, new_file: Path, name: str, star: bool) -> dict[str, Any]:
+def _apply(
+    folder: Path,
+    saved: SavedPlan,
+    new_file: Path,
+    name: str,
+    star: bool,
+    accept: Sequence[Acceptance],
+    state: str | Path | None,
+) -> tuple[dict[str, Any], Comparison]:
     study = saved.study
     source = study.source(new_file)
     columns = column_recodes(study, saved.levels, saved.trees)
     files = pack.write_hierarchies(folder, saved.trees)
     with open_engine(study.engine, study.engine_options) as engine:
         recoded = recode(engine, source, study, columns, saved.below, star_unseen=star)
+        described = describe_recoding("apply", study, recoded, columns, starred=star)
+        comparison = check(engine, study, source, described, state=state)
+        refuse_unaccepted(comparison.findings, (*study.policy.accept, *accept))
         write_mixed(engine, recoded, folder / name)
         own = pack.write_run_file(folder, study, saved.distances, recoded, name, files)
         refuse_torn(differing_rows(engine, recoded, own.source()))
     classes = released_classes(own, columns, recoded.suppressed, unseen=star)
-    return _found(study, saved.told, recoded, new_file, loss_of(classes), figures_of(own, classes, None))
+    found = _found(study, saved.told, recoded, new_file, loss_of(classes), figures_of(own, classes, None))
+    earlier = [*comparison.warnings, *(finding.what for finding in comparison.findings)]
+    return found | {"warnings": earlier}, comparison
 
 
 def _found(

@@ -19,10 +19,12 @@ from sfumato.front import Front, Point
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.registry import measure
 from sfumato.measures.suppression import suppress_planned
-from sfumato.release import ledger, pack
+from sfumato.release import pack
 from sfumato.release.columns import ColumnRecode, column_recodes
 from sfumato.release.contents import Contents
+from sfumato.release.earlier import Comparison, check, entered
 from sfumato.release.extremes import extreme_columns, extreme_warnings
+from sfumato.release.policy import refuse_unaccepted
 from sfumato.release.readback import (
     figure_value,
     figures_of,
@@ -33,6 +35,7 @@ from sfumato.release.readback import (
 )
 from sfumato.release.recode import Below, Recoded, recode
 from sfumato.release.rows import differing_rows, write_mixed
+from sfumato.release.shown import describe_recoding
 
 
 @dataclass(frozen=True)
@@ -75,27 +78,25 @@ def publish(
     point = front.point(number)
     _refuse_printed(front)
     _same_source(front)
-    release = {**point.plan.as_dict(), "starred": starred}
-    warnings = ledger.warnings_for(front.fingerprint, release, state)
     part = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
         inside = part / folder.name
         inside.mkdir()
         with recording() as recorder:
-            contents = _build(inside, front, point, starred, reason, warnings)
+            contents, comparison = _build(inside, front, point, starred, reason, state)
             with stage("write the reports"):
                 manifest = contents.write()
         _same_source(front)
         flush(inside)
         refuse_taken(folder)
-        inside.rename(folder)
+        with entered(comparison, folder) as late:
+            inside.rename(folder)
     except OSError as error:
         raise InputError(
             f"the release could not be written: {error.strerror}", expected="a folder that can be written to, with room"
         ) from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
-    late = ledger.record(front.fingerprint, release, folder, state)
     return Release(folder, folder / contents.data, manifest, (*contents.warnings, *late), tuple(recorder.done))
 
 
@@ -128,7 +129,9 @@ def _same_source(front: Front) -> None:
         )
 
 
-def _build(folder: Path, front: Front, point: Point, starred: bool, reason: str, earlier: Sequence[str]) -> Contents:
+def _build(
+    folder: Path, front: Front, point: Point, starred: bool, reason: str, state: str | Path | None
+) -> tuple[Contents, Comparison]:
     """Everything in the folder: recode, write, read back, compare, report."""
     study, plan = front.study, point.plan
     table = study.table()
@@ -144,6 +147,10 @@ def _build(folder: Path, front: Front, point: Point, starred: bool, reason: str,
     with open_engine(study.engine, study.engine_options) as engine:
         with stage("count classes"):
             recoded = recode(engine, source, study, columns, Below.of(plan), starred=starred)
+        with stage("compare with earlier releases"):
+            described = describe_recoding(front.system, study, recoded, columns)
+            comparison = check(engine, study, source, described, state=state)
+        refuse_unaccepted(comparison.findings, study.policy.accept)
         with stage("write the file"):
             write_mixed(engine, recoded, folder / data)
         own = pack.write_run_file(folder, study, pack.distances_of(table), recoded, data, files)
@@ -151,12 +158,13 @@ def _build(folder: Path, front: Front, point: Point, starred: bool, reason: str,
         with stage("compare every row"):
             refuse_torn(differing_rows(engine, recoded, written))
         with stage("look for extremes"):
-            warnings = [*earlier, *extreme_warnings(extreme_columns(engine, study, written))]
+            warnings = [*comparison.warnings, *(f.what for f in comparison.findings)]
+            warnings += extreme_warnings(extreme_columns(engine, study, written))
     with stage("measure the file"):
         after = released_classes(own, columns, recoded.suppressed, starred=starred)
         figures, loss = figures_of(study, after, planned), loss_of(after)
     compare(front, point, planned, recoded, figures, loss)
-    return Contents(
+    contents = Contents(
         folder=folder,
         front=front,
         point=point,
@@ -172,6 +180,7 @@ def _build(folder: Path, front: Front, point: Point, starred: bool, reason: str,
         reason=reason,
         warnings=(*warnings, *_label_warnings(columns), *_name_warnings(recoded)),
     )
+    return contents, comparison
 
 
 def refuse_torn(rows: int) -> None:
