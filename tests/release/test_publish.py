@@ -212,7 +212,7 @@ def test_the_ledger_warns_of_a_second_release(tmp_path: Path) -> None:
 
 
 def test_the_ledger_is_where_the_environment_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sfumato.release.ledger import state_folder
+    from sfumato.data.seal import state_folder
 
     monkeypatch.setenv("SFUMATO_STATE", str(tmp_path / "x"))
     assert state_folder() == tmp_path / "x"

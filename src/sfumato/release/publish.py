@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,11 @@ from sfumato.front import Front, Point
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.registry import measure
 from sfumato.measures.suppression import suppress_planned
-from sfumato.release import ledger, pack
+from sfumato.release import pack
 from sfumato.release.columns import ColumnRecode, column_recodes
 from sfumato.release.contents import Contents
 from sfumato.release.dependences import dependence_findings
+from sfumato.release.earlier import Comparison, check, entered
 from sfumato.release.extremes import extreme_columns, extreme_warnings
 from sfumato.release.policy import acceptances, policy_findings, refuse_unaccepted
 from sfumato.release.readback import (
@@ -35,6 +37,7 @@ from sfumato.release.readback import (
 )
 from sfumato.release.recode import Below, Recoded, recode
 from sfumato.release.rows import differing_rows, write_mixed
+from sfumato.release.shown import describe_recoding
 from sfumato.release.whole import whole_file
 
 
@@ -92,15 +95,13 @@ def publish(
     front = replace(front, study=front.study.with_accepted(acceptances(accept)))
     _refuse_printed(front)
     _same_source(front)
-    release = dict(point.plan.as_dict())
-    warnings = [*warnings, *ledger.warnings_for(front.fingerprint, release, state)]
-    with new_folder(folder, private=False) as inside:
+    with ExitStack() as stack, new_folder(folder, private=False) as inside:
         with recording() as recorder:
-            contents = _build(inside, front, point, reason, warnings, name, table)
+            contents, comparison = _build(inside, front, point, reason, warnings, name, table, state)
             with stage("write the reports"):
                 manifest = contents.write()
         _same_source(front)
-    late = ledger.record(front.fingerprint, release, folder, state)
+        late = stack.enter_context(entered(comparison, folder))  # ends after the folder has its name
     return Release(folder, folder / contents.data, manifest, (*contents.warnings, *late), tuple(recorder.done))
 
 
@@ -130,10 +131,11 @@ def _build(
     front: Front,
     point: Point,
     reason: str,
-    earlier: Sequence[str],
+    warnings: Sequence[str],
     name: str | None,
     table: FrequencyTable | None,
-) -> Contents:
+    state: str | Path | None,
+) -> tuple[Contents, Comparison]:
     """Everything in the folder: recode, write, read back, compare, check against the policy, report."""
     study, plan = front.study, point.plan
     table = study.table() if table is None else table
@@ -150,6 +152,9 @@ def _build(
     with open_engine(study.engine, study.engine_options) as engine:
         with stage("count classes"):
             recoded = recode(engine, source, study, columns, Below.of(plan))
+        with stage("compare with earlier releases"):
+            described = describe_recoding(front.system, study, recoded, columns)
+            comparison = check(engine, study, source, described, state=state)
         with stage("write the file"):
             write_mixed(engine, recoded, folder / data)
         own = pack.write_run_file(folder, study, pack.distances_of(table), recoded, data, files)
@@ -157,7 +162,7 @@ def _build(
         with stage("compare every row"):
             refuse_torn(differing_rows(engine, recoded, written))
         with stage("look for extremes"):
-            warnings = [*earlier, *extreme_warnings(extreme_columns(engine, study, written))]
+            warnings = [*warnings, *comparison.warnings, *extreme_warnings(extreme_columns(engine, study, written))]
         with stage("measure all columns together"):
             whole = whole_file(engine, study, written)
         with stage("look for dependences"):
@@ -166,7 +171,8 @@ def _build(
         after = released_classes(own, columns, recoded.suppressed)
         figures, loss = figures_of(study, after, planned), loss_of(after)
     compare(front, point, planned, recoded, figures, loss)
-    findings = dependences + policy_findings(
+    findings = [*comparison.findings, *dependences]
+    findings += policy_findings(
         study.policy,
         figures,
         whole,
@@ -175,7 +181,7 @@ def _build(
         raw=recoded.suppressed == 0 and all(column.level == 0 for column in columns),
     )
     refuse_unaccepted(findings, study.policy.accept)
-    return Contents(
+    contents = Contents(
         folder=folder,
         front=front,
         point=point,
@@ -193,6 +199,7 @@ def _build(
         reason=reason,
         warnings=(*warnings, *in_vain, *_label_warnings(columns), *_name_warnings(recoded)),
     )
+    return contents, comparison
 
 
 def refuse_torn(rows: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,12 @@ from sfumato.data.source import Source
 from sfumato.errors import InputError, SfumatoError, StudyError
 from sfumato.front import versions
 from sfumato.plans.swaps import SwapPlan
-from sfumato.release import ledger, pack
+from sfumato.release import earlier, pack
 from sfumato.release.facts import guarded_share
+from sfumato.release.policy import refuse_unaccepted
 from sfumato.release.publish import Release, refuse_torn
 from sfumato.release.rows import differing_rows, write_mixed
+from sfumato.release.shown import describe_swaps
 from sfumato.release.swapped import Swapped, changed_marginals, exchange
 from sfumato.report.groups_pages import protection_page, swapped_page
 from sfumato.report.release_pages import dictionary_page, json_block
@@ -50,13 +53,11 @@ def publish_swaps(
             expected="the file that was protected",
             remedy="protect it again",
         )
-    point = told["points"][told["chosen"]]
-    release = {"system": "groups", "level": point["level"], "swaps": point["swaps"], "cost": point["cost"]}
-    warnings = ledger.warnings_for(source.fingerprint, release, state)
-    with new_folder(folder, private=False) as inside:
-        manifest = _build(inside, study, settings, source, plan, told, reason, check)
-    late = ledger.record(source.fingerprint, release, folder, state)
-    return Release(folder, folder / manifest["data"], manifest, (*warnings, *late))
+    with ExitStack() as stack, new_folder(folder, private=False) as inside:
+        manifest, comparison = _build(inside, study, settings, source, plan, told, reason, check, state)
+        late = stack.enter_context(earlier.entered(comparison, folder))  # ends after the folder has its name
+    warnings = (*comparison.warnings, *(finding.what for finding in comparison.findings), *late)
+    return Release(folder, folder / manifest["data"], manifest, warnings)
 
 
 def study_source(study: Study) -> Source:
@@ -75,11 +76,15 @@ def _build(
     told: Mapping[str, Any],
     reason: str,
     check: Check | None,
-) -> dict[str, Any]:
+    state: str | Path | None,
+) -> tuple[dict[str, Any], earlier.Comparison]:
     pack.make_parts(folder)
     data = pack.data_name(source)
     with open_engine(study.engine, study.engine_options) as engine:
         swapped = exchange(engine, source, study, settings, plan)
+        described = describe_swaps(study, source, swapped.names, sorted(swapped.exchanged), plan)
+        comparison = earlier.check(engine, study, source, described, state=state)
+        refuse_unaccepted(comparison.findings, study.policy.accept)
         write_mixed(engine, swapped, folder / data)
         own = write_run_file(folder, study, settings, swapped, data)
         written = study_source(own)
@@ -129,7 +134,7 @@ def _build(
         "left_out": len(source.columns) - len(swapped.columns),
         "reports": {pack.INTERNAL: inside, pack.EXTERNAL: outside},
     }
-    return pack.write_manifest(folder, content)
+    return pack.write_manifest(folder, content), comparison
 
 
 def write_run_file(folder: Path, study: Study, settings: GroupsSettings, swapped: Swapped, data: str) -> Study:
