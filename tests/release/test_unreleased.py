@@ -49,7 +49,7 @@ def test_a_recoded_table_lacks_them(tmp_path: Path, role: str) -> None:
 @pytest.mark.parametrize("role", UNRELEASED)
 def test_a_disguised_table_lacks_them(tmp_path: Path, role: str) -> None:
     study = study_with(tmp_path, role)
-    disguised = disguise(study, [channel_of()], tmp_path / "d.csv", keep=None)
+    disguised = disguise(study, [channel_of()], tmp_path / "d.csv", keep=None, state=tmp_path / "state")
     assert header(disguised.path) == ["ill", "age", "post code", "sex"]
     with pytest.raises(StudyError, match="income cannot be kept"):
         disguise(study, [channel_of()], tmp_path / "e.csv", keep=["income"])

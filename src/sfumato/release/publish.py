@@ -64,7 +64,7 @@ class Release:
             "folder": str(self.folder),
             "public": str(self.public),
             "data": str(self.data),
-            **{name: self.manifest[name] for name in told},
+            **{name: self.manifest[name] for name in told if name in self.manifest},
             "warnings": list(self.warnings),
             "stages": [stage.as_dict() for stage in self.stages],
         }
