@@ -25,7 +25,7 @@ from sfumato.data.policy import Acceptance, PolicySettings
 from sfumato.data.roles import Role
 from sfumato.data.settings import DataSettings, EngineOptions, Missing, Settings
 from sfumato.data.source import Source, open_source
-from sfumato.errors import DataError, HierarchyError, StudyError, nearest, shortened
+from sfumato.errors import DataError, HierarchyError, StudyError, counted, nearest, shortened
 
 BUILT = tuple(RECIPES.values())
 ALGORITHMS = {"lattice": ("exact", "exhaustive", "pbg_ea", "best_first"), "cuts": ("memetic", "nsga2")}
@@ -241,8 +241,11 @@ class Study(Settings):
         """The columns of a role."""
         return [name for name, column in self.columns.items() if column.role is role]
 
-    def source(self, path: str | Path | None = None) -> Source:
-        """The table, or another file read the same way, after checking that every column has a role."""
+    def source(self, path: str | Path | None = None, *, undecided: bool = False) -> Source:
+        """The table, or another file read the same way, after checking that every column has a role.
+
+        With `undecided`, columns may still be without one: for whoever is about to decide.
+        """
         settings = self.data
         if path is not None:
             elsewhere = {"path": located(str(path), Path()), "format": None}
@@ -253,7 +256,7 @@ class Study(Settings):
         if not is_database(settings.path):
             refuse_disguised(self._folder / settings.path, measured)
         source = open_source(settings, self._folder)
-        check_roles(self, source, partial=path is not None)
+        check_roles(self, source, partial=path is not None, undecided=undecided)
         return source
 
     def table(self, path: str | Path | None = None) -> FrequencyTable:
@@ -332,21 +335,22 @@ def read(path: str | Path) -> Study:
     return study
 
 
-def check_roles(study: Study, source: Source, partial: bool = False) -> None:
-    """Every column has a role, and every role a column. Released files lack what is never released."""
+def check_roles(study: Study, source: Source, *, partial: bool = False, undecided: bool = False) -> None:
+    """Every column has a role, and every role a column. Released files lack what is never released (`partial`)."""
     undeclared = [name for name in source.names if name not in study.columns]
-    if undeclared:
+    if undeclared and not undecided:
         raise StudyError(
-            f"{len(undeclared)} columns have no role: {shortened(undeclared)}",
+            f"{counted(len(undeclared), 'column')} {'has' if len(undeclared) == 1 else 'have'} no role: "
+            f"{shortened(undeclared, 12)}",
             expected="a role for every column under [columns]",
-            remedy=f'{undeclared[0]!r} = {{ role = "drop" }}, or another of: {", ".join(Role)}',
+            remedy=f'{json.dumps(undeclared[0], ensure_ascii=False)} = {{ role = "drop" }}, or: {", ".join(Role)}',
         )
     absent = [name for name in study.columns if name not in source.names]
     if partial:
         absent = [name for name in absent if study.columns[name].role.released]
     if absent:
         raise StudyError(
-            f"a role is declared for {len(absent)} columns that the table lacks: {shortened(absent)}",
+            f"a role is declared for {counted(len(absent), 'column')} that the table lacks: {shortened(absent)}",
             expected="columns of the table",
             remedy=nearest(absent[0], source.names),
         )

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 import secrets
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from sfumato.data.atomic import write_text
-from sfumato.errors import InputError
+from sfumato.errors import InputError, counted, shortened
 
 WORK = "workbench"
 ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}$")
@@ -18,6 +19,17 @@ TABLES = (".csv", ".tsv", ".txt", ".data", ".gz", ".parquet", ".pq")
 
 class AbsentError(InputError):
     """Something was asked for that is not there."""
+
+
+def refuse_undecided(columns: Sequence[str]) -> None:
+    """Raise while columns have no role: nothing is searched, and no roles are confirmed."""
+    if columns:
+        raise InputError(
+            f"{counted(len(columns), 'column')} {'has' if len(columns) == 1 else 'have'} no role yet: "
+            f"{shortened(columns, 12)}",
+            expected="a role for every column",
+            remedy="go to Declare and choose one for each",
+        )
 
 
 class Places:

@@ -13,10 +13,10 @@ from sfumato.errors import InputError, shortened
 from sfumato.measures.audit import Audit
 from sfumato.measures.audit import audit as audited
 from sfumato.measures.registry import known_measures
-from sfumato.study import Study, check_roles
-from sfumato.web.calls.shelf import keep_study, paths_of, run_file, study_of, table_of
+from sfumato.study import ColumnSettings, Study
+from sfumato.web.calls.shelf import keep_study, paths_of, run_file, study_of, table_of, undecided_columns
 from sfumato.web.calls.trees import joined
-from sfumato.web.places import Places, read_json, write_json
+from sfumato.web.places import Places, read_json, refuse_undecided, write_json
 
 SECTIONS = ("data", "columns", "search", "measures")
 
@@ -46,7 +46,9 @@ def put(places: Places, study: str, changes: dict[str, Any]) -> dict[str, Any]:
     after = Study(**settings)
     for path in paths_of(after):
         places.allowed(str(path))
-    check_roles(after, after.source())
+    undecided = undecided_columns(after)
+    if changes.get("reviewed"):
+        refuse_undecided(undecided)
     _refuse_measures(after)
     _refuse_weights(after)
     for name, column in after.columns.items():
@@ -56,13 +58,19 @@ def put(places: Places, study: str, changes: dict[str, Any]) -> dict[str, Any]:
     keep_study(places, study, after)
     about = read_json(folder / "study.json")
     told = {name: changes[name] for name in ("name", "reviewed") if changes.get(name) is not None}
+    told |= {"undecided": undecided} | ({"reviewed": False} if undecided else {})
     write_json(folder / "study.json", about | told)
     return run_file(places, study)
 
 
 def audit(places: Places, study: str) -> dict[str, Any]:
-    """The risk of the raw table: every measure, class sizes, which columns add most."""
+    """The risk of the raw table: every measure, class sizes, which columns add most.
+
+    A column that nobody has given a role counts as known to outsiders, until somebody says that it is not.
+    """
     declared = study_of(places, study)
+    undecided = undecided_columns(declared)
+    declared = declared.with_columns({name: ColumnSettings(role=Role.QUASI_IDENTIFIER) for name in undecided})
     if not declared.named(Role.QUASI_IDENTIFIER):
         raise InputError(
             "no column is a quasi-identifier",
@@ -72,7 +80,8 @@ def audit(places: Places, study: str) -> dict[str, Any]:
     found: Audit = audited(declared)
     risk, share = found.risk_curve()
     step = max(len(risk) // 300, 1)
-    return found.as_dict() | {"risk_curve": {"risk": risk[::step].tolist(), "share": share[::step].tolist()}}
+    curve = {"risk": risk[::step].tolist(), "share": share[::step].tolist()}
+    return found.as_dict() | {"risk_curve": curve, "undecided": undecided}
 
 
 def measures(places: Places) -> list[dict[str, Any]]:  # noqa: ARG001

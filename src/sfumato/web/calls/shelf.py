@@ -52,6 +52,13 @@ def run_file(places: Places, study: str) -> dict[str, Any]:
     return read_json(places.study(study) / "study.json") | {"id": study, "study": settings}
 
 
+def undecided_columns(study: Study) -> list[str]:
+    """The columns of a study's table that nobody has given a role. A study about groups need not declare any."""
+    if study.groups is not None and not study.columns:
+        return []
+    return [name for name in study.source(undecided=True).names if name not in study.columns]
+
+
 def paths_of(study: Study) -> list[Path]:
     """Every file that a study names. What is no file in the allowed folder, the workbench does not open."""
     read = [study.data, *([study.population] if study.population is not None else [])]

@@ -14,7 +14,7 @@ from fastapi.responses import StreamingResponse
 from sfumato.errors import InputError
 from sfumato.web.jobs import Jobs
 from sfumato.web.models import JobId, Search, StudyId
-from sfumato.web.places import Places, read_json
+from sfumato.web.places import Places, read_json, refuse_undecided
 
 router = APIRouter(tags=["search"])
 PULSE = 0.4  # seconds between two looks at the jobs
@@ -37,7 +37,9 @@ def started(request: Request, study: str, kind: str, given: dict[str, Any]) -> d
     """A job of a study as it is declared now, once somebody has checked its roles."""
     places: Places = request.app.state.places
     folder = places.study(study)
-    if not read_json(folder / "study.json").get("reviewed"):
+    about = read_json(folder / "study.json")
+    refuse_undecided(about.get("undecided", []))
+    if not about.get("reviewed"):
         raise InputError(
             "the roles of this table are suggestions that nobody has checked",
             expected="a publisher who has looked at every column",
