@@ -34,8 +34,8 @@ demo: $(STAMP)  ## The main job on the bundled Adult table: search, pick, map, p
 	@echo "  demo/audit.html             the raw table: who is at risk"
 	@echo "  demo/front/map.html         every non-dominated generalization"
 	@echo "  demo/cuts/map.html          finer recodings: parts of every attribute"
-	@echo "  demo/release/internal.html  the release, for the publisher"
-	@echo "  demo/release/external.html  the release, for its users"
+	@echo "  demo/release/private/internal.html  the release, for the publisher"
+	@echo "  demo/release/public/external.html   the release, for its users"
 
 $(SCALE): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

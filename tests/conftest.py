@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import hypothesis
@@ -13,6 +13,14 @@ import sfumato as sf
 
 hypothesis.settings.register_profile("sfumato", deadline=None, max_examples=40, derandomize=True)
 hypothesis.settings.load_profile("sfumato")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A state folder of the tests' own: no test reads or writes the user's ledger and keys."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SFUMATO_STATE", str(tmp_path_factory.mktemp("state")))
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -65,3 +73,11 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if os.environ.get("SFUMATO_NO_SKIPS") and reporter is not None and reporter.stats.get("skipped"):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture(params=[0o000, 0o022], ids=["umask 000", "umask 022"])
+def _generous(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A umask under which new files can be read, or even written, by others."""
+    before = os.umask(request.param)
+    yield
+    os.umask(before)

@@ -45,7 +45,7 @@ def main() -> None:
         with server(root) as served:
             page = chromium.new_page()
             page.set_default_timeout(45_000)
-            page.goto(served.address)
+            served.enter(page)
             encoder = chromium.new_page()
             for name in views(page):
                 draw(page, encoder, name, look)

@@ -16,7 +16,10 @@ No message carries a value of a sensitive column.
 from __future__ import annotations
 
 import difflib
+import os
+import re
 from collections.abc import Iterable
+from typing import Any
 
 
 class SfumatoError(Exception):
@@ -44,7 +47,7 @@ class SfumatoError(Exception):
             lines.append(f"  try: {self.remedy}")
         return "\n".join(lines)
 
-    def as_dict(self) -> dict[str, str]:
+    def as_dict(self) -> dict[str, Any]:
         return {"what": self.what, "expected": self.expected, "try": self.remedy}
 
 
@@ -80,6 +83,18 @@ class StoppedError(SfumatoError):
     """The work was asked to stop before there was anything to keep."""
 
     exit_code = 130
+
+
+def reason_of(error: OSError) -> str:
+    """Why the operating system refused something, in its words; libraries put the number into their own text.
+
+    >>> reason_of(OSError("[Errno 28] Error writing bytes to file"))
+    'No space left on device'
+    """
+    if error.strerror:
+        return error.strerror
+    number = re.search(r"errno (\d+)", str(error), re.IGNORECASE)
+    return os.strerror(int(number[1])) if number else str(error) or type(error).__name__
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import platform
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,12 +14,15 @@ from typing import Any
 import numpy as np
 
 from sfumato.algorithms.dominance import comparable, first_dominator, hypervolume
+from sfumato.data.atomic import new_folder
 from sfumato.data.frequency import FrequencyTable
+from sfumato.data.inputs import note_input
+from sfumato.data.seal import seal
 from sfumato.errors import InputError, shortened
 from sfumato.measures.histograms import Histogram, Histograms, histograms_of
 from sfumato.plans.cuts import CutPlan
 from sfumato.plans.plan import Plan, plan_from
-from sfumato.study import Study, read
+from sfumato.study import Study, read_kept
 from sfumato.version import __version__
 
 FILES = ("front.parquet", "front.json", "run.toml")
@@ -157,23 +158,11 @@ class Front:
     def save(self, folder: str | Path, replace: bool = False) -> Path:
         """Write the front as a new folder: front.parquet, front.json, the run file. Whole or not at all.
 
-        With `replace` a front that stands there already gives way.
+        It is private: its owner alone can read it. With `replace` an earlier front of that name gives way.
         """
         folder = Path(folder).absolute()
-        if folder.exists() and not (replace and (folder / FILES[1]).is_file()):
-            raise InputError(f"{folder} is there already", expected="a new folder", remedy="another name with -o")
-        if not folder.parent.is_dir():
-            raise InputError(f"there is no folder {folder.parent}", expected="an existing folder to write to")
-        part = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-        try:
-            inside = part / folder.name
-            inside.mkdir()
+        with new_folder(folder, replace=replace and (folder / FILES[1]).is_file()) as inside:
             self._write(inside)
-            if folder.exists():
-                folder.rename(part / "before")
-            inside.rename(folder)
-        finally:
-            shutil.rmtree(part, ignore_errors=True)
         return folder
 
     def _write(self, folder: Path) -> None:
@@ -198,10 +187,15 @@ class Front:
         (folder / "run.toml").write_text(self.study.as_toml(), "utf-8")
         if self.classes is not None:
             self.classes.write(folder / CLASSES)
+        seal(folder)
 
 
-def load_front(folder: str | Path) -> Front:
-    """Read a front back from its folder."""
+def load_front(folder: str | Path, run: str | Path | None = None) -> Front:
+    """Read a front back from its folder.
+
+    A folder that this user did not make here is data: what it says can be looked at, and the table that it names is
+    not opened. `run` is a run file of one's own, which names the table again.
+    """
     folder = Path(folder)
     absent = [name for name in FILES if not (folder / name).is_file()]
     if (folder / "protection.json").is_file():
@@ -215,12 +209,14 @@ def load_front(folder: str | Path) -> Front:
             f"{folder} is not the folder of a front: it lacks {shortened(absent)}",
             expected="a folder that sfumato search wrote",
         )
+    for name in (*FILES, CLASSES):
+        note_input(folder / name)
     try:
         about = json.loads((folder / "front.json").read_text("utf-8"))
         points = tuple(_point(about["system"], found) for found in about["points"])
         objectives = tuple(Objective(**found) for found in about["objectives"])
         return Front(
-            study=read(folder / "run.toml"),
+            study=read_kept(folder / "run.toml", run),
             objectives=objectives,
             points=points,
             algorithm=about["algorithm"],

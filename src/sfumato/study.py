@@ -21,9 +21,11 @@ from sfumato.data.group_settings import AttackSettings, AuxiliarySettings, Group
 from sfumato.data.harmonise import Attribute, Case, TermSettings
 from sfumato.data.hierarchies import Hierarchy, load
 from sfumato.data.hierarchies.recipes import BRANCHES, RECIPES, Declared, HierarchyFile, builder
+from sfumato.data.inputs import note_input
 from sfumato.data.policy import Acceptance, PolicySettings
 from sfumato.data.roles import Role
-from sfumato.data.settings import DataSettings, EngineOptions, Missing, Settings
+from sfumato.data.seal import sealed
+from sfumato.data.settings import FOREIGN, DataSettings, EngineOptions, Missing, Settings
 from sfumato.data.source import Source, open_source
 from sfumato.errors import DataError, HierarchyError, StudyError, counted, nearest, shortened
 
@@ -224,6 +226,15 @@ class Study(Settings):
             kept = {name: value for name, value in kept.items() if name in ANY_SYSTEM}
         return self._changed(search=kept | settings)
 
+    def with_engine(self, engine: str, options: EngineOptions) -> Study:
+        """The same study on another engine."""
+        return self.model_copy(update={"engine": engine, "engine_options": options})._placed(self._folder)
+
+    def with_accepted(self, accepted: Sequence[Acceptance]) -> Study:
+        """The same study with more of its policy's rules accepted, each with a reason."""
+        policy = self.policy.model_copy(update={"accept": (*self.policy.accept, *accepted)})
+        return self.model_copy(update={"policy": policy})._placed(self._folder)
+
     def with_channel(self, **settings: Any) -> Study:
         """The same study with other settings of its [channel] section."""
         return self._changed(channel=self.channel.model_dump(exclude_unset=True) | settings)
@@ -253,23 +264,29 @@ class Study(Settings):
                 elsewhere |= {"table": None, "query": None, "password_file": None}
             settings = settings.model_copy(update=elsewhere)
         measured = [name for name, column in self.columns.items() if column.role in KEYED]
-        if not is_database(settings.path):
-            refuse_disguised(self._folder / settings.path, measured)
         source = open_source(settings, self._folder)
+        for file in source.files:
+            refuse_disguised(file, measured)
         check_roles(self, source, partial=path is not None, undecided=undecided)
         return source
 
-    def table(self, path: str | Path | None = None) -> FrequencyTable:
+    def table(
+        self,
+        path: str | Path | None = None,
+        *,
+        trees: Mapping[str, Hierarchy] | None = None,
+        distances: Mapping[str, str] | None = None,
+    ) -> FrequencyTable:
         """The frequency table of the data, or of another file read the same way.
 
         Hierarchies that are built from values are always built from the values of the study's own data: a
-        generalized file no longer has them.
+        generalized file no longer has them. `trees` and `distances` stand in for those that the study declares.
         """
         source = self.source(path)
         people = open_source(self.population, self._folder) if self.population else None
-        built = self._built() if path is not None else {}
+        built = trees if trees is not None else self._built() if path is not None else {}
         uses = [
-            self._use(name, column, source.decimal, built.get(name))
+            self._use(name, column, source.decimal, built.get(name), (distances or {}).get(name))
             for name, column in self.columns.items()
             if name in source.names
         ]
@@ -294,14 +311,27 @@ class Study(Settings):
             domains.append(table.label.domain)
         return {domain.name: domain.hierarchy for domain in domains if domain.name in recipes}
 
+    def placed(self, folder: Path) -> Study:
+        """The same study with its paths relative to a folder."""
+        return self.model_copy()._placed(folder)
+
     def _placed(self, folder: Path) -> Study:
         self._folder = folder
         return self
 
-    def _use(self, name: str, column: ColumnSettings, decimal: str, built: Hierarchy | None = None) -> Use:
+    def _use(
+        self,
+        name: str,
+        column: ColumnSettings,
+        decimal: str,
+        built: Hierarchy | None = None,
+        distance: str | None = None,
+    ) -> Use:
         tree = column.hierarchy
-        hierarchy: Hierarchy | Builder | None = built
-        if isinstance(tree, str | HierarchyFile):
+        hierarchy: Hierarchy | Builder | None = None
+        if built is not None:
+            hierarchy = built
+        elif isinstance(tree, str | HierarchyFile):
             file = HierarchyFile(path=tree) if isinstance(tree, str) else tree
             try:
                 hierarchy = load(self._folder / file.path, name=name, header=file.header, separator=file.separator)
@@ -309,11 +339,11 @@ class Study(Settings):
                 if column.role is Role.SENSITIVE:  # its labels are values that must not be shown
                     raise secret_hierarchy(name) from None
                 raise
-        elif tree is not None and built is None:
+        elif tree is not None:
             hierarchy = builder(name, tree, decimal)
         missing = column.missing or self.data.missing
         along = bool(column.constrained)
-        return Use(name, column.role, missing, hierarchy, column.distance, column.order, along)
+        return Use(name, column.role, missing, hierarchy, distance or column.distance, column.order, along)
 
 
 def read(path: str | Path) -> Study:
@@ -327,12 +357,39 @@ def read(path: str | Path) -> Study:
             remedy="sfumato inspect FILE writes one to start from",
         )
     try:
-        settings = tomllib.loads(path.read_text(encoding="utf-8"))
+        settings = tomllib.loads(note_input(path).read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise StudyError(f"{path.name} is not TOML: {error}", expected="a run file") from None
     study = Study(**settings)
     study._folder = path.parent
     return study
+
+
+def read_kept(path: str | Path, run: str | Path | None = None) -> Study:
+    """The run file inside a folder that was written before, for what it declares; or one's own, if that is given.
+
+    The folder may come from anybody. Unless this user sealed it, its run file decides nothing beyond what it declares
+    of columns and searches: the engine is the default one, and no table, hierarchy or address that it names is opened.
+    """
+    path = Path(path)
+    study = read(path)
+    if run is not None:
+        own = read(run)
+        return own._changed(search=study.search.model_dump(exclude_unset=True))
+    return study if sealed(path) else _foreign(study)
+
+
+def _foreign(study: Study) -> Study:
+    settings = study.model_dump(exclude_unset=True, exclude={"engine", "engine_options", "population"})
+    elsewhere = ("password_file", "table", "query")
+    settings["data"] = {n: v for n, v in settings["data"].items() if n not in elsewhere} | {"path": FOREIGN}
+    for auxiliary in (settings.get("groups") or {}).get("auxiliary", ()):
+        auxiliary["path"] = FOREIGN
+    settings.get("channel", {}).pop("prior", None)
+    for name, column in settings.get("columns", {}).items():
+        if isinstance(study.columns[name].hierarchy, str | HierarchyFile):
+            column["hierarchy"] = FOREIGN
+    return Study(**settings)
 
 
 def check_roles(study: Study, source: Source, *, partial: bool = False, undecided: bool = False) -> None:
@@ -359,7 +416,7 @@ def check_roles(study: Study, source: Source, *, partial: bool = False, undecide
             raise StudyError(
                 f"{len(study.named(role))} columns have the role {role}: {shortened(study.named(role))}",
                 expected=f"at most one {role}",
-                remedy='role = "other" for the rest',
+                remedy='role = "drop" for the rest',
             )
 
 

@@ -17,6 +17,8 @@ from typing import Any
 
 import httpx
 
+from sfumato.web.keys import new_key
+
 HOSTILE = "<img src=x onerror=document.title='owned'>"  # a column may be called so
 PIXELS = """canvas => {
   const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
@@ -78,19 +80,34 @@ def wait(bench: httpx.Client, study: str, job: str, seconds: float = 120) -> dic
 class Server:
     """A server in a process of its own."""
 
-    address: str
+    origin: str
+    root: Path
     process: subprocess.Popen[str]
 
     @property
-    def origin(self) -> str:
-        return self.address.split("/?")[0]
+    def key(self) -> str:
+        """A key that nobody has used, as `sfumato serve --link` makes it."""
+        return new_key(self.root / "workbench", f"{self.origin}/").text
 
-    @property
-    def token(self) -> str:
-        return self.address.split("token=")[1]
+    def exchange(self, key: str) -> httpx.Response:
+        """Exchange a key for a session."""
+        return httpx.post(f"{self.origin}/api/session", json={"key": key}, timeout=60)
+
+    def secret(self) -> str:
+        """The secret of a new session."""
+        return str(self.exchange(self.key).json()["secret"])
 
     def client(self) -> httpx.Client:
-        return httpx.Client(base_url=self.origin, headers={"authorization": f"Bearer {self.token}"}, timeout=120)
+        """Someone with a session of their own."""
+        headers = {"authorization": f"Bearer {self.secret()}"}
+        return httpx.Client(base_url=self.origin, headers=headers, timeout=120)
+
+    def enter(self, page: Any) -> str:
+        """Open the page in a browser, by the file that hands over the key; returns the key."""
+        key = new_key(self.root / "workbench", f"{self.origin}/")
+        page.goto(key.page.as_uri())
+        page.wait_for_selector("#sample")
+        return key.text
 
     @property
     def resident(self) -> float:
@@ -107,10 +124,10 @@ def server(root: Path, *options: str) -> Iterator[Server]:
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=state)
     try:
         assert process.stdout is not None
-        line = process.stdout.readline()
-        found = re.search(r"http://\S+", line)
-        assert found, line
-        yield Server(found[0], process)
+        lines = [process.stdout.readline() for _ in range(3)]
+        found = re.search(r"workbench: (http://\S+)/\n", lines[0])
+        assert found, lines
+        yield Server(found[1], root, process)
     finally:
         process.send_signal(signal.SIGINT)
         try:

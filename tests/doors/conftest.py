@@ -1,9 +1,12 @@
-"""One workbench and one browser for all tests of the page."""
+"""One workbench and one browser for all tests of the page; a small disk."""
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -60,9 +63,20 @@ def page(browser: Any, workbench: Server) -> Iterator[Any]:
     found.on("pageerror", lambda error: said.append(str(error)))
     found.on("response", lambda answer: said.append(answer.url) if answer.status >= 400 else None)
     found.on("request", lambda request: asked.add(urlsplit(request.url).hostname or request.url[:5]))
-    found.goto(workbench.address)
-    found.wait_for_selector("#sample")
+    workbench.enter(found)
     yield found
     context.close()
     assert said == []
-    assert asked <= {"127.0.0.1", "data:", "blob:"}
+    assert asked <= {"127.0.0.1", "file:", "data:", "blob:"}
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of two megabytes."""
+    if os.getuid() != 0:
+        pytest.skip("only root can mount a small disk")
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", str(tmp_path)], check=False)
+    if mounted.returncode:
+        pytest.skip("this machine does not let root mount a small disk")
+    yield tmp_path
+    subprocess.run(["umount", str(tmp_path)], check=True)

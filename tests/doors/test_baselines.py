@@ -34,7 +34,7 @@ def test_for_people_and_as_a_page(run_file: str, tmp_path: Path, capsys: Capture
     assert "<script src" not in text
     assert "Global recodings (lattice front (ours), lattice optimum, Datafly)" in text
     assert run(command) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert run([*command, "--force"]) == 0
 
 

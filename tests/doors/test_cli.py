@@ -61,7 +61,7 @@ def test_audit_for_people_and_as_a_page(adult_folder: Path, capsys: Capture) -> 
     markup = re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
     assert "http" not in markup
     assert run(["audit", "--run", str(adult_folder / "run.toml"), "--html", str(page)]) == 2
-    assert "there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
 
 
 def test_audit_of_a_generalized_file(write: Write, capsys: Capture) -> None:
@@ -143,7 +143,7 @@ def test_inspect_finds_encoding_and_missing_header(
     assert 'decimal = ","' in written
     before = written
     assert run(["inspect", "t.csv"]) == 0
-    assert "left alone" in capsys.readouterr().err
+    assert "left as it is" in capsys.readouterr().err
     assert (tmp_path / "run.toml").read_text(encoding="utf-8") == before
 
 

@@ -23,6 +23,8 @@ from sfumato.front import load_front
 from sfumato.systems.channel.front import load_channel_front
 from sfumato.web.places import Places
 
+PUBLIC = ["data.csv", "dictionary.html", "dictionary.json", "external.html"]
+
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -51,6 +53,12 @@ def searched(bench: httpx.Client) -> tuple[str, str]:
     ended = wait(bench, study, job)
     assert ended["status"] == "done", ended
     return study, job
+
+
+def safe_point(bench: httpx.Client, study: str, job: str) -> int:
+    """A point that meets the default policy."""
+    points = bench.get(f"/api/studies/{study}/jobs/{job}/front").json()["points"]
+    return int(next(point["id"] for point in points if point["values"]["k"] >= 20))
 
 
 def test_a_table_is_profiled_and_its_roles_are_only_suggestions(bench: httpx.Client) -> None:
@@ -166,12 +174,13 @@ def test_run_file_and_program_replay_to_the_same_front(
     (tmp_path / "run.toml").write_text(bench.get(f"/api/studies/{study}/run.toml", params={"job": job}).text, "utf-8")
     assert run(["search", str(tmp_path / "run.toml"), "-o", str(tmp_path / "front")]) == 0
     assert (tmp_path / "front" / "front.parquet").read_bytes() == (found / "front.parquet").read_bytes()
-    program = bench.get(f"/api/studies/{study}/run.py", params={"job": job, "point": 1}).text
+    number = safe_point(bench, study, job)
+    program = bench.get(f"/api/studies/{study}/run.py", params={"job": job, "point": number}).text
     (tmp_path / "run.py").write_text(program, "utf-8")
     state = {**os.environ, "SFUMATO_STATE": str(tmp_path / "state")}
     subprocess.run([sys.executable, "run.py"], cwd=tmp_path, check=True, timeout=120, env=state)
-    manifest = json.loads((tmp_path / "release" / "manifest.json").read_text("utf-8"))
-    point = load_front(found).point(1)
+    manifest = json.loads((tmp_path / "release" / "private" / "manifest.json").read_text("utf-8"))
+    point = load_front(found).point(number)
     assert manifest["point"]["values"] == dict(point.values)
     assert manifest["loss"] == pytest.approx(point.loss, abs=1e-12)
 
@@ -195,7 +204,7 @@ def test_a_channel_replays_with_its_settings(bench: httpx.Client, tmp_path: Path
 
 def test_a_point_is_published_verified_and_packed(bench: httpx.Client, searched: tuple[str, str]) -> None:
     study, job = searched
-    body = {"job": job, "point": 1, "reason": "for <b>tests</b>"}
+    body = {"job": job, "point": safe_point(bench, study, job), "reason": "for <b>tests</b>"}
     made = bench.post(f"/api/studies/{study}/releases", json=body).json()["id"]
     ended = wait(bench, study, made)
     assert ended["status"] == "done", ended
@@ -204,8 +213,10 @@ def test_a_point_is_published_verified_and_packed(bench: httpx.Client, searched:
     at = f"/api/studies/{study}/releases"
     assert [release["name"] for release in bench.get(at).json()] == [name]
     assert bench.post(f"{at}/{name}/verify").json() == {"verified": True, "differences": []}
-    pack = zipfile.ZipFile(io.BytesIO(bench.get(f"{at}/{name}/pack.zip").content))
-    assert f"{name}/manifest.json" in pack.namelist()
+    pack = zipfile.ZipFile(io.BytesIO(bench.get(f"{at}/{name}/public.zip").content))
+    assert sorted(pack.namelist()) == [f"{name}/{file}" for file in PUBLIC]
+    record = zipfile.ZipFile(io.BytesIO(bench.get(f"{at}/{name}/record.zip").content))
+    assert {f"{name}/private/manifest.json", f"{name}/public/{PUBLIC[0]}"} < set(record.namelist())
     report = bench.get(f"{at}/{name}/internal.html")
     assert report.headers["content-security-policy"].startswith("sandbox")
     assert "for &lt;b&gt;tests" in report.text

@@ -48,14 +48,20 @@ def test_the_whole_job_on_adult(page: Any, tmp_path: Path) -> None:
     page.click("#publish")
     page.wait_for_selector("#result .verified")
     with page.expect_download() as download:
-        page.click("a[download]")
+        page.click("[data-download]")
     target = tmp_path / "pack.zip"
     download.value.save_as(target)
     assert target.stat().st_size > 10_000
+    with page.context.expect_page() as opened:
+        page.click("[data-report='external.html']")
+    opened.value.wait_for_selector("h1")
+    assert "?ticket=" in opened.value.url
+    opened.value.reload()
+    opened.value.wait_for_selector("text=This address worked once")
     page.click("#tools button")
     assert "sf.ask(front, max_loss=0.3, max_suppression=0.05).choice" in _shown(page, "Python")
     page.reload()
-    page.wait_for_selector("a[download]")  # the address knows where we were
+    page.wait_for_selector("[data-download]")  # the address knows where we were
 
 
 def _shown(page: Any, tab: str) -> str:
@@ -139,7 +145,7 @@ def test_a_channel_is_found_and_a_column_disguised(page: Any, tmp_path: Path) ->
     assert drawn(page, "#channel-point canvas") > 300  # the matrix
     page.click("#disguise")
     with page.expect_download() as download:
-        page.locator("#disguised a").first.click()
+        page.locator("#disguised button").first.click()
     download.value.save_as(tmp_path / "disguised.csv")
     assert len((tmp_path / "disguised.csv").read_text("utf-8").splitlines()) == 401
 

@@ -71,7 +71,7 @@ def test_protect_publish_verify(census: Path, tmp_path: Path, capsys: Capture, m
     code, told = json_of(capsys, "groups", "publish", str(out), "-o", str(release))
     assert code == 0, told
     one = pyarrow.parquet.read_table(census / "survey.parquet")
-    two = pyarrow.parquet.read_table(release / "survey.parquet")
+    two = pyarrow.parquet.read_table(release / "public" / "data.parquet")
     assert "military" not in two.column_names
     for name in two.column_names:
         assert sorted(one[name].to_pylist()) == sorted(two[name].to_pylist()), name
@@ -80,18 +80,18 @@ def test_protect_publish_verify(census: Path, tmp_path: Path, capsys: Capture, m
     assert rows[0] == rows[1]
     source = str(census / "survey.parquet")
     assert run(["verify", str(release), "--source", source]) == 0
-    manifest = (release / "manifest.json").read_text("utf-8")
+    manifest = (release / "private" / "manifest.json").read_text("utf-8")
     swapped = pyarrow.parquet.read_table(out / "swaps.parquet")["giver"].to_pylist()
     assert "giver" not in manifest
     assert len(swapped) > 0
     capsys.readouterr()
-    code, seen = json_of(capsys, "groups", "harmonise", str(release / "run.toml"))
+    code, seen = json_of(capsys, "groups", "harmonise", str(release / "private" / "run.toml"))
     assert code == 0
     assert seen["members"] == {}  # nobody can tell the members from the release
-    (release / "survey.parquet").write_bytes((census / "survey.parquet").read_bytes())
+    (release / "public" / "data.parquet").write_bytes((census / "survey.parquet").read_bytes())
     assert run(["verify", str(release)]) == 1
     capsys.readouterr()
-    assert run(["groups", "protect", str(census / "run.toml"), "-o", str(out)]) == 2  # it is there already
+    assert run(["groups", "protect", str(census / "run.toml"), "-o", str(out)]) == 2  # it already exists
 
 
 def test_memetic_protects_as_well(census: Path, tmp_path: Path, capsys: Capture) -> None:

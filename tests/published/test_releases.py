@@ -13,7 +13,7 @@ def released(front: sf.Front, tmp_path: Path, min_k: int) -> sf.Release:
     choice = sf.pick(front, min_k=min_k)
     release = sf.publish(choice, tmp_path / "release", state=tmp_path / "state")
     source = front.study.source().path
-    assert sf.verify(tmp_path / "release", source) == []
+    sf.verify(tmp_path / "release", source).raise_if_failed()
     assert release.manifest["loss"] == pytest.approx(choice.point.loss, rel=1e-9)
     assert release.manifest["suppressed"] == choice.point.suppressed
     return release

@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 from tests.release.fronts import front_of, small
 
-from sfumato.errors import InputError
+from sfumato.errors import InputError, SfumatoError
 from sfumato.release.pack import checksum, digest
 from sfumato.release.publish import publish
 from sfumato.release.verify import verify
 
+DATA = "public/data.csv"
 LEVELS = {"age": 2, "post code": 2, "sex": 0}
 
 
@@ -35,12 +36,12 @@ def copy(published: Path, tmp_path: Path) -> Path:
 
 
 def named(folder: Path, source: Path | None = None) -> set[str]:
-    return {difference.file for difference in verify(folder, source)}
+    return {difference.file for difference in verify(folder, source).differences}
 
 
 def test_a_copy_verifies(copy: Path, published: Path) -> None:
-    assert verify(copy) == []
-    assert verify(copy, published.parent / "people.csv") == []
+    verify(copy).raise_if_failed()
+    verify(copy, published.parent / "people.csv").raise_if_failed()
 
 
 def test_one_byte_of_any_file(copy: Path) -> None:
@@ -52,37 +53,37 @@ def test_one_byte_of_any_file(copy: Path) -> None:
             whitespace = path.name == "manifest.json" and raw[place : place + 1].isspace() and not found
             assert whitespace or path.relative_to(copy).as_posix() in found, (path.name, place)
         path.write_bytes(raw)
-    assert verify(copy) == []
+    verify(copy).raise_if_failed()
 
 
 def resealed(folder: Path, change: Callable[[dict], None] = lambda manifest: None) -> None:
     """What a forger would do: change, and write every digest and the checksum anew."""
-    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest = json.loads((folder / "private/manifest.json").read_text())
     change(manifest)
     manifest["files"] = {name: digest(folder / name) for name in manifest["files"]}
     manifest["checksum"] = checksum(manifest)
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    (folder / "private/manifest.json").write_text(json.dumps(manifest))
 
 
 def test_one_cell_even_when_the_digests_are_forged(copy: Path, published: Path) -> None:
-    rows = (copy / "people.csv").read_text().splitlines()
+    rows = (copy / DATA).read_text().splitlines()
     head, *body = rows
     cells = body[3].split(",")
     for place, value in ((0, "20"), (0, "40-59" if cells[0] != "40-59" else "20-39"), (2, ""), (0, "nonsense")):
         changed = [*cells[:place], value, *cells[place + 1 :]]
-        (copy / "people.csv").write_text("\n".join([head, *body[:3], ",".join(changed), *body[4:]]) + "\n")
-        assert "people.csv" in named(copy)
+        (copy / DATA).write_text("\n".join([head, *body[:3], ",".join(changed), *body[4:]]) + "\n")
+        assert DATA in named(copy)
         resealed(copy)
-        assert "people.csv" in named(copy), (place, value)
+        assert DATA in named(copy), (place, value)
     income = [*cells[:4], "1"]
-    (copy / "people.csv").write_text("\n".join([head, *body[:3], ",".join(income), *body[4:]]) + "\n")
+    (copy / DATA).write_text("\n".join([head, *body[:3], ",".join(income), *body[4:]]) + "\n")
     resealed(copy)
     assert named(copy) == set()  # nothing measured hangs on it,
-    assert named(copy, published.parent / "people.csv") == {"people.csv"}  # but the source tells
+    assert named(copy, published.parent / "people.csv") == {DATA}  # but the source tells
 
 
 def test_one_figure_of_a_report_even_when_the_digests_are_forged(copy: Path) -> None:
-    for name in ("internal.html", "external.html"):
+    for name in ("private/internal.html", "public/external.html"):
         text = (copy / name).read_text()
         changed = re.sub(r'("k": (?:\{"value": )?)(\d+)', lambda m: m[1] + str(int(m[2]) + 1), text, count=1)
         assert changed != text
@@ -103,7 +104,7 @@ def test_one_figure_of_a_report_even_when_the_digests_are_forged(copy: Path) -> 
         lambda m: m.update(records=m["records"] + 1),
         lambda m: m["point"]["values"].update(k=99),
         lambda m: m["point"]["plan"].update(age=1),
-        lambda m: m["files"].pop("external.html"),
+        lambda m: m["files"].pop("public/external.html"),
         lambda m: m.pop("figures"),
         lambda m: m.update(figures=3),
         lambda m: m.update(hierarchies={}),
@@ -112,21 +113,75 @@ def test_one_figure_of_a_report_even_when_the_digests_are_forged(copy: Path) -> 
     ],
 )
 def test_one_figure_of_the_manifest(copy: Path, change: Callable[[dict], None]) -> None:
-    manifest = json.loads((copy / "manifest.json").read_text())
+    manifest = json.loads((copy / "private/manifest.json").read_text())
     change(manifest)
-    (copy / "manifest.json").write_text(json.dumps(manifest))
-    assert "manifest.json" in named(copy)
+    (copy / "private/manifest.json").write_text(json.dumps(manifest))
+    assert "private/manifest.json" in named(copy)
     manifest["checksum"] = checksum(manifest)
-    (copy / "manifest.json").write_text(json.dumps(manifest))
+    (copy / "private/manifest.json").write_text(json.dumps(manifest))
     assert named(copy)
+
+
+def test_the_raw_table_in_place_of_the_release(copy: Path, published: Path) -> None:
+    """The run file leads to another file than the manifest's, which is the source itself; all digests are forged."""
+    moved = copy / "private" / "hierarchies" / "fine.csv"
+    (copy / DATA).rename(moved)
+    shutil.copy(published.parent / "people.csv", copy / DATA)
+    run_file = copy / "private" / "run.toml"
+    run_file.write_text(run_file.read_text().replace(f"../{DATA}", "hierarchies/fine.csv"))
+    resealed(copy, lambda m: m["files"].update({"private/hierarchies/fine.csv": ""}))
+    assert not verify(copy, published.parent / "people.csv")
+    outside = published.parent / "elsewhere.csv"
+    moved.rename(outside)
+    run_file.write_text(run_file.read_text().replace("hierarchies/fine.csv", str(outside)))
+    resealed(copy, lambda m: m["files"].pop("private/hierarchies/fine.csv"))
+    assert "public/data.csv" in named(copy, published.parent / "people.csv")
+
+
+@pytest.mark.parametrize("name", ["public/external.html", "private/internal.html", "public/dictionary.html"])
+def test_the_words_of_a_page_even_when_the_digests_are_forged(copy: Path, name: str) -> None:
+    """What a reader sees is compared, not only the figures for machines."""
+    text = (copy / name).read_text()
+    head, block, rest = text.partition('<script type="application/json"')
+    changed = head.replace("</p>", " (k = 500)</p>", 1) + block + rest
+    assert changed != text
+    (copy / name).write_text(changed)
+    resealed(copy)
+    assert named(copy) == {name}
+
+
+def test_the_dictionary_even_when_everything_is_forged(copy: Path) -> None:
+    from sfumato.release.contents import pages_of
+
+    def forge(manifest: dict) -> None:
+        manifest["dictionary"]["columns"][0]["words"] = "Kept as it is."
+        for name, text in pages_of(manifest).items():
+            (copy / name).write_text(text)
+
+    resealed(copy, forge)
+    assert named(copy) == {"public/dictionary.json"}
+
+
+def test_verification_is_true_when_all_agrees(copy: Path) -> None:
+    assert verify(copy)
+    (copy / "notes.txt").write_text("x")
+    checked = verify(copy)
+    assert not checked
+    with pytest.raises(SfumatoError, match=r"notes\.txt: it is not part of the release"):
+        checked.raise_if_failed()
+
+
+def test_a_source_that_does_not_exist_is_an_input_error(copy: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no file"):
+        verify(copy, tmp_path / "nothing.csv")
 
 
 def test_extra_and_missing_files(copy: Path) -> None:
     (copy / "notes.txt").write_text("x")
-    (copy / "hierarchies" / "more.csv").write_text("x")
+    (copy / "private" / "hierarchies" / "more.csv").write_text("x")
     (copy / "empty").mkdir()
-    assert named(copy) == {"notes.txt", "hierarchies/more.csv", "empty"}
-    for name in ("notes.txt", "hierarchies/more.csv"):
+    assert named(copy) == {"notes.txt", "private/hierarchies/more.csv", "empty"}
+    for name in ("notes.txt", "private/hierarchies/more.csv"):
         (copy / name).unlink()
     (copy / "empty").rmdir()
     files = sorted(path for path in copy.rglob("*") if path.is_file())
@@ -135,7 +190,7 @@ def test_extra_and_missing_files(copy: Path) -> None:
         path.unlink()
         assert path.relative_to(copy).as_posix() in named(copy)
         path.write_bytes(raw)
-    assert verify(copy) == []
+    verify(copy).raise_if_failed()
 
 
 def test_another_source_and_no_folder(copy: Path, tmp_path: Path, published: Path) -> None:
@@ -145,7 +200,10 @@ def test_another_source_and_no_folder(copy: Path, tmp_path: Path, published: Pat
     with pytest.raises(InputError, match="no folder"):
         verify(tmp_path / "nothing")
     (tmp_path / "bare").mkdir()
-    assert named(tmp_path / "bare") == {"manifest.json"}
+    with pytest.raises(InputError, match="is not a release"):
+        verify(tmp_path / "bare")
+    (tmp_path / "bare" / "private").mkdir()
+    assert named(tmp_path / "bare") == {"private/manifest.json"}
 
 
 KILLER = """
@@ -198,11 +256,11 @@ def test_killed_at_random_moments(tmp_path: Path, blows: int) -> None:
     for number, code in enumerate(codes):
         folder = tmp_path / f"r{number}"
         if folder.exists():
-            assert verify(folder) == []  # renamed whole, or not at all
+            verify(folder).raise_if_failed()  # renamed whole, or not at all
         else:
             assert code == -9
     # what a blow left behind is under another name, and passes only if it was complete
     for part in tmp_path.glob(".r*"):
         for inside in part.iterdir():
-            if not (inside / "manifest.json").exists():
-                assert verify(inside) != []
+            if not (inside / "private/manifest.json").exists():
+                assert not verify(inside)

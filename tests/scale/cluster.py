@@ -40,8 +40,6 @@ class Cluster:
         conf = {
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
-            "spark.driver.extraJavaOptions": QUICK,
-            "spark.executor.extraJavaOptions": QUICK,
             "spark.executor.memory": self.memory,
             "spark.sql.shuffle.partitions": "4",
             "spark.sql.files.maxPartitionBytes": self.split,
@@ -86,7 +84,7 @@ class Cluster:
 
         home = Path(pyspark.__file__).parent
         log = (self.folder / f"process-{len(self.processes)}.log").open("wb")
-        given = {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_JAVA_OPTS": QUICK}
+        given = {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "JDK_JAVA_OPTIONS": QUICK}
         given |= {"SPARK_DAEMON_MEMORY": "256m", "SPARK_LOCAL_DIRS": str(self.folder)}
         with log:
             process = subprocess.Popen(

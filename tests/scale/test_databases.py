@@ -86,8 +86,8 @@ def test_from_inspect_to_verify(kind: str, request: pytest.FixtureRequest, tmp_p
     front = sf.search(study)
     front.save(tmp_path / "front")
     release = publish(sf.load_front(tmp_path / "front"), 0, tmp_path / "release", state=tmp_path)
-    assert release.data.name == "people.parquet"
-    assert verify(tmp_path / "release", address) == []
+    assert release.data.name == "data.parquet"
+    verify(tmp_path / "release", address).raise_if_failed()
     for path in tmp_path.rglob("*"):
         assert not path.is_file() or b"let me read" not in path.read_bytes(), f"{path.name} holds the password"
 

@@ -23,7 +23,9 @@ from sfumato.data.rows import cleaned
 from sfumato.data.settings import DataSettings, EngineOptions
 from sfumato.data.source import open_source
 from sfumato.release.publish import publish
+from sfumato.release.rows import differing_rows
 from sfumato.release.verify import verify
+from tests.release.test_rows import Meant, files
 from tests.scale.cluster import Cluster
 
 pytestmark = pytest.mark.scale
@@ -139,13 +141,13 @@ def test_a_release_is_right_though_a_worker_dies(
     cluster.start_worker()
     assert done == ["killed", "ended"], "the worker was to die while the rows were recoded and written"
     parts = sorted(release.data.iterdir())
-    assert release.data.name == "people.parquet"
+    assert release.data.name == "data.parquet"
     assert parts[0].name == "part-00000.parquet"
     other = verified(plain[2])
     assert release.manifest["figures"] == other["figures"]
     assert release.manifest["suppressed"] == other["suppressed"]
-    assert rows_that_differ(f"{release.data}/*.parquet", str(plain[2] / "people.parquet")) == 0
-    assert verify(tmp_path / "release") == []  # by DuckDB, from the files alone
+    assert rows_that_differ(f"{release.data}/*.parquet", str(plain[2] / "public" / "data.parquet")) == 0
+    verify(tmp_path / "release").raise_if_failed()  # by DuckDB, from the files alone
 
 
 def test_odd_cells_read_alike(cluster: Cluster, tmp_path: Path) -> None:
@@ -188,6 +190,29 @@ def test_what_spark_would_misread_is_refused(cluster: Cluster, tmp_path: Path) -
         source = open_source(DataSettings(path=str(tmp_path / f"{name}.csv")))
         with open_engine("spark", options) as engine, pytest.raises(sf.DataError):
             engine.attach(source, "raw")
+
+
+def test_a_file_is_read_by_its_very_name(cluster: Cluster, tmp_path: Path) -> None:
+    options = EngineOptions.given(**cluster.options)
+    for name, other in (("data[1].csv", "data1.csv"), ("wh?t{a}.csv", "what{a}.csv")):
+        (tmp_path / name).write_text("a\n50\n51\n", "utf-8")
+        (tmp_path / other).write_text("a\n20\n", "utf-8")
+        with open_engine("spark", options) as engine:
+            engine.attach(open_source(DataSettings(path=str(tmp_path / name))), "raw")
+            assert sorted(engine.rows("SELECT c0 FROM raw")) == [("50",), ("51",)]
+    (tmp_path / "a:b.csv").write_text("a\n50\n51\n", "utf-8")
+    with open_engine("spark", options) as engine, pytest.raises(sf.DataError, match="colon"):
+        engine.attach(open_source(DataSettings(path=str(tmp_path / "a:b.csv"))), "raw")
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "differ"), [(["a,b", "c,d", "a,b"], ["c,d", "a,b", "a,b"], 0), (["a,b"], ["a,c"], 2)]
+)
+def test_rows_are_compared(cluster: Cluster, tmp_path: Path, one: list[str], two: list[str], differ: int) -> None:
+    meant, written = (open_source(DataSettings(path=str(path))) for path in files(tmp_path, one, two))
+    with open_engine("spark", EngineOptions.given(**cluster.options)) as engine:
+        engine.attach(meant, "raw")
+        assert differing_rows(engine, Meant(meant, list(meant.names)), written) == differ
 
 
 def test_a_column_is_disguised_once_for_each_record(cluster: Cluster, census: Path, tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from sfumato.cli import (
 )
 from sfumato.cli.show import note
 from sfumato.cli.watch import StageLine, say, told
+from sfumato.data.inputs import kept_inputs
 from sfumato.data.stages import recording
 from sfumato.errors import InputError, SfumatoError
 from sfumato.version import __version__
@@ -97,7 +98,7 @@ def main(arguments: list[str] | None = None) -> None:
 def run(given: list[str]) -> int:
     as_json, debug = "--json" in given, "--debug" in given
     try:
-        with recording(StageLine() if sys.stderr.isatty() else None) as recorder:
+        with kept_inputs(), recording(StageLine() if sys.stderr.isatty() else None) as recorder:
             result = app([word for word in given if word != "--debug"], standalone_mode=False)
         say("")
         if not as_json and (text := told(recorder.done)):

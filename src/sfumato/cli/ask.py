@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sfumato.cli.show import AsJson, emit, note
+from sfumato.cli.show import AsJson, OwnRun, emit, note
 
 if TYPE_CHECKING:
     from sfumato.decide import Answer
@@ -24,12 +24,15 @@ def command(
     min_k: Annotated[float | None, typer.Option(help="Least k; without --max-loss, at least loss.")] = None,
     min_l: Annotated[float | None, typer.Option(help="Least ℓ; without --max-loss, at least loss.")] = None,
     prefer: Annotated[str | None, typer.Option(help="k or l, where both are sought [their balance].")] = None,
+    run: OwnRun = None,
     as_json: AsJson = False,
 ) -> None:
     """What can be had within limits, what binds, which relaxations pay, and the four questions of a publisher."""
     from sfumato.decide import ask
+    from sfumato.front import load_front
 
-    answer = ask(folder, max_loss=max_loss, max_suppression=max_suppression, min_k=min_k, min_l=min_l, prefer=prefer)
+    front = load_front(folder, run)
+    answer = ask(front, max_loss=max_loss, max_suppression=max_suppression, min_k=min_k, min_l=min_l, prefer=prefer)
     if as_json:
         emit(answer.as_dict())
         return

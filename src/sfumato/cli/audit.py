@@ -36,7 +36,7 @@ def command(
     if html is not None:
         from sfumato.report.audit_page import audit_page
 
-        write_text(html, audit_page(found, (file or Path(study.data.path)).name), overwrite=force)
+        write_text(html, audit_page(found, (file or Path(study.data.path)).name), overwrite=force, private=True)
     if as_json:
         emit(found.as_dict())
     else:

@@ -57,7 +57,7 @@ def search(
     from sfumato.systems.channel.search import search_channel
 
     if output is not None and output.exists():
-        raise InputError(f"{output} is there already", expected="a new folder", remedy="another name with -o")
+        raise InputError(f"{output} already exists", expected="a new folder", remedy="another name with -o")
     study = _study(run, data, na, prior)
     study = _changed(
         study,

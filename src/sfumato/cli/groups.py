@@ -37,7 +37,7 @@ def harmonise(
     study = read(run)
     found = read_auxiliary(study, auxiliary_settings(study, auxiliary)) if auxiliary else read_target(study)
     if output is not None:
-        save_microfile(found, output)
+        save_microfile(found, output, overwrite=force)
     dropped = found.dropped
     if as_json:
         members = {group: int(flags.sum()) for group, flags in found.members.items()}
@@ -101,7 +101,7 @@ def attack(
     if html is not None:
         from sfumato.report.groups_pages import attack_page
 
-        write_text(html, attack_page(told), overwrite=force)
+        write_text(html, attack_page(told), overwrite=force, private=True)
     if as_json:
         emit(told)
     else:
@@ -193,12 +193,13 @@ def protect(
 ) -> int:
     """Find the cheapest swaps that hide the sensitive areas, attack again, and say whether it holds. Exit 3 if not."""
     from sfumato.cli.watch import Watch
+    from sfumato.data.atomic import refuse_existing_folder
     from sfumato.study import read
     from sfumato.systems.groups.files import with_protect
     from sfumato.systems.groups.protect import protect as find
-    from sfumato.systems.groups.saved import refuse_folder, save
+    from sfumato.systems.groups.saved import save
 
-    refuse_folder(output)
+    refuse_existing_folder(output)
     changed = {"method": method, "levels": levels}
     study = with_protect(read(run), **{name: value for name, value in changed.items() if value is not None})
     with Watch("steps") as watch:
@@ -301,7 +302,7 @@ def publish(
     table("Released", ["figure", "value"], rows)
     for text in release.warnings:
         note(f"warning: {text}")
-    note(f"release: {release.folder}. For the outside: {release.data.name}, dictionary.html and external.html.")
+    note(f"release: {release.folder}. Hand out only {release.public}; the rest stays with you.")
     note(f"check it at any time: sfumato verify {release.folder}")
 
 
@@ -340,7 +341,7 @@ def ipums(
     from sfumato.systems.groups.ipums import convert_extract
 
     refuse_existing(output, overwrite=force)
-    rows, columns = convert_extract(ddi, output, data)
+    rows, columns = convert_extract(ddi, output, data, overwrite=force)
     if as_json:
         emit({"file": str(output), "rows": rows, "columns": columns})
     else:

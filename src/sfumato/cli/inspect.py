@@ -70,7 +70,7 @@ def command(
         todo = "Give every column a role" if found.undecided else "Read each line, change what is wrong"
         note(f"run file: {target}. {todo}, then: sfumato audit --run {target}")
     else:
-        note(f"{target} is there already and was left alone; -o NAME writes another.")
+        note(f"{target} already exists and was left as it is; -o NAME writes another.")
 
 
 def _seen_from(folder: Path, file: str) -> str:

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.show import AsJson, emit, note, table
+from sfumato.cli.show import AsJson, OwnRun, emit, note, table
 from sfumato.report.figures import number, percent
+
+if TYPE_CHECKING:
+    from sfumato.release.publish import Release
+
+Accept = Annotated[
+    list[str] | None,
+    typer.Option(metavar="RULE=REASON", help="Publish although a rule of the policy is broken; may be repeated."),
+]
+RunOn = Annotated[str, typer.Option("--engine", help="Where SQL runs: duckdb or spark.")]
 
 
 def publish_command(
     out: Annotated[Path, typer.Argument(help="The folder of a front, as sfumato search wrote it.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The new folder of the release.")],
     point: Annotated[int | None, typer.Option("--point", "-p", help="The id of the point to publish.")] = None,
-    starred: Annotated[
-        bool, typer.Option("--starred", help="Keep suppressed rows, hidden and marked, instead of removing them.")
-    ] = False,
     suppress_below: Annotated[
         int | None, typer.Option(min=0, help="Suppress classes with fewer records than this, instead of the point's.")
     ] = None,
@@ -25,16 +32,22 @@ def publish_command(
         int | None, typer.Option(min=0, help="Suppress classes with fewer sensitive values than this as well.")
     ] = None,
     reason: Annotated[str, typer.Option(help="Why this point: kept in the internal report.")] = "",
+    accept: Accept = None,
+    run: OwnRun = None,
+    name: Annotated[
+        str | None, typer.Option(help="The name of the released file; data.csv, data.parquet … unless given.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Recode the source by a point of a front, read the file back, measure it, write the reports."""
+    from sfumato.data.atomic import refuse_existing_folder
     from sfumato.decide.revise import with_suppression
     from sfumato.errors import InputError
     from sfumato.front import load_front
-    from sfumato.release.publish import publish, refuse_taken
+    from sfumato.release.publish import publish
 
-    refuse_taken(output.absolute())
-    front = load_front(out)
+    refuse_existing_folder(output.absolute())
+    front = load_front(out, run)
     if point is None:
         raise InputError(
             "no point is named",
@@ -43,13 +56,22 @@ def publish_command(
         )
     if suppress_below is not None or diversity_below is not None:
         front = with_suppression(front, point, suppress_below or 0, diversity_below or 0)
-    release = publish(front, point, output, starred=starred, reason=reason)
+    release = publish(front, point, output, reason=reason, accept=parse_accepted(accept or ()), name=name)
+    show_release(release, as_json)
+
+
+def show_release(release: Release, as_json: bool) -> None:
+    """What was measured on the written file, what was accepted, and what may leave."""
+    from sfumato.report.release_pages import whole_sentences
+
     if as_json:
         emit(release.as_dict())
         return
     found = release.manifest
+    dropped = found["source"]["rows_read"] - found["records"]
     rows = [
         ["records released", number(found["released"])],
+        *([["left out because of missing values", number(dropped)]] if dropped else []),
         ["suppressed", f"{number(found['suppressed'])} of {number(found['records'])}"],
         ["loss", percent(found["loss"])],
         *([name, _figure(found["figures"][name])] for name in found["point"]["values"]),
@@ -57,62 +79,80 @@ def publish_command(
     table("Measured on the file", ["figure", "value"], rows, right={1})
     for text in release.warnings:
         note(f"warning: {text}")
-    note(f"release: {release.folder}. For the outside: {release.data.name}, dictionary.html and external.html.")
+    for text in whole_sentences(found["whole"]):
+        note(text)
+    for entry in found["accepted"]:
+        note(f"accepted: {entry['what']} Reason: {entry['reason']}")
+    note(f"release: {release.folder}. Hand out only {release.public}; the rest stays with you.")
     note(f"check it at any time: sfumato verify {release.folder}")
 
 
 def verify_command(
     folder: Annotated[Path, typer.Argument(help="The folder of a release.")],
-    source: Annotated[str | None, typer.Option("--source", help="The source, to compare every row.")] = None,
+    source: Annotated[
+        str | None, typer.Option("--source", help="The source, to compare every row: a table, or a run file of yours.")
+    ] = None,
+    engine: RunOn = "duckdb",
     as_json: AsJson = False,
 ) -> int:
     """Check a release again: every file, every figure, and with the source every row. Exit 1 on a difference."""
     from sfumato.release.verify import verify
 
-    found = verify(folder, source)
+    checked = verify(folder, source, engine=engine)
     if as_json:
-        emit({"verified": not found, "differences": [{"file": d.file, "what": d.what} for d in found]})
-    elif found:
+        emit(checked.as_dict())
+    elif not checked:
         print(f"{folder} is not as it was published:")
-        for difference in found:
+        for difference in checked.differences:
             print(f"  {difference}")
     else:
-        rows = " and the rows are those of the source" if source is not None else ""
+        rows = " and the rows are those of the source" if "rows" in checked.compared else ""
         print(f"{folder} is as it was published: files, figures and reports agree{rows}.")
-    return 1 if found else 0
+    return 0 if checked else 1
+
+
+def parse_accepted(given: Sequence[str]) -> dict[str, str]:
+    """Acceptances as they stand on a command line: RULE=REASON, or RULE:COLUMN=REASON."""
+    from sfumato.errors import InputError
+
+    parsed = {}
+    for text in given:
+        key, equals, reason = text.partition("=")
+        if not equals:
+            raise InputError(f'"{text}" is not an acceptance', expected="RULE=REASON, or RULE:COLUMN=REASON")
+        parsed[key.strip()] = reason.strip()
+    return parsed
 
 
 def apply_command(
     folder: Annotated[Path, typer.Argument(help="The folder of a release, or of a front.")],
-    new_file: Annotated[Path, typer.Argument(help="The file to recode, with the columns of the source.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The new file.")],
+    new_file: Annotated[Path, typer.Argument(help="The table to publish, with the columns of the source.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The new folder of the release.")],
     point: Annotated[int | None, typer.Option("--point", "-p", help="The id of the point, for a front.")] = None,
     unseen: Annotated[
         str, typer.Option(help="What becomes of values the plan does not know: error or star.")
     ] = "error",
+    reason: Annotated[str, typer.Option(help="Why this release: kept in the internal report.")] = "",
+    accept: Accept = None,
+    run: OwnRun = None,
+    engine: RunOn = "duckdb",
     as_json: AsJson = False,
 ) -> None:
-    """Recode another file with a saved plan, report values it does not know, measure the result."""
+    """Publish another table with a saved plan: a release of its own, measured and held to the policy."""
     from sfumato.release.apply import apply_plan
 
-    applied = apply_plan(folder, new_file, output, point=point, unseen=unseen)
-    if as_json:
-        emit(applied.as_dict())
-        return
-    found = applied.found
-    rows = [
-        ["records released", number(found["released"])],
-        ["suppressed", f"{number(found['suppressed'])} of {number(found['records'])}"],
-        ["loss", percent(found["loss"])],
-        ["k", _figure(found["figures"]["k"])],
-    ]
-    table("Measured on the file", ["figure", "value"], rows, right={1})
-    for column, about in found["unseen"].items():
-        note(
-            f"warning: {column} has {about['values']} values that the plan does not know, in {about['records']} "
-            f"records ({', '.join(about['examples'])}); they are released as *"
-        )
-    note(f"file: {applied.data}; report: {applied.report}")
+    release = apply_plan(
+        folder,
+        new_file,
+        output,
+        point=point,
+        unseen=unseen,
+        reason=reason,
+        accept=parse_accepted(accept or ()),
+        engine=engine,
+        run=run,
+    )
+    show_release(release, as_json)
 
 
 def _figure(entry: dict[str, Any]) -> str:

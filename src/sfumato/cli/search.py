@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.show import AsJson, Force, emit, note, table
+from sfumato.cli.show import AsJson, Force, OwnRun, emit, note, table
 from sfumato.cli.watch import Watch
 from sfumato.report.figures import number, percent
 
@@ -46,7 +46,7 @@ def search(
     from sfumato.systems.search import search as find
 
     if output is not None and output.exists() and not resume:
-        raise InputError(f"{output} is there already", expected="a new folder", remedy="another name with -o")
+        raise InputError(f"{output} already exists", expected="a new folder", remedy="another name with -o")
     if output is not None and not output.absolute().parent.is_dir():
         raise InputError(f"there is no folder {output.absolute().parent}", expected="an existing folder to write to")
     state = None if output is None else output.absolute().parent / f".{output.name}.state"
@@ -125,6 +125,7 @@ def draw_map(
         tuple[int, int] | None, typer.Option(help="Two points whose class sizes stand side by side.")
     ] = None,
     force: Force = False,
+    run: OwnRun = None,
     as_json: AsJson = False,
 ) -> None:
     """Draw the risk–utility map of a front as a page."""
@@ -133,7 +134,7 @@ def draw_map(
     from sfumato.report.map import draw
 
     target = output or folder / "map.html"
-    front = load_front(folder)
+    front = load_front(folder, run)
     refuse_existing(target, overwrite=force)
     for wanted in (*([] if point is None else [point]), *(compare or ())):
         front.point(wanted)

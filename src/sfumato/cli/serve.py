@@ -16,10 +16,8 @@ NEEDED = ("fastapi", "uvicorn")
 def command(
     folder: Annotated[Path, typer.Argument(help="The folder whose tables may be opened.")] = Path(),
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes any that is free.")] = 8377,
-    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
-    allow_remote: Annotated[
-        bool, typer.Option("--allow-remote", help="Listen on another address than loopback.")
-    ] = False,
+    host: Annotated[str, typer.Option(help="The loopback address to listen on.")] = "127.0.0.1",
+    link: Annotated[bool, typer.Option("--link", help="Another key for the server that serves this folder.")] = False,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
     memory: Annotated[float, typer.Option(min=0.5, help="Gigabytes of address space for each worker.")] = 8.0,
     jobs: Annotated[int | None, typer.Option(min=1, help="Jobs that run at once [the number of cores].")] = None,
@@ -37,9 +35,12 @@ def command(
         )
     if "--debug" in sys.argv:  # workers inherit it, and print the traces of faults
         os.environ["SFUMATO_DEBUG"] = "1"
+    from sfumato.web import serve
     from sfumato.web.app import Options
-    from sfumato.web.serve import serve
 
+    if link:
+        serve.link(folder, browser=browser)
+        return
     most = jobs or max(os.cpu_count() or 2, 2)
     options = Options(gigabytes=memory, jobs=most, upload_bytes=int(upload_limit * (1 << 30)))
-    serve(folder, host=host, port=port, anywhere=allow_remote, browser=browser, options=options)
+    serve.serve(folder, host=host, port=port, browser=browser, options=options)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+OwnRun = Annotated[
+    Path | None, typer.Option("--run", help="A run file of yours that names the table, for a folder made elsewhere.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Machine output on stdout, nothing else there.")]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite the file if it is there.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite the file if it exists; never an input of the command.")]
 
 
 def emit(found: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from sfumato.data.address import SQLITE, connectable
+from sfumato.data.inputs import note_input
 from sfumato.errors import DataError, InputError
 
 # Words of a driver's message or its SQLSTATE; what we say of it; what was expected; what to try.
@@ -107,7 +108,7 @@ def address_of(path: str, password_file: str | None, folder: Path) -> str:
                 expected="an SQLite file",
                 remedy="check the path; it is relative to the run file",
             )
-        return f"file:{quote(str(file))}?mode=ro"
+        return f"file:{quote(str(note_input(file)))}?mode=ro"
     if password_file is None:
         return connectable(path, None)
     named = (folder / password_file).absolute()
@@ -119,4 +120,4 @@ def address_of(path: str, password_file: str | None, folder: Path) -> str:
             expected="a file that only you can read",
             remedy=f"chmod 600 {named}",
         )
-    return connectable(path, named)
+    return connectable(path, note_input(named))

@@ -18,15 +18,23 @@ import numpy as np
 
 from sfumato.data.database import Database
 from sfumato.data.dialect import NATIVE_ENCODINGS, not_in_encoding
+from sfumato.data.engine_names import engine_name
+from sfumato.data.inputs import refuse_input
 from sfumato.data.settings import EngineOptions
-from sfumato.data.source import Source, matching_files, transcoded
+from sfumato.data.source import Source, transcoded
 from sfumato.data.stages import active
 from sfumato.errors import DataError, InputError, SfumatoError, StudyError
 
 UNREADABLE = (duckdb.IOException, duckdb.InvalidInputException, duckdb.ConversionException)
 LOOK = 0.5  # seconds between two looks at how far a statement is
 # Our names for what engines do differently (data/engine.py); this engine's own way is what they mean.
-MACROS = {"trimmed": "trim(x)", "double_text": "CAST(x AS VARCHAR)", "float_text": "CAST(x AS VARCHAR)"}
+MACROS = {
+    "trimmed": "trim(x)",
+    "double_text": "CAST(x AS VARCHAR)",
+    "float_text": "CAST(x AS VARCHAR)",
+    "digest": "sha256(x)",
+    "hex_number": "CAST('0x' || x AS UBIGINT)",
+}
 LINE = re.compile(r"CSV Error on Line: (\d+)")
 WIDTHS = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
 
@@ -70,7 +78,7 @@ class DuckEngine:
             return
         readable = transcoded(source, self._folder / f"utf8-{len(self._sources)}")
         self._sources.append(readable)
-        self.run(f"CREATE OR REPLACE VIEW {view} AS {scan(readable)}")
+        self.run(f"CREATE OR REPLACE VIEW {view} AS {scan(readable, self._folder)}")
         self.run(f"CREATE OR REPLACE VIEW {view}_numbered AS SELECT row_number() OVER () AS r, * FROM {view}")
 
     def _read(self, source: Source, database: Database, view: str) -> None:
@@ -117,6 +125,7 @@ class DuckEngine:
 
     def write(self, sql: str, path: Path, like: Source, names: Sequence[str]) -> None:
         listed = ", ".join(f'c{i} AS "{name.replace(chr(34), chr(34) * 2)}"' for i, name in enumerate(names))
+        refuse_input(path)
         part = path.with_name(f".{secrets.token_hex(8)}{path.suffix}")
         dialect = like.dialect
         if dialect is None:
@@ -244,7 +253,7 @@ class DuckEngine:
     def _rejected(self, source: Source) -> tuple[int, int]:
         """How many rows the reader refuses, and the first of their line numbers."""
         try:
-            self._connection.execute(f"SELECT count(*) FROM ({scan(source, rejects=True)})").fetchall()
+            self._connection.execute(f"SELECT count(*) FROM ({scan(source, self._folder, rejects=True)})").fetchall()
             found = self._connection.execute("SELECT count(DISTINCT line), min(line) FROM reject_errors").fetchone()
         except duckdb.Error:
             return 1, 0
@@ -256,9 +265,9 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def scan(source: Source, rejects: bool = False) -> str:
-    """The SELECT that reads a source, its columns named by position."""
-    files = "[" + ", ".join(quoted(str(file)) for file in matching_files(source.path)) + "]"
+def scan(source: Source, folder: Path, rejects: bool = False) -> str:
+    """The SELECT that reads a source, its columns named by position; `folder` is for links to its files."""
+    files = "[" + ", ".join(quoted(engine_name(file, folder)) for file in source.files) + "]"
     if source.dialect is None:
         listed = ", ".join(
             f'"{native.replace(chr(34), chr(34) * 2)}" AS c{i}' for i, native in enumerate(source.native_names)

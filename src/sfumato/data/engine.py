@@ -1,9 +1,10 @@
 """What an engine must do. Only two steps of Sfumato touch raw rows, compress and recode, and both go through it.
 
 The SQL text that is handed to an engine is the same for all of them: standard SQL, identifiers that are positions
-(`c0`), labels as quoted text, text as STRING. Three functions are ours, and every engine defines them, because the
+(`c0`), labels as quoted text, text as STRING. Five functions are ours, and every engine defines them, because the
 engines' own differ: `trimmed(x)` takes blanks of any kind off both ends, `double_text(x)` and `float_text(x)` write a
-floating number with as few digits as tell it apart.
+floating number with as few digits as tell it apart, `digest(x)` is the SHA-256 of a text in hexadecimal digits, and
+`hex_number(x)` the number that up to 16 such digits write.
 """
 
 from __future__ import annotations

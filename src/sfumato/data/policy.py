@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from sfumato.data.settings import Settings
 
-Rule = Literal["k", "l", "t", "suppressed", "uniques", "dependence", "identifying", "earlier"]
+Rule = Literal["k", "l", "t", "suppressed", "uniques", "raw", "dependence", "identifying", "earlier"]
 
 
 class Acceptance(Settings):
@@ -32,8 +32,9 @@ class PolicySettings(Settings):
     """What every release must keep to, measured on the written file.
 
     `k` and `l` are the least k and the least number of different sensitive values in a class; `t` the distance from
-    the distribution of the whole file that no class may reach; `suppressed` the most that may be suppressed;
-    `uniques` the most records that may be unique over quasi-identifiers and all columns that are kept as they are.
+    the distribution of the whole file that no class may reach (1 allows any); `suppressed` the largest share of
+    records that may be suppressed; `uniques` the largest share that may be unique over quasi-identifiers and all
+    columns that are kept as they are.
     """
 
     k: int = Field(default=3, ge=1)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from pathlib import Path
 
+from sfumato.data.atomic import new_folder
 from sfumato.errors import InputError, nearest
 
 FOLDER = Path(__file__).parent
@@ -26,15 +26,6 @@ def sample(name: str = "adult") -> Path:
 def write_sample(name: str, folder: str | Path) -> Path:
     """Copy a sample into a new folder: the table, its hierarchies, a run file. Returns the run file's path."""
     folder = Path(folder)
-    if folder.exists():
-        raise InputError(f"{folder} is there already", expected="a new folder", remedy="another name with -o")
-    if not folder.absolute().parent.is_dir():
-        raise InputError(f"there is no folder {folder.parent}", expected="an existing folder to write to")
-    part = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.absolute().parent))
-    try:
-        whole = part / folder.name
-        shutil.copytree(sample(name).parent, whole)
-        whole.rename(folder)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
+    with new_folder(folder, private=False) as inside:
+        shutil.copytree(sample(name).parent, inside, dirs_exist_ok=True)
     return folder / "run.toml"

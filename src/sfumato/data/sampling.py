@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from sfumato.data.arrays import Counts64
-from sfumato.data.source import Source, matching_files
+from sfumato.data.source import Source
 
 HEAD = 1 << 23  # bytes of a text from which the length of its lines is taken
 BATCH = 20_000  # rows held at a time
@@ -25,7 +25,7 @@ def rows_of(source: Source) -> int:
     """
     if source.database is not None:
         return 0
-    files = matching_files(source.path)
+    files = source.files
     if source.dialect is None:
         import pyarrow.parquet
 
@@ -40,15 +40,16 @@ def sampled(source: Source, rows: int, wanted: int, folder: Path) -> Source:
     """
     if rows <= wanted:
         return source
-    files = matching_files(source.path)
+    files = source.files
     if source.dialect is None:
-        return replace(source, path=_parquet(files, wanted, folder / f"sample{wanted}.parquet"))
+        path = _parquet(files, wanted, folder / f"sample{wanted}.parquet")
+        return replace(source, path=path, files=(path,))
     target = folder / f"sample{wanted}.csv"
     with target.open("wb") as out:
         for file in files:
             share = wanted * file.stat().st_size / sum(f.stat().st_size for f in files)
             _text(file, source.dialect.header and not out.tell(), source.dialect.header, round(share), out)
-    return replace(source, path=target)
+    return replace(source, path=target, files=(target,))
 
 
 def distinct(counts: Counts64, rows: int, most: float = math.inf) -> float:
@@ -90,7 +91,7 @@ def _lines(file: Path, header: bool) -> int:
     return round(lines if whole else lines * size / len(head)) - header
 
 
-def _parquet(files: list[Path], wanted: int, target: Path) -> Path:
+def _parquet(files: tuple[Path, ...], wanted: int, target: Path) -> Path:
     import pyarrow
     import pyarrow.parquet
 

@@ -11,6 +11,14 @@ from sfumato.data.address import refuse_password
 from sfumato.errors import InputError, StudyError
 
 SECRET = re.compile(r"secret|passw|token|credential|access[._-]?key|private[._-]?key", re.IGNORECASE)
+FOREIGN = "(not opened: the folder that names it was not made here)"
+SPARK = re.compile(
+    r"spark\.(sql\.(?!extensions$|warehouse\.dir$|catalog\.|hive\.|queryExecutionListeners$|streaming\.)[A-Za-z0-9._-]+"
+    r"|executor\.(memory|memoryOverhead|cores|instances)|driver\.(memory|cores|maxResultSize|host|bindAddress|port)"
+    r"|(cores|task)\.(max|cpus|maxFailures)|blockManager\.port|port\.maxRetries|default\.parallelism|memory\.(fraction|storageFraction)"
+    r"|network\.timeout|rpc\.(message\.maxSize|askTimeout)|serializer\.objectStreamReset|ui\.enabled|app\.name"
+    r"|deploy\.maxExecutorRetries|dynamicAllocation\.[A-Za-z.]+|locality\.wait|shuffle\.(partitions|compress|spill\.compress))"
+)
 Missing = Literal["drop", "category", "wildcard"]
 
 
@@ -69,6 +77,18 @@ class EngineOptions(Settings):
     threads: int | None = Field(default=None, ge=1)
     master: str | None = None
     conf: dict[str, str] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _harmless(self) -> Self:
+        """Settings of Spark can name programs that it starts, classes that it loads and options of its machine."""
+        refused = [name for name in self.conf if not SPARK.fullmatch(name) and not SECRET.search(name)]
+        if refused:
+            raise StudyError(
+                f"{refused[0]} may not be set under [engine_options] conf",
+                expected="settings of memory, cores, ports and SQL; docs/scale.md lists them",
+                remedy="put it into spark-defaults.conf, where only you and your administrator write",
+            )
+        return self
 
     @model_validator(mode="after")
     def _no_secrets(self) -> Self:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import tempfile
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +12,9 @@ from typing import TYPE_CHECKING
 
 from sfumato.data.address import is_database
 from sfumato.data.dialect import Dialect, detect
-from sfumato.data.settings import DataSettings
+from sfumato.data.engine_names import engine_name
+from sfumato.data.inputs import note_input
+from sfumato.data.settings import FOREIGN, DataSettings
 from sfumato.errors import DataError, shortened
 
 if TYPE_CHECKING:
@@ -42,7 +45,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Source:
-    """A readable table. Made by `open_source`, which has looked at its head but not at its rows."""
+    """A readable table. Made by `open_source`, which has looked at its head but not at its rows.
+
+    `path` is what the user wrote; `files` are what it stood for when it was opened: all that is read is read from them.
+    """
 
     path: Path
     format: str
@@ -51,6 +57,7 @@ class Source:
     dialect: Dialect | None = None
     native_names: tuple[str, ...] = ()
     database: Database | None = None
+    files: tuple[Path, ...] = ()
 
     @property
     def title(self) -> str:
@@ -75,7 +82,7 @@ class Source:
         if self.database is not None:
             return self._read_digest()
         digest = hashlib.sha256()
-        for file in matching_files(self.path):
+        for file in self.files:
             with file.open("rb") as stream:
                 while block := stream.read(1 << 22):
                     digest.update(block)
@@ -96,6 +103,12 @@ def open_source(settings: DataSettings, folder: Path | None = None) -> Source:
 
     `folder` is what a relative path is relative to: the folder of the run file.
     """
+    if settings.path == FOREIGN:
+        raise DataError(
+            "the folder was made by somebody else, or was changed since, so no table that it names is opened",
+            expected="a run file of your own that names the table",
+            remedy="give the run file beside the folder (run)",
+        )
     if is_database(settings.path):
         return _open_database(settings, folder or Path())
     if settings.table is not None or settings.query is not None or settings.password_file is not None:
@@ -105,22 +118,25 @@ def open_source(settings: DataSettings, folder: Path | None = None) -> Source:
         )
     path = Path(settings.path)
     path = path if path.is_absolute() else (folder or Path()) / path
-    files = matching_files(path)
+    files = [note_input(file) for file in matching_files(path)]
     kind = settings.format or ("parquet" if files[0].suffix in (".parquet", ".pq") else "csv")
-    source = _open_parquet(path, files[0], settings) if kind == "parquet" else _open_csv(path, files, settings)
+    source = _open_parquet(path, files, settings) if kind == "parquet" else _open_csv(path, files, settings)
     _check_names(source)
     return source
 
 
 def matching_files(path: Path) -> list[Path]:
-    """The file itself, or every file that a glob matches or that stands in a folder, in name order."""
-    if "*" in path.name or "?" in path.name:
-        files = sorted(path.parent.glob(path.name))
+    """The file of that very name, the parts in the folder of that name, or else the files that match a pattern.
+
+    `*` and `?` make a pattern of a name that no file has; brackets never do. Files are in the order of their names.
+    """
+    if path.is_dir():
+        return _parts(path)
+    if not path.exists() and ("*" in path.name or "?" in path.name):
+        files = sorted(path.parent.glob(path.name.replace("[", "[[]")))
         if not files:
             raise DataError(f"no file matches {path.name}", expected="at least one file")
         return files
-    if path.is_dir():
-        return _parts(path)
     if not path.exists():
         near = sorted(p.name for p in path.parent.glob("*") if p.is_file()) if path.parent.is_dir() else []
         raise DataError(
@@ -170,18 +186,19 @@ def _open_csv(path: Path, files: list[Path], settings: DataSettings) -> Source:
                     expected="the same header in every file",
                     remedy="put the columns in the same order",
                 )
-    return Source(path, "csv", columns, settings, dialect)
+    return Source(path, "csv", columns, settings, dialect, files=tuple(files))
 
 
-def _open_parquet(path: Path, first: Path, settings: DataSettings) -> Source:
+def _open_parquet(path: Path, files: list[Path], settings: DataSettings) -> Source:
     import duckdb
 
     try:
-        with duckdb.connect() as connection:
-            relation = connection.read_parquet(str(first))
+        with tempfile.TemporaryDirectory(prefix="sfumato-") as folder, duckdb.connect() as connection:
+            first = engine_name(files[0], Path(folder))
+            relation = connection.read_parquet(first)
             natives, types = list(relation.columns), [str(type_) for type_ in relation.types]
             query = "SELECT name FROM parquet_schema(?) WHERE num_children IS NULL"
-            leaves = [row[0] for row in connection.execute(query, [str(first)]).fetchall()]
+            leaves = [row[0] for row in connection.execute(query, [first]).fetchall()]
     except duckdb.Error as error:
         raise DataError(f"{path.name} is not a Parquet file", expected="CSV text or a Parquet file") from error
     # The engine renames names that differ only in case; the file's own spelling is what a user knows.
@@ -194,7 +211,7 @@ def _open_parquet(path: Path, first: Path, settings: DataSettings) -> Source:
             remedy="flatten them first",
         )
     columns = tuple(Column(n, t, i) for i, (n, t) in enumerate(zip(names, types, strict=True)))
-    return Source(path, "parquet", columns, settings, native_names=tuple(natives))
+    return Source(path, "parquet", columns, settings, native_names=tuple(natives), files=tuple(files))
 
 
 def _open_database(settings: DataSettings, folder: Path) -> Source:
@@ -245,10 +262,10 @@ def transcoded(source: Source, folder: Path) -> Source:
     if dialect is None or dialect.native:
         return source
     folder.mkdir(parents=True, exist_ok=True)
-    for file in matching_files(source.path):
-        _transcode(file, folder / f"{file.name.removesuffix('.gz')}", dialect.encoding)
-    path = folder if source.path.is_dir() else folder / source.path.name.removesuffix(".gz")
-    return replace(source, path=path, dialect=replace(dialect, encoding="utf-8", mixed_ends=False))
+    files = tuple(folder / f"{number}.csv" for number in range(len(source.files)))
+    for file, target in zip(source.files, files, strict=True):
+        _transcode(file, target, dialect.encoding)
+    return replace(source, files=files, dialect=replace(dialect, encoding="utf-8", mixed_ends=False))
 
 
 def _transcode(file: Path, target: Path, encoding: str) -> None:

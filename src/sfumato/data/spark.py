@@ -65,6 +65,9 @@ class SparkEngine:
 
         meaning = f"trim(BOTH {quoted(BLANKS)} FROM x)"
         self._session.sql(f"CREATE TEMPORARY FUNCTION trimmed(x STRING) RETURNS STRING RETURN {meaning}")
+        self._session.sql("CREATE TEMPORARY FUNCTION digest(x STRING) RETURNS STRING RETURN sha2(x, 256)")
+        whole = "CAST(conv(x, 16, 10) AS DECIMAL(20, 0))"
+        self._session.sql(f"CREATE TEMPORARY FUNCTION hex_number(x STRING) RETURNS DECIMAL(20, 0) RETURN {whole}")
         self._session.udf.register("double_text", arrow_udf(lambda values: _double_text(values), "string"))
         self._session.udf.register("float_text", arrow_udf(lambda values: _float_text(values), "string"))
 

@@ -11,8 +11,9 @@ from typing import Any
 
 from sfumato.data.dialect import Dialect
 from sfumato.data.duck import DuckEngine
+from sfumato.data.inputs import refuse_input
 from sfumato.data.settings import EngineOptions
-from sfumato.data.source import Source, matching_files
+from sfumato.data.source import Source
 from sfumato.errors import DataError, InputError, StudyError, shortened
 
 CHARSETS = {"utf-8": "UTF-8", "latin-1": "ISO-8859-1"}
@@ -44,11 +45,18 @@ def frame(session: Any, source: Source) -> Any:
             expected='engine = "duckdb"',
             remedy="export the table as Parquet for Spark, or let DuckDB read the database",
         )
-    files = matching_files(source.path)
+    files = source.files
     hidden = [file.name for file in files if file.name.startswith((".", "_"))]
     if hidden:
         raise DataError(
             f"Spark passes over files such as {hidden[0]}", expected="names that start with a letter or a number"
+        )
+    odd = [file.name for file in files if ":" in file.name or not _is_utf_8(str(file.absolute()))]
+    if odd:
+        raise DataError(
+            f"Spark cannot read a file called {odd[0]!r}",
+            expected="a name without a colon, in UTF-8",
+            remedy='rename the file, or set engine = "duckdb"',
         )
     paths = [PATTERN.sub(r"\\\1", str(file.absolute())) for file in files]
     names = [column.sql for column in source.columns]
@@ -62,6 +70,10 @@ def frame(session: Any, source: Source) -> Any:
     found = session.read.parquet(*paths)
     _refuse_types(source, [kind for _, kind in found.dtypes])
     return found.toDF(*names)
+
+
+def _is_utf_8(text: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _reading(dialect: Dialect) -> dict[str, Any]:
@@ -152,6 +164,7 @@ def write(found: Any, path: Path, dialect: Dialect | None) -> None:
     names of their own, the one attempt that Spark acknowledges is renamed into place, and only when all of them are
     there does the folder get its name.
     """
+    refuse_input(path)
     part = path.with_name(f".{secrets.token_hex(8)}.parts")
     zipped = path.suffix == ".gz"
     try:

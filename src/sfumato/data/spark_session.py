@@ -112,7 +112,7 @@ def _own(options: EngineOptions) -> Any:
             raise _not_started(error) from None
         raise
     # This Python on the workers as well, unless another is named: theirs may lack what ours has.
-    named = options.conf.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON")
+    named = os.environ.get("PYSPARK_PYTHON")
     context.pythonExec = named or sys.executable
     _started = (options, context)
     return context

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from sfumato.data.atomic import new_folder, refuse_existing_folder
 from sfumato.data.census import people, plant
 from sfumato.errors import InputError
 
@@ -54,17 +53,11 @@ def write_people(
     import pyarrow.parquet
 
     folder = Path(folder).absolute()
-    if folder.exists():
-        raise InputError(f"{folder} is there already", expected="a new folder", remedy="another name with -o")
-    if not folder.parent.is_dir():
-        raise InputError(f"there is no folder {folder.parent}", expected="an existing folder to write to")
+    refuse_existing_folder(folder)
     if not LEAST <= records <= MOST:
         raise InputError(f"{records:,} records", expected=f"{LEAST:,} to {MOST:,}")
     census = plant(records, max(round(records * MEMBERS), 1), min(AREAS, records // 100), seed)
-    part = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    try:
-        whole = part / folder.name
-        whole.mkdir()
+    with new_folder(folder, private=False) as whole:
         (whole / "run.toml").write_text(RUN, encoding="utf-8")
         done, writer = 0, None
         for columns in people(census, seed):
@@ -79,7 +72,4 @@ def write_people(
                 writer = None
             if progress is not None and progress(done, records):
                 raise KeyboardInterrupt
-        whole.rename(folder)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
     return folder / "run.toml"

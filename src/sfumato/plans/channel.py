@@ -12,6 +12,7 @@ import numpy as np
 
 from sfumato.data.arrays import Floats
 from sfumato.data.atomic import write_text
+from sfumato.data.inputs import note_input
 from sfumato.errors import InputError, shortened
 
 FORMAT = "sfumato-channel"
@@ -105,7 +106,7 @@ def load_channel(path: str | Path) -> Channel:
     if not path.is_file():
         raise InputError(f"there is no channel file {path}", expected="a JSON file with a matrix", remedy=remedy)
     try:
-        found = json.loads(path.read_text("utf-8"))
+        found = json.loads(note_input(path).read_text("utf-8"))
         wrong = None if found["format"] == FORMAT else "is another format"
         if wrong is None:
             return Channel(

@@ -1,28 +1,36 @@
-"""Recode another file, next year's say, with a plan that was published or found before."""
+"""Publish another table, next year's say, with a plan that was published or found before."""
 
 from __future__ import annotations
 
-import json
-import shutil
-import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from sfumato.data.atomic import refuse_existing, write_text
-from sfumato.data.engine import open_engine
-from sfumato.data.hierarchies import Hierarchy
-from sfumato.errors import InputError
-from sfumato.front import load_front
+from sfumato.data.domain import MISSING
+from sfumato.data.engine import Engine, open_engine, quoted
+from sfumato.data.frequency import FrequencyTable
+from sfumato.data.hierarchies import ROOT, Hierarchy
+from sfumato.data.policy import Acceptance
+from sfumato.data.roles import Role
+from sfumato.data.rows import cleaned
+from sfumato.data.settings import EngineOptions
+from sfumato.data.source import Source
+from sfumato.errors import DataError, InputError, shortened
+from sfumato.front import Front, Objective, Point, load_front
+from sfumato.measures.classes import classify
+from sfumato.measures.registry import measure
+from sfumato.measures.suppression import suppress_planned
+from sfumato.plans.levels import LevelPlan
 from sfumato.release import pack
-from sfumato.release.columns import column_recodes
-from sfumato.release.publish import refuse_torn
-from sfumato.release.readback import figures_of, loss_of, released_classes
-from sfumato.release.recode import Below, Recoded, recode
-from sfumato.release.rows import differing_rows, write_mixed
+from sfumato.release.columns import missing_leaf
+from sfumato.release.publish import Release, publish
+from sfumato.release.readback import loss_of, weights_of
+from sfumato.release.recode import complete_rows
+from sfumato.release.sources import reading
 from sfumato.release.verify import study_of
-from sfumato.study import Study
+from sfumato.study import SearchSettings, Study, read
+
+SYSTEMS = ("lattice", "cuts")
 
 
 @dataclass(frozen=True)
@@ -32,21 +40,16 @@ class SavedPlan:
     study: Study
     trees: Mapping[str, Hierarchy]
     distances: Mapping[str, str]
-    levels: Mapping[str, int]
-    below: Below
-    told: Mapping[str, Any]
+    plan: LevelPlan
 
 
 @dataclass(frozen=True)
-class Applied:
-    """A file that was recoded with a saved plan, and what was found."""
+class Unseen:
+    """Values of a column that the plan's hierarchy does not know, and how many records have one."""
 
-    data: Path
-    report: Path
-    found: Mapping[str, Any]
-
-    def as_dict(self) -> dict[str, Any]:
-        return {"data": str(self.data), "report": str(self.report), **self.found}
+    column: str
+    values: tuple[str, ...]
+    records: int
 
 
 def apply_plan(
@@ -56,55 +59,70 @@ def apply_plan(
     *,
     point: int | None = None,
     unseen: str = "error",
-) -> Applied:
-    """Recode `new_file` with the plan of a release folder, or with a point of a front's folder, and measure the result.
+    reason: str = "",
+    accept: Mapping[str, str] | Sequence[Acceptance] = (),
+    state: str | Path | None = None,
+    engine: str = "duckdb",
+    engine_options: EngineOptions | None = None,
+    run: str | Path | None = None,
+) -> Release:
+    """Publish `new_file` with the plan of a release folder, or with a point of a front's folder.
 
+    It is a release like any other: measured on its file, held to the policy, entered in the ledger, verifiable.
     Values that the plan's hierarchies do not know are an error, or with `unseen="star"` released as `*`.
-    Beside the file stands a report in JSON, under the file's name with .json behind it.
+    `run` is a run file of one's own, needed for a front that was made elsewhere.
     """
     if unseen not in ("error", "star"):
         raise InputError(f'unseen = "{unseen}"', expected='"error" or "star"')
-    target = Path(target).absolute()
-    report = target.with_name(target.name + ".json")
-    for path in (target, report):
-        refuse_existing(path, overwrite=False)
-    saved = saved_plan(folder, point)
-    part = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-    try:
-        found = _apply(part, saved, Path(new_file), target.name, star=unseen == "star")
-        text = json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-        (part / target.name).rename(target)
-        write_text(report, text)
-    except OSError as error:
-        raise InputError(
-            f"{target} could not be written: {error.strerror}", expected="a folder that can be written to, with room"
-        ) from error
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-    return Applied(target, report, found)
+    saved = saved_plan(folder, point, run)
+    study = reading(saved.study, str(new_file)).with_engine(engine, engine_options or EngineOptions())
+    with open_engine(study.engine, study.engine_options) as opened:
+        strange = unseen_values(opened, study.source(), study, saved.trees)
+    if strange and unseen == "error":
+        raise _unknown(strange)
+    trees, plan = dict(saved.trees), saved.plan
+    for found in strange:
+        level = plan.levels[found.column]
+        trees[found.column] = with_stars(trees[found.column], level, found.values)
+        if level == 0:
+            plan = replace(plan, levels={**plan.levels, found.column: 1})
+    table = study.table(trees=trees, distances=saved.distances)
+    front = _front(study, table, plan)
+    warnings = [*_star_warnings(strange), *_limit_warnings(saved.study, front)]
+    reason = reason or f"the plan of {Path(folder).name}"
+    return publish(front, 0, target, reason=reason, accept=accept, state=state, table=table, warnings=warnings)
 
 
-def saved_plan(folder: str | Path, point: int | None = None) -> SavedPlan:
+def saved_plan(folder: str | Path, point: int | None = None, run: str | Path | None = None) -> SavedPlan:
     """The plan of a release folder, or of a point of a front's folder."""
     folder = Path(folder)
-    if (folder / pack.MANIFEST).is_file():
-        manifest = pack.read_manifest(folder)
-        if point is not None and point != manifest["point"]["id"]:
-            raise InputError(
-                f"the release is point {manifest['point']['id']}, not {point}",
-                expected="the point that was published",
-                remedy="leave --point out, or name the folder of the front",
-            )
-        trees = pack.load_hierarchies(folder, manifest["hierarchies"])
-        point_, levels = manifest["point"], manifest["levels"]
-        below = Below(point_["suppress_below"], point_.get("diversity_below", 0))
-        return SavedPlan(study_of(manifest), trees, {}, levels, below, {"levels": levels, **below.as_dict()})
-    front = load_front(folder)
+    if not (folder / pack.MANIFEST).is_file():
+        return _front_plan(load_front(folder, run), point)
+    manifest = pack.read_manifest(folder)
+    if manifest["system"] not in SYSTEMS:
+        raise InputError(
+            f"{folder} is a release of the {manifest['system']} system, whose plan is about its own records",
+            expected="a release of a recoding: lattice or cuts",
+        )
+    if point is not None and point != manifest["point"]["id"]:
+        raise InputError(
+            f"the release is point {manifest['point']['id']}, not {point}",
+            expected="the point that was published",
+            remedy="leave the point out, or name the folder of the front",
+        )
+    trees = pack.load_hierarchies(folder, manifest["hierarchies"])
+    saved = manifest["point"]
+    plan = LevelPlan(manifest["levels"], saved["suppress_below"], saved.get("diversity_below", 0))
+    released = read(folder / pack.RUN).columns
+    distances = {name: column.distance for name, column in released.items() if column.distance is not None}
+    return SavedPlan(study_of(manifest), trees, distances, plan)
+
+
+def _front_plan(front: Front, point: int | None) -> SavedPlan:
     if point is None:
         raise InputError(
             "a front has many plans",
-            expected="which point to apply",
-            remedy=f"--point with an id from 0 to {len(front.points) - 1}",
+            expected=f"which point to apply: an id from 0 to {len(front.points) - 1}",
         )
     plan, table = front.point(point).plan, front.study.table()
     if table.fingerprint != front.fingerprint:
@@ -114,36 +132,84 @@ def saved_plan(folder: str | Path, point: int | None = None) -> SavedPlan:
             remedy="apply a release folder instead: it holds its hierarchies",
         )
     trees, levels = pack.trees_and_levels(front.study, table, plan)
-    return SavedPlan(front.study, trees, pack.distances_of(table), levels, Below.of(plan), plan.as_dict())
+    applied = LevelPlan(levels, plan.suppress_below, plan.diversity_below)
+    return SavedPlan(front.study, trees, pack.distances_of(table), applied)
 
 
-def _apply(folder: Path, saved: SavedPlan, new_file: Path, name: str, star: bool) -> dict[str, Any]:
-    study = saved.study
-    source = study.source(new_file)
-    columns = column_recodes(study, saved.levels, saved.trees)
-    files = pack.write_hierarchies(folder, saved.trees)
-    with open_engine(study.engine, study.engine_options) as engine:
-        recoded = recode(engine, source, study, columns, saved.below, star_unseen=star)
-        write_mixed(engine, recoded, folder / name)
-        own = pack.write_run_file(folder, study, saved.distances, recoded, name, files)
-        refuse_torn(differing_rows(engine, recoded, own.source()))
-    classes = released_classes(own, columns, recoded.suppressed, unseen=star)
-    return _found(study, saved.told, recoded, new_file, loss_of(classes), figures_of(own, classes, None))
+def unseen_values(engine: Engine, source: Source, study: Study, trees: Mapping[str, Hierarchy]) -> tuple[Unseen, ...]:
+    """Values of quasi-identifiers that the hierarchies do not know, in the rows that the missing rule keeps."""
+    engine.attach(source, "raw")
+    complete = complete_rows(source, study)
+    strange = []
+    for name in study.named(Role.QUASI_IDENTIFIER):
+        rule = study.columns[name].missing or study.data.missing
+        tree = trees[name]
+        keeps = missing_leaf(tree, study.data.na, wildcard=rule == "wildcard") is not None
+        engine.upload("known", {"label": [*tree.leaves, *([MISSING] if keeps else [])]})
+        cell = f"coalesce({cleaned(source, source.column(name))}, {quoted(MISSING)})"
+        rows = engine.rows(
+            f"SELECT v, n FROM (SELECT {cell} AS v, count(*) AS n FROM raw WHERE {complete} GROUP BY 1) AS t "
+            "WHERE v NOT IN (SELECT label FROM known) ORDER BY v"
+        )
+        if rows:
+            strange.append(Unseen(name, tuple(str(value) for value, _ in rows), sum(int(n) for _, n in rows)))
+    return tuple(strange)
 
 
-def _found(
-    study: Study, plan: Mapping[str, Any], recoded: Recoded, new_file: Path, loss: float, figures: Mapping[str, Any]
-) -> dict[str, Any]:
-    return {
-        "source": {"name": new_file.name, "sha256": recoded.source.fingerprint, "rows_read": recoded.rows_read},
-        "plan": dict(plan),
-        "records": recoded.records,
-        "suppressed": recoded.suppressed,
-        "released": recoded.rows,
-        "loss": loss,
-        "unseen": {
-            u.column: {"values": u.values, "records": u.records, "examples": list(u.examples)} for u in recoded.unseen
-        },
-        "figures": dict(figures),
-        "max_suppression": study.search.max_suppression,
-    }
+def with_stars(tree: Hierarchy, level: int, values: Sequence[str]) -> Hierarchy:
+    """The tree with values that it does not know, each hidden from level 1 on.
+
+    A column that is released as it is (level 0) gets a level between, on which the known values stay as they are.
+
+    >>> from sfumato.data.hierarchies.hierarchy import flat
+    >>> with_stars(flat("sex", ["F", "M"]), 0, ["X"]).paths
+    [('F', 'F', '*'), ('M', 'M', '*'), ('X', '*', '*')]
+    """
+    paths = [(path[0], *path) if level == 0 else tuple(path) for path in tree.paths]
+    height = len(paths[0]) - 1
+    stars = [(value, *([ROOT] * (height - 1)), tree.root) for value in values]
+    if height == 1:  # nothing between value and root: hidden is hidden
+        stars = [(value, tree.root) for value in values]
+    return Hierarchy.from_paths(tree.name, [*paths, *stars])
+
+
+def _front(study: Study, table: FrequencyTable, plan: LevelPlan) -> Front:
+    """A front of one point: the plan, measured on the new table."""
+    study = study.model_copy(update={"search": SearchSettings(weights=study.search.weights)})._placed(study.folder)
+    classes = classify(table, plan.recoding(table), weights_of(study, table))
+    classes = suppress_planned(classes, plan.suppress_below, plan.diversity_below)
+    measures = [measure("k"), measure("general_loss")]
+    values = {found.name: found.value(classes) for found in measures}
+    point = Point(0, values, loss_of(classes), classes.suppressed_rows, plan)
+    objectives = tuple(Objective(found.name, found.direction) for found in measures)
+    return Front(study, objectives, (point,), "applied", False, 1, 1, 0.0, table.fingerprint, table.records)
+
+
+def _star_warnings(strange: Sequence[Unseen]) -> list[str]:
+    return [
+        f"{found.column} has {len(found.values)} {'value' if len(found.values) == 1 else 'values'} that the plan does "
+        f"not know, in {found.records:,} {'record' if found.records == 1 else 'records'}: hidden as {ROOT}, or "
+        "suppressed where too few records share them."
+        for found in strange
+    ]
+
+
+def _limit_warnings(study: Study, front: Front) -> list[str]:
+    share, limit = front.points[0].suppressed / max(front.rows, 1), study.search.max_suppression
+    if share <= limit:
+        return []
+    return [f"{share:.1%} of the records are suppressed; the search that found the plan allowed {limit:.1%}."]
+
+
+def _unknown(strange: Sequence[Unseen]) -> DataError:
+    listed = "; ".join(
+        f"{found.column}: {len(found.values)} {'value' if len(found.values) == 1 else 'values'} in {found.records} "
+        f"{'record' if found.records == 1 else 'records'}, such as "
+        f"{shortened((repr(value) if value != MISSING else '(missing)' for value in found.values), 3)}"
+        for found in strange
+    )
+    return DataError(
+        f"the plan does not know values of {len(strange)} {'column' if len(strange) == 1 else 'columns'}: {listed}",
+        expected="values that the plan's hierarchies hold",
+        remedy='unseen = "star" hides them, or search again with hierarchies that hold them',
+    )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sfumato.data.domain import MISSING
 from sfumato.data.hierarchies.recipes import HierarchyFile
 from sfumato.data.roles import Role
 from sfumato.release.columns import ColumnRecode
-from sfumato.release.recode import MARK, Recoded
 from sfumato.study import Study
 
 BUILT = (
@@ -24,21 +23,19 @@ SAID = {
 }
 
 
-def data_dictionary(study: Study, recoded: Recoded, columns: Mapping[str, ColumnRecode], data: str) -> dict[str, Any]:
+def data_dictionary(
+    study: Study, released: Sequence[str], columns: Mapping[str, ColumnRecode], data: str, left_out: int
+) -> dict[str, Any]:
     """The dictionary as JSON. Sensitive columns have no list of values."""
     described = []
-    for column in recoded.columns:
-        role = study.columns[column.name].role
-        entry: dict[str, Any] = {"name": column.name, "role": str(role), "meaning": role.meaning}
-        if column.name in columns:
-            entry |= _recoded(columns[column.name], _declared(study, column.name))
+    for name in released:
+        role = study.columns[name].role
+        entry: dict[str, Any] = {"name": name, "role": str(role), "meaning": role.meaning}
+        if name in columns:
+            entry |= _recoded(columns[name], _declared(study, name))
         else:
             entry |= {"done": "kept", "words": SAID.get(role, "Kept as it is.")}
         described.append(entry)
-    if recoded.starred:
-        words = "true where the record's quasi-identifiers were all hidden, because too few records look like it."
-        described.append({"name": MARK, "role": "mark", "meaning": "added", "done": "added", "words": words})
-    left_out = len(recoded.source.columns) - len(recoded.columns)
     return {"file": data, "columns": described, "columns_left_out": left_out}
 
 

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.front import Front, Point
+from sfumato.measures.audit import finite
 from sfumato.measures.classes import ClassTable
 from sfumato.measures.contribution import contributions
 from sfumato.release.columns import ColumnRecode
 from sfumato.release.dictionary import words_for
 from sfumato.release.readback import measures_of
-from sfumato.release.recode import Recoded
 from sfumato.study import Study
 
 SMALL = 10
@@ -25,13 +24,13 @@ def before_after(study: Study, before: ClassTable, figures: Mapping[str, Mapping
     rows = []
     for name, chosen in measures_of(study).items():
         if name in figures:
-            raw = chosen.value(before) if chosen.available(before) is None else None
+            answered = chosen.available(before) is None
             rows.append(
                 {
                     "title": chosen.title,
                     "kind": chosen.kind,
                     "better": "more" if chosen.direction == "max" else "less",
-                    "before": raw,
+                    "before": finite({"value": chosen.value(before)}) if answered else None,
                     "after": figures[name],
                     "sentence": chosen.sentence,
                 }
@@ -76,28 +75,25 @@ def small_classes(classes: ClassTable) -> list[dict[str, Any]]:
     return found
 
 
-def internal_facts(front: Front, point: Point, recoded: Recoded, figures: Mapping[str, Any], loss: float) -> Any:
-    """The figures of the internal report that `verify` compares."""
-    return {
-        "point": point.id,
-        "records": recoded.records,
-        "suppressed": recoded.suppressed,
-        "released": recoded.rows,
-        "loss": loss,
-        "figures": dict(figures),
-        "exact": front.exact,
-    }
+def internal_facts(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The figures of the internal report, for machines."""
+    names = ("records", "suppressed", "released", "loss", "figures", "whole", "accepted", "exact")
+    return {"point": manifest["point"]["id"]} | {name: manifest[name] for name in names}
 
 
-def external_facts(recoded: Recoded, k: float, loss: float) -> dict[str, Any]:
+def external_facts(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """The figures of the external report: no count under ten, no share from which one follows."""
+    records, rows_read = manifest["records"], manifest["source"]["rows_read"]
+    everything = manifest["whole"]["all_columns"]
     return {
-        "released": guarded(recoded.rows),
-        "k": int(k),
-        "suppressed_share": guarded_share(recoded.suppressed, recoded.records),
-        "dropped_share": guarded_share(recoded.rows_read - recoded.records, recoded.rows_read),
-        "loss_share": round(loss, 3),
-        "suppressed_rows": "starred" if recoded.starred else "removed",
+        "released": guarded(manifest["released"]),
+        "k": int(manifest["figures"]["k"]["value"]),
+        "suppressed_share": guarded_share(manifest["suppressed"], records),
+        "dropped_share": guarded_share(rows_read - records, rows_read),
+        "loss_share": round(manifest["loss"], 3),
+        "unique_share": guarded_share(everything["unique"], everything["records"]),
+        "columns": everything["columns"],
+        "columns_in_no_figure": list(manifest["whole"]["columns_in_no_figure"]),
     }
 
 

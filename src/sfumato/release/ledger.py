@@ -1,83 +1,262 @@
-"""What was published from which source: two different releases of one table tell more together than either alone."""
+"""The ledger: a private folder that knows every release, written before a release gets its name and confirmed after.
+
+In the folder `ledger` of the state folder stand `releases.jsonl`, one line per event, and for each release a file with
+its description and one with the hashes of its rows; and the key of those hashes. Nobody else may read any of it.
+"""
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import os
-from collections.abc import Mapping
+import secrets
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-NAME = "ledger.jsonl"
+import numpy as np
+
+from sfumato.data.seal import state_folder
+from sfumato.errors import InputError
+from sfumato.release.people import HashedRows
+from sfumato.release.shown import Description
+
+FOLDER = "ledger"
+LINES = "releases.jsonl"
+KEY = "key"
+INTENDED, RELEASED, WITHDRAWN = "intended", "released", "withdrawn"
 
 
-def state_folder(given: str | Path | None = None) -> Path:
-    """Where the ledger is kept: as given, else $SFUMATO_STATE, else the user's state folder."""
-    if given is not None:
-        return Path(given)
-    if chosen := os.environ.get("SFUMATO_STATE"):
-        return Path(chosen)
-    home = os.environ.get("XDG_STATE_HOME")
-    return (Path(home) if home else Path.home() / ".local" / "state") / "sfumato"
+@dataclass(frozen=True)
+class Entry:
+    """A release in the ledger: when, where to, of which source, and what it shows."""
+
+    id: str
+    time: str
+    folder: Path
+    source: str
+    description: Description
+    rows: tuple[HashedRows, ...]
+
+    @property
+    def day(self) -> str:
+        return self.time.partition("T")[0]
 
 
-def released_before(fingerprint: str, state: str | Path | None = None) -> list[dict[str, Any]]:
-    """The ledger's lines about a source. A line that cannot be read is passed over."""
-    try:
-        text = (state_folder(state) / NAME).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return []
-    found = []
-    for line in text.splitlines():
+@dataclass(frozen=True)
+class Reading:
+    """The entries of a ledger, the releases whose end is not known, and how much could not be read.
+
+    `ids` are all that were entered, whatever became of them.
+    """
+
+    entries: tuple[Entry, ...]
+    interrupted: tuple[Path, ...]
+    unreadable: int
+    ids: frozenset[str]
+
+
+class Ledger:
+    """The ledger in a state folder; it is made when something is first asked of it."""
+
+    def __init__(self, state: str | Path | None = None) -> None:
+        self.folder = state_folder(state).absolute() / FOLDER
+        with _explained(self.folder):
+            _private_folder(self.folder)
+
+    def key(self) -> str:
+        """The key of the row hashes: drawn once, kept beside them, the same for all releases."""
+        path = self.folder / KEY
+        with _explained(self.folder):
+            if not path.exists():
+                part = self.folder / f".{secrets.token_hex(8)}"
+                _write(part, secrets.token_hex(32).encode("ascii"))
+                with suppress(FileExistsError):  # another process was first: its key is the key
+                    os.link(part, path)
+                part.unlink()
+            text = path.read_text(encoding="ascii", errors="replace").strip()
+        if len(text) != 64:
+            raise InputError(
+                f"the key of the ledger in {self.folder} cannot be used",
+                expected="the file as it was written",
+                remedy="restore it; without it, earlier sources are recognized only if not a byte of them has changed",
+            )
+        return text
+
+    def read(self) -> Reading:
+        """Every release that is known. What cannot be read is passed over, and counted."""
+        events, unreadable = self._events()
+        ended = {str(event["id"]): str(event["event"]) for event in events if event["event"] != INTENDED}
+        entries, interrupted = [], []
+        for event in events:
+            if event["event"] != INTENDED or ended.get(str(event["id"])) == WITHDRAWN:
+                continue
+            if str(event["id"]) not in ended and not Path(str(event["folder"])).exists():
+                interrupted.append(Path(str(event["folder"])))
+                continue
+            try:
+                entries.append(self._entry(event))
+            except (OSError, KeyError, ValueError, TypeError, AttributeError, InputError):
+                unreadable += 1
+        ids = frozenset(str(event["id"]) for event in events)
+        return Reading(tuple(entries), tuple(interrupted), unreadable, ids)
+
+    def intend(self, entry: Entry) -> None:
+        """Write down a release that is about to get its name."""
+        arrays: dict[str, Any] = {}
+        for number, rows in enumerate(entry.rows):
+            arrays |= {f"hashes{number}": rows.hashes, f"counts{number}": rows.counts}
+        packed = io.BytesIO()
+        np.savez(packed, **arrays)
+        content = {
+            "description": entry.description.as_dict(),
+            "rows": [{"columns": r.columns, "rows": r.rows, "distinct": r.distinct} for r in entry.rows],
+        }
+        with _explained(self.folder):
+            _write(self.folder / f"{entry.id}.npz", packed.getvalue())
+            _write(self.folder / f"{entry.id}.json", json.dumps(content, ensure_ascii=False).encode("utf-8"))
+            self._append(
+                {
+                    "event": INTENDED,
+                    "id": entry.id,
+                    "time": entry.time,
+                    "folder": str(entry.folder),
+                    "system": entry.description.system,
+                    "source": entry.source,
+                }
+            )
+
+    def end(self, entry: Entry, event: str) -> None:
+        """Write down how it ended: released, or withdrawn because nothing was written."""
+        self._append({"event": event, "id": entry.id, "time": now()})
+        if event == WITHDRAWN:
+            for suffix in (".json", ".npz"):
+                (self.folder / f"{entry.id}{suffix}").unlink(missing_ok=True)
+
+    def others_before(self, entry: Entry, known: Collection[str]) -> bool:
+        """Whether another release of the same source was entered before this one and after `known` was read."""
+        events, _ = self._events()
+        gone = {str(event["id"]) for event in events if event["event"] == WITHDRAWN}
+        for event in events:
+            if event["id"] == entry.id:
+                return False
+            fresh = event["event"] == INTENDED and event["id"] not in known and event["id"] not in gone
+            if fresh and event["source"] == entry.source:
+                return True
+        return False
+
+    def _events(self) -> tuple[list[dict[str, Any]], int]:
+        path = self.folder / LINES
+        if not path.exists():
+            return [], 0
+        with _explained(self.folder):
+            text = path.read_text(encoding="utf-8", errors="replace")
+        events, unreadable = [], 0
+        for line in text.splitlines():
+            try:
+                event = json.loads(line)
+                known = (
+                    {"id", "event"} if event["event"] in (RELEASED, WITHDRAWN) else {"id", "folder", "source", "time"}
+                )
+                if event["event"] not in (INTENDED, RELEASED, WITHDRAWN) or not known <= set(event):
+                    raise ValueError
+            except (ValueError, TypeError, KeyError):
+                unreadable += 1
+                continue
+            events.append(event)
+        return events, unreadable
+
+    def _entry(self, event: Mapping[str, Any]) -> Entry:
+        name = str(event["id"])
+        if not name.isalnum():
+            raise ValueError("no name of an entry")
+        content = json.loads((self.folder / f"{name}.json").read_text(encoding="utf-8"))
+        with np.load(self.folder / f"{name}.npz", allow_pickle=False) as arrays:
+            rows = tuple(
+                HashedRows(
+                    tuple(map(str, about["columns"])),
+                    int(about["rows"]),
+                    int(about["distinct"]),
+                    arrays[f"hashes{number}"].astype(np.uint64),
+                    arrays[f"counts{number}"].astype(np.int64),
+                )
+                for number, about in enumerate(content["rows"])
+            )
+        description = Description.from_dict(content["description"])
+        return Entry(name, str(event["time"]), Path(str(event["folder"])), str(event["source"]), description, rows)
+
+    def _append(self, event: Mapping[str, Any]) -> None:
+        """One write of one whole line: two that publish at once do not mix theirs."""
+        path = self.folder / LINES
+        torn = False
+        if path.exists() and path.stat().st_size:
+            with path.open("rb") as stream:
+                stream.seek(-1, os.SEEK_END)
+                torn = stream.read(1) != b"\n"
+        line = (("\n" if torn else "") + json.dumps(dict(event), ensure_ascii=False) + "\n").encode("utf-8")
+        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
-            entry = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(entry, dict) and entry.get("source") == fingerprint:
-            found.append(entry)
-    return found
+            os.fchmod(handle, 0o600)
+            if os.write(handle, line) < len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        _flush(self.folder)
 
 
-def warnings_for(fingerprint: str, release: Mapping[str, Any], state: str | Path | None = None) -> list[str]:
-    """A warning if the source was released before, and differently."""
-    earlier = [entry for entry in released_before(fingerprint, state) if entry.get("release") != dict(release)]
-    if not earlier:
-        return []
-    last = earlier[-1]
-    return [
-        f"this source was released differently before ({len(earlier)} in the ledger; the last on "
-        f"{last.get('time', 'an unknown day')}, {last.get('folder', 'somewhere')}): who holds both releases may tell "
-        "apart more than either allows."
-    ]
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def record(fingerprint: str, release: Mapping[str, Any], folder: Path, state: str | Path | None = None) -> list[str]:
-    """Add a release to the ledger. A ledger that cannot be written is a warning: the release stands already."""
-    line = {
-        "source": fingerprint,
-        "time": datetime.now(UTC).isoformat(timespec="seconds"),
-        "folder": str(folder),
-        "release": dict(release),
-    }
+def new_id() -> str:
+    return secrets.token_hex(8)
+
+
+def _private_folder(folder: Path) -> None:
+    """Make a folder, and those above it that do not exist, for the user alone; the last one is made so if it exists."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    for path in reversed(missing):
+        with suppress(FileExistsError):
+            path.mkdir(mode=0o700)
+            path.chmod(0o700)
+    folder.chmod(0o700)
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a private file whole or not at all."""
+    part = path.with_name(f".{secrets.token_hex(8)}.part")
+    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        _append(state_folder(state), json.dumps(line, ensure_ascii=False))
-    except OSError as error:
-        return [f"the ledger could not be written ({error.strerror}); later releases will not be compared with this."]
-    return []
+        with os.fdopen(handle, "wb") as stream:
+            os.fchmod(stream.fileno(), 0o600)
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
-def _append(folder: Path, line: str) -> None:
-    """One write of one whole line: two that publish at once do not mix theirs."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / NAME
-    torn = False
-    if path.exists() and path.stat().st_size:
-        with path.open("rb") as stream:
-            stream.seek(-1, os.SEEK_END)
-            torn = stream.read(1) != b"\n"
-    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+def _flush(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
     try:
-        os.write(handle, (("\n" if torn else "") + line + "\n").encode("utf-8"))
+        os.fsync(handle)
     finally:
         os.close(handle)
+
+
+@contextmanager
+def _explained(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"the ledger in {folder} could not be used ({error.strerror}), so nothing was released",
+            expected="a state folder of your own to write to: later releases are compared with what it holds",
+            remedy="set SFUMATO_STATE to another folder",
+        ) from error

@@ -1,4 +1,7 @@
-"""The folder of a release: the names in it, its own run file and hierarchies, digests, and the manifest."""
+"""The folder of a release: what may leave in `public/`, everything else in `private/`.
+
+Names are relative to the release folder, with `/` between their parts, as the manifest has them.
+"""
 
 from __future__ import annotations
 
@@ -14,44 +17,52 @@ from sfumato.data.frequency import FrequencyTable
 from sfumato.data.hierarchies import Hierarchy, load, save
 from sfumato.data.hierarchies.hierarchy import flat
 from sfumato.data.hierarchies.recipes import HierarchyFile
-from sfumato.data.roles import Role
-from sfumato.data.source import matching_files
+from sfumato.data.source import Source
 from sfumato.errors import HierarchyError, InputError
 from sfumato.plans.plan import Plan
-from sfumato.release.recode import MARK, Recoded
+from sfumato.release.recode import Recoded
 from sfumato.study import Study, read, toml_text
 
-FORMAT = 1
-MANIFEST = "manifest.json"
-RUN = "run.toml"
-FOLDER = "hierarchies"
-DICTIONARY = ("dictionary.json", "dictionary.html")
-INTERNAL = "internal.html"
-EXTERNAL = "external.html"
-OWN = (MANIFEST, RUN, FOLDER, *DICTIONARY, INTERNAL, EXTERNAL)
+FORMAT = 2
+PUBLIC = "public"
+PRIVATE = "private"
+MANIFEST = "private/manifest.json"
+RUN = "private/run.toml"
+FOLDER = "private/hierarchies"
+INTERNAL = "private/internal.html"
+DICTIONARY = ("public/dictionary.json", "public/dictionary.html")
+EXTERNAL = "public/external.html"
+OWN = tuple(Path(name).name for name in (*DICTIONARY, EXTERNAL))
 PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*$")
 
 
-def data_name(path: Path) -> str:
-    """The released file is called like the source; a glob, or a name the pack needs itself, gets another.
+def data_name(source: Source, asked: str | None = None) -> str:
+    """Where the released file stands: `data` with the ending of its format, unless a name is asked for.
 
-    >>> data_name(Path("x/adult.csv")), data_name(Path("part-*.parquet")), data_name(Path("run.toml"))
-    ('adult.csv', 'data.parquet', 'data-run.toml')
+    The name of the source is not repeated: it may say what the public need not know.
     """
-    name = path.name
-    if "*" in name or "?" in name:
-        name = "data" + "".join(suffix for suffix in path.suffixes if "*" not in suffix and "?" not in suffix)
-    elif path.is_dir() and not path.suffix:  # parts in a folder: its name, and their ending
-        parts = matching_files(path)[0].suffixes
-        name += "".join(parts[-2:] if parts[-1:] == [".gz"] else parts[-1:])
-    return f"data-{name}" if name.lower() in OWN else name
+    if asked is None:
+        packed = source.format == "csv" and source.path.suffix == ".gz"
+        return f"{PUBLIC}/data.{source.format}" + (".gz" if packed else "")
+    if not PLAIN.fullmatch(asked) or asked.lower() in OWN:
+        raise InputError(
+            f'the file cannot be called "{asked}"',
+            expected="letters, digits, '.', '_' and '-', and not the name of a report",
+        )
+    return f"{PUBLIC}/{asked}"
+
+
+def make_parts(folder: Path) -> None:
+    """The two parts of a new release folder: what may leave, and what only the publisher may read."""
+    (folder / PUBLIC).mkdir()
+    (folder / PRIVATE).mkdir(mode=0o700)
 
 
 def hierarchy_names(columns: Iterable[str]) -> dict[str, str]:
     """A file for each column: its own name where every file system takes it, else its number.
 
-    >>> hierarchy_names(["age", "Age", "a/b"])
-    {'age': 'hierarchies/age.csv', 'Age': 'hierarchies/column2.csv', 'a/b': 'hierarchies/column3.csv'}
+    >>> hierarchy_names(["age", "Age"])
+    {'age': 'private/hierarchies/age.csv', 'Age': 'private/hierarchies/column2.csv'}
     """
     found: dict[str, str] = {}
     for number, column in enumerate(columns, start=1):
@@ -133,7 +144,10 @@ def load_hierarchies(folder: Path, about: Mapping[str, Mapping[str, Any]]) -> di
         if entry["file"] is None:
             found[column] = flat(column, [MISSING])
             continue
-        tree = load(folder / entry["file"], name=column, header=True, separator=",")
+        path = (folder / str(entry["file"])).resolve()
+        if not path.is_relative_to((folder / FOLDER).resolve()):
+            raise HierarchyError(f"the hierarchy of {column} is outside the release", expected=f"a file in {FOLDER}")
+        tree = load(path, name=column, header=True, separator=",")
         found[column] = tree.with_leaf(MISSING) if entry["missing_leaf"] else tree
     return found
 
@@ -143,14 +157,14 @@ def write_run_file(
 ) -> Study:
     """The run file that reads the released file: the same roles, what was released, nothing left to detect."""
     dialect = recoded.source.dialect
-    settings: dict[str, Any] = {"path": data, "format": recoded.source.format}
+    settings: dict[str, Any] = {"path": f"../{data}", "format": recoded.source.format}
     if dialect is not None:
         settings |= {"separator": dialect.separator, "quote": dialect.quote, "decimal": dialect.decimal}
         settings |= {"header": dialect.header}
     if (dialect is not None and not dialect.header) or clashing(recoded.names):
         settings["names"] = recoded.names
     settings |= {"trim": study.data.trim, "na": list(study.data.na), "missing": study.data.missing}
-    settings["removed"] = 0 if recoded.starred else recoded.suppressed
+    settings["removed"] = recoded.suppressed
     released = {column.name for column in recoded.columns}
     columns: dict[str, dict[str, Any]] = {}
     for name, column in study.columns.items():
@@ -162,9 +176,8 @@ def write_run_file(
             if distance is not None:  # the default depends on which values are there, so it is pinned
                 columns[name]["distance"] = distance
             if name in files:
-                columns[name]["hierarchy"] = {"path": files[name], "separator": ",", "header": True}
-    if recoded.starred:
-        columns[MARK] = {"role": str(Role.DROP)}
+                path = Path(files[name]).relative_to(PRIVATE).as_posix()
+                columns[name]["hierarchy"] = {"path": path, "separator": ",", "header": True}
     written: dict[str, Any] = {"version": 1, "data": settings, "columns": columns}
     if study.measures:
         written["measures"] = {name: dict(given) for name, given in study.measures.items()}
@@ -202,10 +215,13 @@ def checksum(manifest: Mapping[str, Any]) -> str:
 
 def write_manifest(folder: Path, content: Mapping[str, Any]) -> dict[str, Any]:
     """Write the manifest, last of all: a folder without it is no release."""
-    manifest = dict(content)
+    names = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
+    manifest = dict(content) | {"files": {name: digest(folder / name) for name in names}}
     manifest["checksum"] = checksum(manifest)
     text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False)
     (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
+    for path in (folder / PRIVATE, *(folder / PRIVATE).rglob("*")):
+        path.chmod(0o700 if path.is_dir() else 0o600)
     return manifest
 
 

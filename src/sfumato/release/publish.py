@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from sfumato.data.atomic import new_folder, refuse_existing_folder
 from sfumato.data.engine import open_engine
+from sfumato.data.frequency import FrequencyTable
+from sfumato.data.policy import Acceptance
 from sfumato.data.stages import Stage, recording, stage
 from sfumato.errors import DataError, InputError, SfumatoError, shortened
 from sfumato.front import Front, Point
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.registry import measure
 from sfumato.measures.suppression import suppress_planned
-from sfumato.release import ledger, pack
+from sfumato.release import pack
 from sfumato.release.columns import ColumnRecode, column_recodes
 from sfumato.release.contents import Contents
+from sfumato.release.dependences import dependence_findings
+from sfumato.release.earlier import Comparison, check, entered
 from sfumato.release.extremes import extreme_columns, extreme_warnings
+from sfumato.release.policy import acceptances, policy_findings, refuse_unaccepted
 from sfumato.release.readback import (
     figure_value,
     figures_of,
@@ -33,11 +37,16 @@ from sfumato.release.readback import (
 )
 from sfumato.release.recode import Below, Recoded, recode
 from sfumato.release.rows import differing_rows, write_mixed
+from sfumato.release.shown import describe_recoding
+from sfumato.release.whole import whole_file
 
 
 @dataclass(frozen=True)
 class Release:
-    """A folder that was published: the file, its reports, its manifest; and what the publisher should know."""
+    """A folder that was published: the file, its reports, its manifest; and what the publisher should know.
+
+    What may leave stands in `public`; the rest stays with the publisher.
+    """
 
     folder: Path
     data: Path
@@ -45,10 +54,15 @@ class Release:
     warnings: tuple[str, ...] = ()
     stages: tuple[Stage, ...] = ()
 
+    @property
+    def public(self) -> Path:
+        return self.folder / pack.PUBLIC
+
     def as_dict(self) -> dict[str, Any]:
-        told = ("point", "records", "suppressed", "released", "loss", "figures", "files")
+        told = ("point", "records", "suppressed", "released", "loss", "figures", "whole", "accepted", "files")
         return {
             "folder": str(self.folder),
+            "public": str(self.public),
             "data": str(self.data),
             **{name: self.manifest[name] for name in told},
             "warnings": list(self.warnings),
@@ -61,50 +75,34 @@ def publish(
     number: int,
     folder: str | Path,
     *,
-    starred: bool = False,
     reason: str = "",
+    accept: Mapping[str, str] | Sequence[Acceptance] = (),
+    name: str | None = None,
     state: str | Path | None = None,
+    table: FrequencyTable | None = None,
+    warnings: Sequence[str] = (),
 ) -> Release:
     """Write point `number` of a front as a new release folder, whole or not at all.
 
-    Suppressed rows are left out, or with `starred` kept with every quasi-identifier hidden and a mark.
-    `state` is the folder of the ledger; the user's own unless given.
+    What the written file breaks of the study's policy is refused, unless `accept` gives a reason for the rule:
+    `{"uniques": "the file stays in the safe room"}`. `name` is that of the released file, `data` unless given;
+    `state` the folder of the ledger, the user's own unless given; `table` the source's frequency table where its
+    hierarchies are not those that the study declares; `warnings` what else the publisher should know.
     """
     folder = Path(folder).absolute()
-    refuse_taken(folder)
+    refuse_existing_folder(folder)
     point = front.point(number)
+    front = replace(front, study=front.study.with_accepted(acceptances(accept)))
     _refuse_printed(front)
     _same_source(front)
-    release = {**point.plan.as_dict(), "starred": starred}
-    warnings = ledger.warnings_for(front.fingerprint, release, state)
-    part = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    try:
-        inside = part / folder.name
-        inside.mkdir()
+    with ExitStack() as stack, new_folder(folder, private=False) as inside:
         with recording() as recorder:
-            contents = _build(inside, front, point, starred, reason, warnings)
+            contents, comparison = _build(inside, front, point, reason, warnings, name, table, state)
             with stage("write the reports"):
                 manifest = contents.write()
         _same_source(front)
-        flush(inside)
-        refuse_taken(folder)
-        inside.rename(folder)
-    except OSError as error:
-        raise InputError(
-            f"the release could not be written: {error.strerror}", expected="a folder that can be written to, with room"
-        ) from error
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-    late = ledger.record(front.fingerprint, release, folder, state)
+        late = stack.enter_context(entered(comparison, folder))  # ends after the folder has its name
     return Release(folder, folder / contents.data, manifest, (*contents.warnings, *late), tuple(recorder.done))
-
-
-def refuse_taken(folder: Path) -> None:
-    """Raise unless a new folder can be made at a path."""
-    if folder.exists() or folder.is_symlink():
-        raise InputError(f"{folder} is there already", expected="a new folder", remedy="another name with -o")
-    if not folder.parent.is_dir():
-        raise InputError(f"there is no folder {folder.parent}", expected="an existing folder to write to")
 
 
 def _refuse_printed(front: Front) -> None:
@@ -128,22 +126,35 @@ def _same_source(front: Front) -> None:
         )
 
 
-def _build(folder: Path, front: Front, point: Point, starred: bool, reason: str, earlier: Sequence[str]) -> Contents:
-    """Everything in the folder: recode, write, read back, compare, report."""
+def _build(
+    folder: Path,
+    front: Front,
+    point: Point,
+    reason: str,
+    warnings: Sequence[str],
+    name: str | None,
+    table: FrequencyTable | None,
+    state: str | Path | None,
+) -> tuple[Contents, Comparison]:
+    """Everything in the folder: recode, write, read back, compare, check against the policy, report."""
     study, plan = front.study, point.plan
-    table = study.table()
+    table = study.table() if table is None else table
     weights = weights_of(study, table)
     with stage("classify"):
         planned = classify(table, plan.recoding(table), weights)
     planned = suppress_planned(planned, plan.suppress_below, plan.diversity_below)
     trees, levels = pack.trees_and_levels(study, table, plan)
     columns = column_recodes(study, levels, trees)
+    pack.make_parts(folder)
     files = pack.write_hierarchies(folder, trees)
     source = study.source()
-    data = pack.data_name(source.path)
+    data = pack.data_name(source, name)
     with open_engine(study.engine, study.engine_options) as engine:
         with stage("count classes"):
-            recoded = recode(engine, source, study, columns, Below.of(plan), starred=starred)
+            recoded = recode(engine, source, study, columns, Below.of(plan))
+        with stage("compare with earlier releases"):
+            described = describe_recoding(front.system, study, recoded, columns)
+            comparison = check(engine, study, source, described, state=state)
         with stage("write the file"):
             write_mixed(engine, recoded, folder / data)
         own = pack.write_run_file(folder, study, pack.distances_of(table), recoded, data, files)
@@ -151,12 +162,26 @@ def _build(folder: Path, front: Front, point: Point, starred: bool, reason: str,
         with stage("compare every row"):
             refuse_torn(differing_rows(engine, recoded, written))
         with stage("look for extremes"):
-            warnings = [*earlier, *extreme_warnings(extreme_columns(engine, study, written))]
+            warnings = [*warnings, *comparison.warnings, *extreme_warnings(extreme_columns(engine, study, written))]
+        with stage("measure all columns together"):
+            whole = whole_file(engine, study, written)
+        with stage("look for dependences"):
+            dependences, in_vain = dependence_findings(engine, source, study, columns)
     with stage("measure the file"):
-        after = released_classes(own, columns, recoded.suppressed, starred=starred)
+        after = released_classes(own, columns, recoded.suppressed)
         figures, loss = figures_of(study, after, planned), loss_of(after)
     compare(front, point, planned, recoded, figures, loss)
-    return Contents(
+    findings = [*comparison.findings, *dependences]
+    findings += policy_findings(
+        study.policy,
+        figures,
+        whole,
+        suppressed=recoded.suppressed,
+        records=recoded.records,
+        raw=recoded.suppressed == 0 and all(column.level == 0 for column in columns),
+    )
+    refuse_unaccepted(findings, study.policy.accept)
+    contents = Contents(
         folder=folder,
         front=front,
         point=point,
@@ -169,9 +194,12 @@ def _build(folder: Path, front: Front, point: Point, starred: bool, reason: str,
         after=after,
         figures=figures,
         loss=loss,
+        whole=whole,
+        findings=findings,
         reason=reason,
-        warnings=(*warnings, *_label_warnings(columns), *_name_warnings(recoded)),
+        warnings=(*warnings, *in_vain, *_label_warnings(columns), *_name_warnings(recoded)),
     )
+    return contents, comparison
 
 
 def refuse_torn(rows: int) -> None:
@@ -227,13 +255,3 @@ def compare(
                 expected="the same figures on the file as in the search; nothing was released",
                 remedy="search again with this version",
             )
-
-
-def flush(folder: Path) -> None:
-    """Everything on the disk before the folder gets its name."""
-    for path in folder.rglob("*"):
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

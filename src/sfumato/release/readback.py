@@ -7,19 +7,14 @@ may use a word on several levels), so the plan's level decides, and a label that
 from __future__ import annotations
 
 import math
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sfumato.data.domain import Domain
-from sfumato.data.engine import open_engine, quoted
 from sfumato.data.frequency import FrequencyTable
-from sfumato.data.hierarchies import ROOT
-from sfumato.data.roles import Role
 from sfumato.errors import DataError, shortened
 from sfumato.measures.audit import finite
 from sfumato.measures.classes import ClassTable, classify
@@ -27,7 +22,6 @@ from sfumato.measures.measure import Measure
 from sfumato.measures.registry import known_measures, measure
 from sfumato.plans.recoding import ColumnRecoding, at_level
 from sfumato.release.columns import ColumnRecode
-from sfumato.release.recode import MARK
 from sfumato.study import Study
 
 FROM_SOURCE = {
@@ -36,13 +30,11 @@ FROM_SOURCE = {
 }
 
 
-def released_classes(
-    study: Study, columns: Sequence[ColumnRecode], suppressed: int, *, starred: bool = False, unseen: bool = False
-) -> ClassTable:
+def released_classes(study: Study, columns: Sequence[ColumnRecode], suppressed: int) -> ClassTable:
     """The classes of a released file: `study` is the run file beside it, `columns` what the plan made of each."""
-    table = _unmarked(study, suppressed) if starred else study.with_data(removed=suppressed).table()
+    table = study.with_data(removed=suppressed).table()
     by_name = {column.name: column for column in columns}
-    recoding = tuple(_standing(domain, by_name[domain.name], unseen) for domain in table.domains)
+    recoding = tuple(_standing(domain, by_name[domain.name]) for domain in table.domains)
     domains = (replace(domain, leaves=len(by_name[domain.name].tree.leaves)) for domain in table.domains)
     return classify(replace(table, domains=tuple(domains)), recoding, weights_of(study, table))
 
@@ -96,20 +88,17 @@ def same(expected: float, found: float) -> bool:
     return math.isclose(expected, found, rel_tol=1e-9, abs_tol=1e-12)
 
 
-def _standing(domain: Domain, column: ColumnRecode, unseen: bool) -> ColumnRecoding:
+def _standing(domain: Domain, column: ColumnRecode) -> ColumnRecoding:
     """A released column as the recoding that made it."""
     tree, level = column.tree, column.level
     part = at_level(replace(domain, hierarchy=tree, labels=tree.leaves), level)
     leaves = {label: leaf for leaf, label in enumerate(tree.leaves)}
     place = {label: position for position, label in enumerate(part.labels)}
-    star = place.get(ROOT, len(part.labels) if unseen else None)
     groups = np.zeros(len(domain.labels), dtype=np.int32)
     strange = []
     for code, label in enumerate(domain.labels):
         if label in place:
             groups[code] = place[label]
-        elif label == ROOT and star is not None:
-            groups[code] = star
         elif domain.counts[code] > 0:
             strange.append(label)
         else:  # a leaf that was generalized: no cell of the file holds it
@@ -120,40 +109,4 @@ def _standing(domain: Domain, column: ColumnRecode, unseen: bool) -> ColumnRecod
             f"{shortened(map(repr, strange), 3)}",
             expected=f"labels of level {level} of its hierarchy",
         )
-    if star == len(part.labels):  # what no hierarchy knew is hidden whole
-        part = replace(
-            part,
-            labels=(*part.labels, ROOT),
-            covers=np.append(part.covers, np.int32(len(tree.leaves))),
-            depths=np.append(part.depths, 1.0),
-            spans=None if part.spans is None else np.append(part.spans, 1.0),
-        )
     return replace(part, groups=groups)
-
-
-def _unmarked(study: Study, suppressed: int) -> FrequencyTable:
-    """The rows that are not marked as suppressed, in a file of their own; a class of stars may be a genuine one."""
-    source = study.source()
-    mark = len(source.columns) - 1
-    if source.names[mark] != MARK:
-        raise DataError(f"the last column is {source.names[mark]}", expected=f"the mark column {MARK}")
-    hidden = [source.column(name).sql for name in study.named(Role.QUASI_IDENTIFIER)]
-    open_cells = " OR ".join(f"{cell} IS NULL OR {cell} <> {quoted(ROOT)}" for cell in hidden)
-    cells = ", ".join(column.sql for column in source.columns)
-    with (
-        tempfile.TemporaryDirectory(prefix="sfumato-", dir=study.engine_options.temp_folder) as folder,
-        open_engine(study.engine, study.engine_options) as engine,
-    ):
-        engine.attach(source, "starred")
-        marked = f"CAST(c{mark} AS STRING) = 'true'"
-        told, stars = engine.rows(
-            f"SELECT count(CASE WHEN {open_cells} THEN 1 END), count(*) FROM starred WHERE {marked}"
-        )[0]
-        if told or stars != suppressed:
-            raise DataError(
-                f"{stars} rows are marked as suppressed, {told} of them with a quasi-identifier that is not hidden",
-                expected=f"{suppressed} marked rows, all hidden",
-            )
-        path = Path(folder) / source.path.name
-        engine.write(f"SELECT {cells} FROM starred WHERE NOT ({marked})", path, source, source.names)
-        return study.with_data(removed=suppressed, path=str(path)).table()

@@ -12,26 +12,13 @@ from dataclasses import dataclass
 
 from sfumato.data.domain import MISSING
 from sfumato.data.engine import Engine, quoted
-from sfumato.data.hierarchies import ROOT
 from sfumato.data.roles import Role
 from sfumato.data.rows import cleaned
 from sfumato.data.source import Column, Source
-from sfumato.errors import DataError, HierarchyError, InputError, StudyError, shortened
+from sfumato.errors import DataError, StudyError, shortened
 from sfumato.plans.plan import Plan
 from sfumato.release.columns import KEYED, ColumnRecode
 from sfumato.study import Study
-
-MARK = "suppressed"
-
-
-@dataclass(frozen=True)
-class Unseen:
-    """Values of a column that its hierarchy does not know: how many, in how many records, and the first of them."""
-
-    column: str
-    values: int
-    records: int
-    examples: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -63,35 +50,24 @@ class Recoded:
     columns: tuple[Column, ...]
     hidden: frozenset[str]
     below: Below
-    starred: bool
     rows_read: int
     records: int
     suppressed: int
-    unseen: tuple[Unseen, ...] = ()
 
     @property
     def names(self) -> list[str]:
-        return [column.name for column in self.columns] + ([MARK] if self.starred else [])
+        return [column.name for column in self.columns]
 
     @property
     def rows(self) -> int:
         """Rows of the released file."""
-        return self.records - (0 if self.starred else self.suppressed)
+        return self.records - self.suppressed
 
     def sql(self) -> str:
         """The released rows; their columns are `c0`, `c1`, …"""
-        gone = self.below.sql
-        cells = []
-        for place, column in enumerate(self.columns):
-            cell = f"r.{column.sql}"
-            if self.starred and column.name in self.hidden:
-                cell = f"CASE WHEN {gone} THEN {quoted(ROOT)} ELSE {cell} END"
-            cells.append(f"{cell} AS c{place}")
-        if self.starred:
-            cells.append(f"{gone} AS c{len(cells)}")
+        cells = ", ".join(f"r.{column.sql} AS c{place}" for place, column in enumerate(self.columns))
         keys = " AND ".join(f"r.g{i} = s.g{i}" for i in range(len(self.hidden)))
-        where = "" if self.starred else f" WHERE NOT ({gone})"
-        return f"SELECT {', '.join(cells)} FROM recoded AS r JOIN sizes AS s ON {keys}{where}"
+        return f"SELECT {cells} FROM recoded AS r JOIN sizes AS s ON {keys} WHERE NOT ({self.below.sql})"
 
 
 def recode(
@@ -100,18 +76,9 @@ def recode(
     study: Study,
     columns: Sequence[ColumnRecode],
     below: Below,
-    *,
-    starred: bool = False,
-    star_unseen: bool = False,
 ) -> Recoded:
-    """Recode a source by a plan. Values that a hierarchy does not know are an error, or released as `*`."""
+    """Recode a source by a plan. Values that a hierarchy does not know are an error."""
     released = tuple(c for c in source.columns if study.columns[c.name].role.released)
-    if starred and MARK in [column.name for column in released]:
-        raise InputError(
-            f'the table has a column called "{MARK}" already',
-            expected="room for the mark of suppressed rows",
-            remedy="rename the column, or remove suppressed rows instead",
-        )
     if below.size > 1 or below.diversity > 1:
         _refuse_wildcards(columns)
     engine.attach(source, "raw")
@@ -120,14 +87,12 @@ def recode(
     sensitive = [source.column(name) for name in study.named(Role.SENSITIVE) if name in source.names]
     values = [f"coalesce({cleaned(source, column)}, {quoted(MISSING)})" for column in sensitive]
     values = values if below.diversity > 1 else []
-    complete = _complete(source, study)
+    complete = complete_rows(source, study)
     _count(engine, source, columns, values, complete)
-    unseen = _unseen(engine, columns)
-    if unseen and not star_unseen:
-        raise _unknown(unseen)
+    _refuse_unknown(engine, columns)
     _spellings(engine, columns)
-    _sizes(engine, columns, star_unseen, len(values))
-    _view(engine, source, released, columns, complete, starred=starred, star_unseen=star_unseen)
+    _sizes(engine, columns, len(values))
+    _view(engine, source, released, columns, complete)
     read = int(engine.rows("SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM tuples")[0][0])
     records, gone = engine.rows(
         f"SELECT CAST(coalesce(sum(n), 0) AS BIGINT), "
@@ -140,10 +105,10 @@ def recode(
             remedy="a plan with a smaller k, or with coarser levels",
         )
     names = frozenset(column.name for column in columns)
-    return Recoded(source, released, names, below, starred, read, int(records), int(gone), unseen)
+    return Recoded(source, released, names, below, read, int(records), int(gone))
 
 
-def _complete(source: Source, study: Study) -> str:
+def complete_rows(source: Source, study: Study) -> str:
     """The condition of rows that the missing rule keeps, the same as when the table was measured."""
     needed = [
         f"{cleaned(source, source.column(name))} IS NOT NULL"
@@ -182,28 +147,22 @@ def _count(
     )
 
 
-def _unseen(engine: Engine, columns: Sequence[ColumnRecode]) -> tuple[Unseen, ...]:
-    found = []
+def _refuse_unknown(engine: Engine, columns: Sequence[ColumnRecode]) -> None:
+    """Raise if a column has values that its hierarchy lacks: the table is not the one that the plan was made for."""
+    unknown = []
     for place, column in enumerate(columns):
-        keys = f"SELECT k{place} AS k, sum(n) AS n FROM tuples WHERE whole = 1 GROUP BY k{place}"
-        known = f"SELECT label FROM map{place}"
-        rows = engine.rows(f"SELECT k, n FROM ({keys}) AS t WHERE k NOT IN ({known}) ORDER BY k")
-        if rows:
-            examples = tuple("(missing)" if key == MISSING else str(key) for key, _ in rows[:3])
-            found.append(Unseen(column.name, len(rows), sum(int(n) for _, n in rows), examples))
-    return tuple(found)
-
-
-def _unknown(unseen: Sequence[Unseen]) -> DataError:
-    listed = "; ".join(
-        f"{u.column}: {u.values} values in {u.records} records, such as {shortened(map(repr, u.examples), 3)}"
-        for u in unseen
-    )
-    return DataError(
-        f"the plan does not know values of {len(unseen)} columns: {listed}",
-        expected="values that the plan's hierarchies hold",
-        remedy="--unseen star releases them as *, or search again with hierarchies that hold them",
-    )
+        strange = engine.rows(
+            f"SELECT count(*) FROM (SELECT DISTINCT k{place} AS k FROM tuples WHERE whole = 1) AS t "
+            f"WHERE k NOT IN (SELECT label FROM map{place})"
+        )
+        if strange[0][0]:
+            unknown.append(column.name)
+    if unknown:
+        raise DataError(
+            f"the hierarchies lack values of {shortened(unknown)}",
+            expected="the table that the plan was made for",
+            remedy="search again",
+        )
 
 
 def _spellings(engine: Engine, columns: Sequence[ColumnRecode]) -> None:
@@ -213,44 +172,32 @@ def _spellings(engine: Engine, columns: Sequence[ColumnRecode]) -> None:
     engine.run(f"CREATE OR REPLACE TEMP TABLE spellings AS SELECT {', '.join(found)} FROM tuples WHERE whole = 1")
 
 
-def _cell(column: Column, columns: Sequence[ColumnRecode], starred: bool, star_unseen: bool) -> str:
+def _cell(column: Column, columns: Sequence[ColumnRecode]) -> str:
     """A released cell. A column that is not text keeps its type only while nothing else must stand in it."""
     place = next((i for i, c in enumerate(columns) if c.name == column.name), None)
     if place is None:
         return f"k.{column.sql}"
     part = columns[place]
-    typed = not column.is_text and part.level == 0 and not starred and not star_unseen
+    typed = not column.is_text and part.level == 0
     label = f"k.{column.sql}" if typed else f"CAST(m{place}.released AS STRING)"
-    if star_unseen:
-        label = (
-            f"CASE WHEN m{place}.label IS NULL THEN {quoted(part.tree.root if part.hidden else ROOT)} ELSE {label} END"
-        )
     if part.missing_stays:
         spelling = f"p.m{place}" if typed or column.is_text else "NULL"  # a NaN as text would be a word
         label = f"CASE WHEN m{place}.grp = {part.kept_group} THEN {spelling} ELSE {label} END"
     return f"{label} AS {column.sql}"
 
 
-def _joins(columns: Sequence[ColumnRecode], star_unseen: bool) -> str:
-    kind = "LEFT JOIN" if star_unseen else "JOIN"
-    return " ".join(f"{kind} map{i} AS m{i} ON k.k{i} = m{i}.label" for i in range(len(columns)))
+def _joins(columns: Sequence[ColumnRecode]) -> str:
+    return " ".join(f"JOIN map{i} AS m{i} ON k.k{i} = m{i}.label" for i in range(len(columns)))
 
 
 def _groups(columns: Sequence[ColumnRecode]) -> list[str]:
-    return [f"coalesce(m{i}.grp, {0 if column.hidden else -1}) AS g{i}" for i, column in enumerate(columns)]
+    return [f"m{i}.grp AS g{i}" for i in range(len(columns))]
 
 
-def _sizes(engine: Engine, columns: Sequence[ColumnRecode], star_unseen: bool, sensitive: int) -> None:
+def _sizes(engine: Engine, columns: Sequence[ColumnRecode], sensitive: int) -> None:
     """Count the classes, and in each the values of the least diverse sensitive column."""
-    for column in columns:
-        if star_unseen and not column.hidden and ROOT in column.labels:
-            raise HierarchyError(
-                f'level {column.level} of {column.name} has a label "{ROOT}" that is not its root',
-                expected=f'"{ROOT}" only where everything is hidden',
-                remedy="rename the label in the hierarchy; unseen values cannot share it",
-            )
     held = [*_groups(columns), "k.n", *(f"k.v{i}" for i in range(sensitive))]
-    grouped = f"SELECT {', '.join(held)} FROM tuples AS k {_joins(columns, star_unseen)} WHERE k.whole = 1"
+    grouped = f"SELECT {', '.join(held)} FROM tuples AS k {_joins(columns)} WHERE k.whole = 1"
     keys = ", ".join(f"g{i}" for i in range(len(columns)))
     counted = [f"count(DISTINCT v{i})" for i in range(sensitive)]
     least = counted[0] if len(counted) == 1 else f"least({', '.join(counted)})" if counted else "0"
@@ -266,16 +213,13 @@ def _view(
     released: Sequence[Column],
     columns: Sequence[ColumnRecode],
     complete: str,
-    *,
-    starred: bool,
-    star_unseen: bool,
 ) -> None:
     """The records with their groups and released cells, as a view."""
     rows = ", ".join([*(column.sql for column in released), *_keys(source, columns)])
-    cells = [_cell(column, columns, starred, star_unseen) for column in released]
+    cells = [_cell(column, columns) for column in released]
     engine.run(
         f"CREATE OR REPLACE TEMP VIEW recoded AS SELECT {', '.join([*_groups(columns), *cells])} "
-        f"FROM (SELECT {rows} FROM raw WHERE {complete}) AS k {_joins(columns, star_unseen)} CROSS JOIN spellings AS p"
+        f"FROM (SELECT {rows} FROM raw WHERE {complete}) AS k {_joins(columns)} CROSS JOIN spellings AS p"
     )
 
 

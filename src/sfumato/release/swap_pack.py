@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from sfumato.data.atomic import new_folder, refuse_existing_folder
 from sfumato.data.engine import open_engine
 from sfumato.data.group_settings import GroupsSettings
 from sfumato.data.source import Source
 from sfumato.errors import InputError, SfumatoError, StudyError
 from sfumato.front import versions
 from sfumato.plans.swaps import SwapPlan
-from sfumato.release import ledger, pack
+from sfumato.release import earlier, pack
 from sfumato.release.facts import guarded_share
-from sfumato.release.publish import Release, flush, refuse_taken, refuse_torn
+from sfumato.release.policy import refuse_unaccepted
+from sfumato.release.publish import Release, refuse_torn
 from sfumato.release.rows import differing_rows, write_mixed
+from sfumato.release.shown import describe_swaps
 from sfumato.release.swapped import Swapped, changed_marginals, exchange
 from sfumato.report.groups_pages import protection_page, swapped_page
 from sfumato.report.release_pages import dictionary_page, json_block
@@ -40,7 +42,7 @@ def publish_swaps(
 ) -> Release:
     """Write a protected file as a new release folder, whole or not at all; `check` looks at the file once more."""
     folder = Path(folder).absolute()
-    refuse_taken(folder)
+    refuse_existing_folder(folder)
     settings = study.groups
     if settings is None:
         raise StudyError("the run file has no [groups] section", expected="the run file that was protected")
@@ -51,25 +53,11 @@ def publish_swaps(
             expected="the file that was protected",
             remedy="protect it again",
         )
-    point = told["points"][told["chosen"]]
-    release = {"system": "groups", "level": point["level"], "swaps": point["swaps"], "cost": point["cost"]}
-    warnings = ledger.warnings_for(source.fingerprint, release, state)
-    part = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    try:
-        inside = part / folder.name
-        inside.mkdir()
-        manifest = _build(inside, study, settings, source, plan, told, reason, check)
-        flush(inside)
-        refuse_taken(folder)
-        inside.rename(folder)
-    except OSError as error:
-        raise InputError(
-            f"the release could not be written: {error.strerror}", expected="a folder that can be written to, with room"
-        ) from error
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-    late = ledger.record(source.fingerprint, release, folder, state)
-    return Release(folder, folder / manifest["data"], manifest, (*warnings, *late))
+    with ExitStack() as stack, new_folder(folder, private=False) as inside:
+        manifest, comparison = _build(inside, study, settings, source, plan, told, reason, check, state)
+        late = stack.enter_context(earlier.entered(comparison, folder))  # ends after the folder has its name
+    warnings = (*comparison.warnings, *(finding.what for finding in comparison.findings), *late)
+    return Release(folder, folder / manifest["data"], manifest, warnings)
 
 
 def study_source(study: Study) -> Source:
@@ -88,10 +76,15 @@ def _build(
     told: Mapping[str, Any],
     reason: str,
     check: Check | None,
-) -> dict[str, Any]:
-    data = pack.data_name(source.path)
+    state: str | Path | None,
+) -> tuple[dict[str, Any], earlier.Comparison]:
+    pack.make_parts(folder)
+    data = pack.data_name(source)
     with open_engine(study.engine, study.engine_options) as engine:
         swapped = exchange(engine, source, study, settings, plan)
+        described = describe_swaps(study, source, swapped.names, sorted(swapped.exchanged), plan)
+        comparison = earlier.check(engine, study, source, described, state=state)
+        refuse_unaccepted(comparison.findings, study.policy.accept)
         write_mixed(engine, swapped, folder / data)
         own = write_run_file(folder, study, settings, swapped, data)
         written = study_source(own)
@@ -101,7 +94,7 @@ def _build(
         raise SfumatoError(f"{len(changed)} columns changed their counts", expected="only places exchanged")
     if check is not None:
         check(own)
-    dictionary = _dictionary(swapped, data)
+    dictionary = _dictionary(swapped, Path(data).name)
     point = told["points"][told["chosen"]]
     outside = {
         "released": swapped.rows,
@@ -118,13 +111,11 @@ def _build(
     }
     for name, text in pages.items():
         (folder / name).write_text(text, encoding="utf-8")
-    names = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
     content = {
         "format": pack.FORMAT,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "source": {"name": source.title, "sha256": source.fingerprint, "rows_read": swapped.rows},
         "data": data,
-        "files": {name: pack.digest(folder / name) for name in names},
         "hierarchies": {},
         "versions": versions(),
         "run_file": study.as_toml(),
@@ -143,13 +134,13 @@ def _build(
         "left_out": len(source.columns) - len(swapped.columns),
         "reports": {pack.INTERNAL: inside, pack.EXTERNAL: outside},
     }
-    return pack.write_manifest(folder, content)
+    return pack.write_manifest(folder, content), comparison
 
 
 def write_run_file(folder: Path, study: Study, settings: GroupsSettings, swapped: Swapped, data: str) -> Study:
     """The run file that reads the released file: its dialect, and the mapping without those who are in the group."""
     dialect = swapped.source.dialect
-    given: dict[str, Any] = {"path": data, "format": swapped.source.format}
+    given: dict[str, Any] = {"path": f"../{data}", "format": swapped.source.format}
     if dialect is not None:
         given |= {"separator": dialect.separator, "quote": dialect.quote, "decimal": dialect.decimal}
         given |= {"header": dialect.header}

@@ -29,7 +29,7 @@ LOOKS = {
 
 def draw_baselines(costs: Costs, path: str | Path, fronts: Sequence[Front] = (), *, overwrite: bool = False) -> Path:
     """Write the comparison as a self-contained page; with fronts, all their points are in the picture."""
-    return write_text(path, baselines_page(costs, fronts), overwrite=overwrite)
+    return write_text(path, baselines_page(costs, fronts), overwrite=overwrite, private=True)
 
 
 def baselines_page(costs: Costs, fronts: Sequence[Front] = ()) -> str:

@@ -35,7 +35,7 @@ def draw(
 ) -> Path:
     """Write the map of a front as a self-contained page; `compare` names two points whose class sizes are shown."""
     table = front.study.table() if table is None else table
-    return write_text(path, map_page(front, table, chosen, compare), overwrite=True)
+    return write_text(path, map_page(front, table, chosen, compare), overwrite=True, private=True)
 
 
 def map_page(

@@ -9,6 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from sfumato.errors import shortened
 from sfumato.report.figures import number, percent
 from sfumato.report.page import page
 from sfumato.version import __version__
@@ -56,26 +57,29 @@ def dictionary_page(dictionary: Mapping[str, Any]) -> str:
 
 def external_page(facts: Mapping[str, Any], dictionary: Mapping[str, Any]) -> str:
     """The report for readers of the file: what was done, how well it protects, what it costs."""
-    starred = facts["suppressed_rows"] == "starred"
+    k, released, uncounted = facts["k"], facts["released"], facts["columns_in_no_figure"]
     notes = []
     if facts["suppressed_share"]:
-        how = "are in the file with these columns hidden" if starred else "are not in the file"
-        notes.append(f"Records that too few others look like {how}: {_share(facts['suppressed_share'])}.")
+        gone = _share(facts["suppressed_share"])
+        notes.append(f"Records in groups that are too small were removed before publication: {gone}.")
     if facts["dropped_share"]:
         notes.append(f"Records with missing values were left out: {_share(facts['dropped_share'])}.")
-    released = facts["released"]
     return page(
         "external.html",
         title="About this file",
         file=dictionary["file"],
         tiles=[
             {"value": f"{released:,}" if isinstance(released, int) else released, "says": "records in the file"},
-            {"value": number(facts["k"]), "says": "records at least look alike (k)"},
-            {"value": _share(facts["suppressed_share"]), "says": "suppressed"},
-            {"value": percent(facts["loss_share"]), "says": "of the detail is lost"},
+            {"value": number(k), "says": "size of the smallest group of records with equal key columns (k)"},
+            {"value": _share(facts["suppressed_share"]), "says": "of the records suppressed"},
+            {"value": percent(facts["loss_share"]), "says": "of the detail of the key columns lost"},
         ],
-        others=f"{facts['k'] - 1:,}",
-        starred=starred,
+        k=k,
+        others=f"{k - 1:,} {'other' if k == 2 else 'others'}",
+        keys=[column["name"] for column in dictionary["columns"] if column["role"] == "quasi_identifier"],
+        uncounted=uncounted,
+        unique=_share(facts["unique_share"]),
+        all_columns=facts["columns"],
         notes=notes,
         columns=dictionary["columns"],
         block=json_block(facts),
@@ -83,23 +87,24 @@ def external_page(facts: Mapping[str, Any], dictionary: Mapping[str, Any]) -> st
     )
 
 
-def internal_page(facts: Mapping[str, Any], about: Mapping[str, Any]) -> str:
+def internal_page(facts: Mapping[str, Any], manifest: Mapping[str, Any]) -> str:
     """The publisher's report: every setting, the whole front, risk and loss before and after."""
-    front, point = about["front"], about["point"]
+    front, point, compared = manifest["front"], manifest["point"], manifest["comparison"]
     groups = [
-        {"title": title, "rows": [_measured(row) for row in about["measures"] if row["kind"] == kind]}
+        {"title": title, "rows": [_measured(row) for row in compared["measures"] if row["kind"] == kind]}
         for kind, title in (("privacy", "Disclosure"), ("loss", "Loss"))
     ]
     small = [
         {"size": raw["size"]}
         | {f"{name}_{when}": f"{row[name]:,}" for name in ("classes", "records") for when, row in rows}
-        for raw, *rest in zip(about["small_before"], about["small_after"], strict=True)
+        for raw, *rest in zip(compared["small_before"], compared["small_after"], strict=True)
         for rows in [[("before", raw), ("after", rest[0])]]
     ]
     return page(
         "internal.html",
         title="Release report",
-        file=about["file"],
+        file=manifest["dictionary"]["file"],
+        date=manifest["created"],
         point=point,
         exact=front["exact"],
         algorithm=front["algorithm"],
@@ -114,16 +119,53 @@ def internal_page(facts: Mapping[str, Any], about: Mapping[str, Any]) -> str:
             {"value": f"{facts['suppressed']:,}", "says": f"of {facts['records']:,} records suppressed"},
             {"value": percent(facts["loss"]), "says": "loss"},
         ],
-        reason=about["reason"],
-        warnings=about["warnings"],
+        reason=manifest["reason"],
+        policy=list(manifest["policy"].items()),
+        accepted=manifest["accepted"],
+        whole=whole_sentences(manifest["whole"]),
+        warnings=manifest["warnings"],
         groups=groups,
-        columns=[_column(row) for row in about["columns"]],
+        columns=[_column(row) for row in compared["columns"]],
         small=small,
-        run=about["run"],
-        about=list(about["about"].items()),
+        run=manifest["run_file"],
+        about=list(_about(manifest).items()),
         block=json_block(facts),
         version=__version__,
     )
+
+
+def _about(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """Where the release comes from, and how it was made."""
+    source, least = manifest["source"], manifest["point"].get("diversity_below", 0)
+    described = {
+        "source": source["name"],
+        "SHA-256 of the source": source["sha256"],
+        "rows read": f"{source['rows_read']:,}",
+        "rows left out because of missing values": f"{source['rows_read'] - manifest['records']:,}",
+        "classes smaller than this are suppressed": str(manifest["point"]["suppress_below"]),
+    }
+    if least > 1:
+        described["classes with fewer sensitive values than this are suppressed"] = str(least)
+    return {**described, **manifest["versions"]}
+
+
+def whole_sentences(whole: Mapping[str, Any]) -> list[str]:
+    """What a publisher should know of the whole file: uniqueness over every column, and columns in no figure."""
+    everything, uncounted = whole["all_columns"], whole["columns_in_no_figure"]
+    sentences = [
+        f"Over all {everything['columns']:,} released columns together, {percent(everything['unique_share'])} of the "
+        f"records are unique, the smallest class has {everything['smallest']:,}, and somebody who knows all of a "
+        f"person's values is expected to match {percent(everything['expected_correct_matches'])} of the records "
+        "correctly."
+    ]
+    if uncounted:
+        one = len(uncounted) == 1
+        sentences.append(
+            f"{len(uncounted):,} {'column is' if one else 'columns are'} released unchanged and counted in no measure "
+            f"of risk ({shortened(uncounted)}); together with {'it' if one else 'them'}, the quasi-identifiers make "
+            f"{percent(whole['quasi_identifiers_and_kept']['unique_share'])} of the records unique."
+        )
+    return sentences
 
 
 def _share(share: float | str) -> str:
@@ -140,7 +182,7 @@ def _measured(row: Mapping[str, Any]) -> dict[str, str]:
     return {
         "title": row["title"],
         "better": row["better"],
-        "before": number(row["before"]),
+        "before": "–" if row["before"] is None else _figure(row["before"]),
         "after": _figure(row["after"]),
         "says": says,
     }

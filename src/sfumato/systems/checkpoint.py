@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
 import zipfile
 from collections.abc import Callable, Mapping
@@ -17,6 +16,7 @@ from sfumato.algorithms.archive import Archive
 from sfumato.algorithms.evaluation import Evaluated, Memory
 from sfumato.algorithms.memetic import State, Walker
 from sfumato.algorithms.seen import Seen
+from sfumato.data.atomic import new_file
 from sfumato.errors import InputError
 from sfumato.study import Study
 from sfumato.version import __version__
@@ -44,12 +44,8 @@ class Checkpoint:
         began = time.monotonic()
         if not now and began < self._next:
             return
-        part = self.path.with_name(self.path.name + ".part")
-        with part.open("wb") as stream:
+        with new_file(self.path, overwrite=True, private=True) as part, part.open("wb") as stream:
             np.savez(stream, key=np.array(self._key), **state())
-            stream.flush()
-            os.fsync(stream.fileno())
-        part.replace(self.path)
         ended = time.monotonic()
         self._next = ended + (max(self.every, SHARE * (ended - began)) if self.every else 0.0)
 

@@ -22,7 +22,7 @@ import numpy as np
 from sfumato.data.engine import open_engine
 from sfumato.data.frequency import FrequencyTable
 from sfumato.data.sampling import distinct, rows_of, sampled
-from sfumato.data.source import Source, matching_files
+from sfumato.data.source import Source
 from sfumato.data.stages import peak_memory, recording, stage
 from sfumato.errors import UnreachableError
 from sfumato.front import Front
@@ -33,6 +33,7 @@ from sfumato.release.extremes import extreme_columns
 from sfumato.release.readback import figures_of, released_classes
 from sfumato.release.recode import Below, recode
 from sfumato.release.rows import differing_rows, write_mixed
+from sfumato.release.whole import whole_file
 from sfumato.study import Study
 from sfumato.systems.cuts import CutSearch, search_cuts
 from sfumato.systems.lattice import search_lattice
@@ -197,21 +198,26 @@ def _release(study: Study, table: FrequencyTable, folder: Path) -> list[Any]:
     columns = column_recodes(study, levels, trees)
     out = folder / "release"
     out.mkdir()
+    pack.make_parts(out)
     files = pack.write_hierarchies(out, trees)
     source = study.source()
+    data = pack.data_name(source)
     with recording() as recorder, open_engine(study.engine, study.engine_options) as engine:
         with stage("count classes"):
             recoded = recode(engine, source, study, columns, Below.of(plan))
         with stage("write the file"):
-            write_mixed(engine, recoded, out / pack.data_name(source.path))
-        own = pack.write_run_file(out, study, pack.distances_of(table), recoded, pack.data_name(source.path), files)
+            write_mixed(engine, recoded, out / data)
+        own = pack.write_run_file(out, study, pack.distances_of(table), recoded, data, files)
         with stage("compare every row"):
             differing_rows(engine, recoded, own.source())
         with stage("look for extremes"):
             extreme_columns(engine, study, own.source())
+        with stage("measure all columns together"):
+            whole_file(engine, study, own.source())
         with stage("measure the file"):
             figures_of(study, released_classes(own, columns, recoded.suppressed), None)
-    outer = ("count classes", "write the file", "compare every row", "look for extremes", "measure the file")
+    outer = {"count classes", "write the file", "compare every row", "look for extremes"}
+    outer |= {"measure all columns together", "measure the file"}
     return [done for done in recorder.done if done.name in outer]
 
 
@@ -219,7 +225,7 @@ def _fingerprint(source: Source) -> float:
     """Seconds of reading the whole source once, from its first megabytes."""
     if source.database is not None:  # read with the rows
         return 0.0
-    files = matching_files(source.path)
+    files = source.files
     size = sum(file.stat().st_size for file in files)
     import hashlib
 

@@ -21,8 +21,10 @@ from sfumato.version import __version__
 from sfumato.web.desk import Desks, RefusedError
 from sfumato.web.gate import Gate
 from sfumato.web.jobs import Jobs
+from sfumato.web.keys import Keys
 from sfumato.web.places import Places
-from sfumato.web.routes import declaring, exploring, opening, other_systems, publishing, replaying, searching
+from sfumato.web.routes import declaring, entering, exploring, opening, other_systems, publishing, replaying, searching
+from sfumato.web.uploads import clear_parts
 from sfumato.web.worker import status_of, told
 
 STATIC = Path(__file__).parent / "static"
@@ -38,12 +40,13 @@ class Options:
 
 
 def make_app(places: Places, options: Options | None = None) -> FastAPI:
-    """The application without its gate: tests of the schema and the routes use it."""
+    """The application without its gate."""
     limits = options or Options()
     places.prepare()
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        clear_parts(places)
         app.state.desks = Desks(places, limits.gigabytes)
         app.state.jobs = Jobs(places, limits.gigabytes, limits.jobs)
         app.state.jobs.recover()
@@ -63,10 +66,13 @@ def make_app(places: Places, options: Options | None = None) -> FastAPI:
         openapi_url="/api/openapi.json",
     )
     app.state.places, app.state.limits = places, limits
-    for part in (opening, declaring, searching, exploring, publishing, other_systems, replaying):
+    app.state.keys = Keys(places.work)
+    for part in (entering, opening, declaring, searching, exploring, publishing, other_systems, replaying):
         app.include_router(part.router, prefix="/api")
+    app.include_router(entering.page)
     app.add_exception_handler(RefusedError, _refused)
     app.add_exception_handler(SfumatoError, _mistaken)
+    app.add_exception_handler(OSError, _mistaken)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _plain)
 
@@ -78,9 +84,9 @@ def make_app(places: Places, options: Options | None = None) -> FastAPI:
     return app
 
 
-def guarded(app: FastAPI, token: str, hosts: Iterable[str], cookie: str) -> ASGIApp:
+def guarded(app: FastAPI, hosts: Iterable[str]) -> ASGIApp:
     """The application behind its gate."""
-    return Gate(app, token, hosts, cookie)
+    return Gate(app, app.state.keys, hosts)
 
 
 async def _send_home(desks: Desks) -> None:

@@ -1,15 +1,20 @@
-"""Who may talk to the server: the Host it serves, the page's own Origin, and whoever holds the token."""
+"""Who may talk to the server: under the names it serves, from its own page, and with the secret of a session.
+
+The page itself (its markup, scripts and styles) holds nothing secret and is open to whoever asks. Everything else needs
+`Authorization: Bearer SECRET`, which a browser never adds by itself: there is no cookie, so nothing travels to other
+ports of this machine and a foreign page can borrow nothing. A file can also be fetched once with a ticket.
+"""
 
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Iterable
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import parse_qs, urlencode
+from urllib.parse import parse_qs
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from sfumato.web.keys import Keys
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
@@ -25,13 +30,22 @@ HEADERS = {
     "cache-control": "no-store",
 }
 SAFE = ("GET", "HEAD")
+START = "/start"  # where the page in the workspace posts its key: a file, whose Origin is "null"
+SESSION = "/api/session"
+USED = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Sfumato workbench</title>
+<link rel="stylesheet" href="/static/workbench.css"></head>
+<body><main><h1>This address worked once</h1>
+<p>A file or a report of the workbench is opened from its page, and its address is good for one use.</p>
+<p><a href="/">Open the workbench</a></p></main></body></html>
+"""
 
 
 class Gate:
     """The first thing a request meets. Pure ASGI, so that streams pass through untouched."""
 
-    def __init__(self, app: ASGIApp, token: str, hosts: Iterable[str], cookie: str) -> None:
-        self.app, self.token, self.cookie = app, token, cookie
+    def __init__(self, app: ASGIApp, keys: Keys, hosts: Iterable[str]) -> None:
+        self.app, self.keys = app, keys
         self.hosts = frozenset(host.lower() for host in hosts)
         self.origins = frozenset(f"http://{host}" for host in self.hosts)
 
@@ -41,20 +55,15 @@ class Gate:
                 await self.app(scope, receive, send)
             return  # no websockets here
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
-        why = self._refused(scope, headers)
-        if why is not None:
-            await _answer(send, 403, why)
+        reason = self._refused(scope, headers)
+        if reason is not None:
+            await _answer(send, 403, reason)
             return
-        query = parse_qs(scope["query_string"].decode("latin-1"))
-        given = query.pop("token", [""])[0]
-        if scope["path"] == "/" and given and self._right(given):
-            rest = urlencode(query, doseq=True)
-            await _redirect(send, "/" + (f"?{rest}" if rest else ""), f"{self.cookie}={self.token}")
-            return
-        if not self._known(headers):
-            await _answer(
-                send, 401, "this page needs its key", "open the address that sfumato serve printed, with ?token=…"
-            )
+        if not (_public(scope) or self._session(headers) or self._ticket(scope)):
+            if headers.get("sec-fetch-mode") == "navigate":
+                await _send(send, 401, {"content-type": "text/html; charset=utf-8"}, USED.encode())
+            else:
+                await _answer(send, 401, "this needs the secret of a session", "exchange a key for one at /api/session")
             return
 
         async def guarded(message: Message) -> None:
@@ -72,38 +81,34 @@ class Gate:
         """Why a request is refused whoever sends it: other names of this machine, other pages."""
         if headers.get("host", "").lower() not in self.hosts:
             return "this server does not answer to that Host"
+        starts = scope["path"] == START
         origin = headers.get("origin")
-        if origin is not None and origin.lower() not in self.origins:
+        if origin is not None and origin.lower() not in self.origins and not (starts and origin == "null"):
             return "requests from other pages are refused"
-        if headers.get("sec-fetch-site", "same-origin") == "cross-site" and scope["path"] != "/":
+        visited = scope["path"] == "/" and scope["method"] in SAFE
+        if headers.get("sec-fetch-site", "same-origin") == "cross-site" and not (starts or visited):
             return "requests from other pages are refused"
-        by_cookie = "authorization" not in headers
-        if scope["method"] not in SAFE and by_cookie and origin is None:
-            return "a change needs the page's own Origin"
         return None
 
-    def _known(self, headers: dict[str, str]) -> bool:
-        kind, _, key = headers.get("authorization", "").partition(" ")
-        if kind.lower() == "bearer" and self._right(key):
-            return True
-        try:
-            found = SimpleCookie(headers.get("cookie", "")).get(self.cookie)
-        except CookieError:
-            return False
-        return found is not None and self._right(found.value)
+    def _session(self, headers: dict[str, str]) -> bool:
+        kind, _, secret = headers.get("authorization", "").partition(" ")
+        return kind.lower() == "bearer" and self.keys.knows(secret)
 
-    def _right(self, given: str) -> bool:
-        return secrets.compare_digest(given.encode(), self.token.encode())
+    def _ticket(self, scope: Scope) -> bool:
+        ticket = parse_qs(scope["query_string"].decode("latin-1")).get("ticket", [""])[0]
+        return bool(ticket) and scope["method"] == "GET" and self.keys.redeem(ticket, scope["path"])
+
+
+def _public(scope: Scope) -> bool:
+    path, method = scope["path"], scope["method"]
+    if method in SAFE:
+        return bool(path == "/" or path.startswith("/static/"))
+    return method == "POST" and path in (START, SESSION)
 
 
 async def _answer(send: Send, status: int, what: str, remedy: str = "") -> None:
     body = json.dumps({"error": {"what": what, "expected": "", "try": remedy}}).encode()
     await _send(send, status, {"content-type": "application/json"}, body)
-
-
-async def _redirect(send: Send, where: str, cookie: str) -> None:
-    kept = f"{cookie}; HttpOnly; SameSite=Strict; Path=/"
-    await _send(send, 303, {"location": where, "set-cookie": kept}, b"")
 
 
 async def _send(send: Send, status: int, headers: dict[str, str], body: bytes) -> None:

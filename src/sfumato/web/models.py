@@ -20,6 +20,18 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+class KeyGiven(Body):
+    """A key that is good for one use."""
+
+    key: str = Field(min_length=1, max_length=200)
+
+
+class TicketFor(Body):
+    """The file that a ticket is for: a path of this interface, without a query."""
+
+    path: str = Field(pattern=r"^/api/studies/[a-z0-9-]{1,64}/(releases|disguised)/[a-z0-9./-]{1,140}$")
+
+
 class Opened(Body):
     """Open a table, a run file or a sample. `settings` are those of [data], without its path."""
 
@@ -36,6 +48,7 @@ class Changes(Body):
 
     name: str | None = Field(default=None, max_length=200)
     reviewed: bool | None = None
+    accept_table: bool | None = Field(default=None, description="The table as it is now is the one of this study.")
     data: dict[str, Any] | None = None
     columns: dict[str, dict[str, Any]] | None = None
     population: dict[str, Any] | None = Field(default=None, description="As [data]; {} for none.")
@@ -120,7 +133,7 @@ class Publication(Body):
     job: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")
     point: int = Field(ge=0, le=10**9)
     reason: str = Field(default="", max_length=4000)
-    starred: bool = False
+    accept: dict[str, str] = Field(default_factory=dict, max_length=200)
     limits: Limits | None = None
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from sfumato.data.atomic import write_text
-from sfumato.errors import InputError, counted, shortened
+from sfumato.data.source import matching_files
+from sfumato.errors import DataError, InputError
+from sfumato.web.keys import FOLDER as KEYS
 
 WORK = "workbench"
 ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}$")
@@ -21,15 +22,12 @@ class AbsentError(InputError):
     """Something was asked for that is not there."""
 
 
-def refuse_undecided(columns: Sequence[str]) -> None:
-    """Raise while columns have no role: nothing is searched, and no roles are confirmed."""
-    if columns:
-        raise InputError(
-            f"{counted(len(columns), 'column')} {'has' if len(columns) == 1 else 'have'} no role yet: "
-            f"{shortened(columns, 12)}",
-            expected="a role for every column",
-            remedy="go to Declare and choose one for each",
-        )
+class ConflictError(InputError):
+    """What was asked does not fit what has happened in the meantime."""
+
+
+class TooLargeError(InputError):
+    """A request has more bytes than the server takes."""
 
 
 class Places:
@@ -40,11 +38,14 @@ class Places:
         self.work = self.root / WORK
 
     def prepare(self) -> None:
-        """Make the workspace; nobody else may look into it."""
+        """Make the workspace. Only its owner may read it, whatever the umask and however it was made before."""
         if not self.root.is_dir():
             raise InputError(f"there is no folder {self.root}", expected="the folder of your tables")
-        for folder in (self.work, self.uploads, self.studies):
+        for folder in (self.work, self.uploads, self.studies, self.work / KEYS):
+            if folder.is_symlink():
+                raise InputError(f"{folder} is a link", expected="a folder of the workbench's own")
             folder.mkdir(mode=0o700, exist_ok=True)
+            folder.chmod(0o700)
 
     @property
     def uploads(self) -> Path:
@@ -64,7 +65,20 @@ class Places:
             found.exists()  # a name that is too long says so here
         except (OSError, RuntimeError):
             raise self._outside(path) from None
-        if found != self.root and self.root not in found.parents:
+        if not found.is_relative_to(self.root):
+            raise self._outside(path)
+        return found
+
+    def table(self, path: str) -> Path:
+        """A path to read rows from: a file, a folder of parts or a pattern, with every match in the allowed folder."""
+        found = self.allowed(path)
+        try:
+            files = matching_files(found)
+        except DataError:  # nothing there: whoever reads it says so
+            return found
+        except ValueError:  # no pattern
+            raise self._outside(path) from None
+        if not all(file.resolve().is_relative_to(self.root) for file in files):
             raise self._outside(path)
         return found
 
@@ -80,7 +94,7 @@ class Places:
             raise AbsentError(f'there is no folder "{folder}"', expected="a folder of the workbench's folder")
         folders, files = [], []
         for path in sorted(here.iterdir(), key=lambda path: path.name.lower()):
-            if path.name.startswith(".") or not path.resolve().is_relative_to(self.root):
+            if path.name.startswith(".") or path == self.work or not path.resolve().is_relative_to(self.root):
                 continue
             if path.is_dir():
                 folders.append(path.name)
@@ -102,7 +116,7 @@ class Places:
         return self._inside(self.study(study) / "releases", name, "release")
 
     def _inside(self, folder: Path, name: str, kind: str) -> Path:
-        if not ID.match(name) or not (folder / name).is_dir():
+        if not ID.match(name) or not (folder / name).is_dir() or (folder / name).is_symlink():
             known = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
             raise AbsentError(
                 f'there is no {kind} "{name[:64]}"',

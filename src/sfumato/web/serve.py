@@ -1,13 +1,11 @@
-"""Start the server: on loopback, with a key in the address that is printed."""
+"""Start the server on this machine alone, and let one browser in."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import ipaddress
-import secrets
 import socket
-import sys
 import threading
 import webbrowser
 from pathlib import Path
@@ -16,54 +14,76 @@ import uvicorn
 
 from sfumato.errors import InputError
 from sfumato.web.app import Options, guarded, make_app
+from sfumato.web.keys import new_key
+from sfumato.web.lock import FolderLock, running
 from sfumato.web.places import Places
 
 PORT = 8377
 
 
 def serve(
-    folder: Path,
-    *,
-    host: str = "127.0.0.1",
-    port: int = PORT,
-    anywhere: bool = False,
-    browser: bool = True,
-    options: Options | None = None,
+    folder: Path, *, host: str = "127.0.0.1", port: int = PORT, browser: bool = True, options: Options | None = None
 ) -> None:
-    """Serve a folder until Ctrl-C. Another address than loopback needs `anywhere`."""
+    """Serve a folder until Ctrl-C, on a loopback address."""
     if not _loopback(host):
-        if not anywhere:
-            raise InputError(
-                f"--host {host} is not this machine alone",
-                expected="a loopback address such as 127.0.0.1",
-                remedy="--allow-remote if others shall reach it; then use it only behind a proxy that encrypts",
-            )
-        print(
-            f"warning: the workbench listens on {host}: whoever reaches it and has the key can read the tables, "
-            "and nothing on the way is encrypted",
-            file=sys.stderr,
+        raise InputError(
+            f"{host} is not this machine alone",
+            expected="a loopback address such as 127.0.0.1: nothing that the server sends is encrypted",
+            remedy="from another machine, ssh -L 8377:127.0.0.1:8377 HOST, and open http://127.0.0.1:8377/ there",
         )
-    sock = _socket(host, port)
-    port = sock.getsockname()[1]
-    token = secrets.token_urlsafe(24)
-    app = make_app(Places(folder), options)
-    whole = guarded(app, token, hosts_of(host, port), f"sfumato-{port}")
-    shown = f"[{host}]" if ":" in host else host
-    address = f"http://{shown}:{port}/?token={token}"
-    print(f"workbench: {address}\nfolder: {Path(folder).resolve()}. Ctrl-C ends it.", flush=True)
-    settings = uvicorn.Config(
-        whole, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=2
-    )
-    if browser:
-        threading.Timer(0.8, webbrowser.open, [address]).start()
-    with contextlib.suppress(KeyboardInterrupt), contextlib.closing(sock):
-        asyncio.run(uvicorn.Server(settings).serve(sockets=[sock]))
+    places = Places(folder)
+    places.prepare()
+    with contextlib.closing(FolderLock(places.work)) as lock, contextlib.closing(_socket(host, port)) as sock:
+        port = sock.getsockname()[1]
+        address = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+        app = make_app(places, options)
+        app.state.keys.clear()
+        lock.describe(address)
+        settings = uvicorn.Config(
+            guarded(app, hosts_of(host, port)),
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=2,
+        )
+        _let_in(places, address, browser, wait=0.8)
+        print(f"folder: {places.root}. Ctrl-C ends it; --link gives another key.", flush=True)
+        try:
+            with contextlib.suppress(KeyboardInterrupt):
+                asyncio.run(uvicorn.Server(settings).serve(sockets=[sock]))
+        finally:
+            app.state.keys.clear()
+
+
+def link(folder: Path, *, browser: bool = True) -> None:
+    """Another key for the server that serves a folder: for another browser, or a tab that was closed."""
+    places = Places(folder)
+    owner = running(places.work)
+    if owner is None or not owner.get("address"):
+        raise InputError(
+            f"no workbench serves {places.root}",
+            expected="a folder that is being served",
+            remedy="start one: sfumato serve FOLDER",
+        )
+    _let_in(places, str(owner["address"]), browser)
 
 
 def hosts_of(host: str, port: int) -> set[str]:
     """The Host headers a server answers to: against names that others point at this machine."""
     names = {"127.0.0.1", "localhost", "[::1]", f"[{host}]" if ":" in host else host}
     return {f"{name}:{port}" for name in names} | (names if port == 80 else set())
+
+
+def _let_in(places: Places, address: str, browser: bool, wait: float = 0.0) -> None:
+    """Print a new key, and show a browser the file that hands it over: its name tells nobody the key."""
+    key = new_key(places.work, address)
+    print(f"workbench: {address}\nkey, good for one use: {key.text}", flush=True)
+    if browser and wait:
+        timer = threading.Timer(wait, webbrowser.open, [key.page.as_uri()])
+        timer.daemon = True
+        timer.start()
+    elif browser:
+        webbrowser.open(key.page.as_uri())
 
 
 def _loopback(host: str) -> bool:

@@ -6,10 +6,12 @@ leaves `progress.json`, `live.json` and at its end `done.json` there; a file cal
 
 from __future__ import annotations
 
+import errno
 import importlib
 import json
 import math
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Callable
@@ -17,14 +19,17 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from sfumato.errors import SfumatoError
-from sfumato.web.places import AbsentError, Places
+from sfumato.web.places import AbsentError, ConflictError, Places, TooLargeError
 
+STATUS: dict[type[BaseException], int] = {AbsentError: 404, ConflictError: 409, TooLargeError: 413, MemoryError: 507}
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 MODULES = ("opening", "declaring", "trees", "exploring", "releasing", "replaying", "channels", "groups")
 
 
 def main(arguments: list[str]) -> None:
     """`desk ROOT GIGABYTES` or `job ROOT GIGABYTES FOLDER`."""
     kind, root, gigabytes = arguments[:3]
+    end_with_parent()
     limit_memory(float(gigabytes))
     places = Places(root)
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -35,6 +40,14 @@ def main(arguments: list[str]) -> None:
         from sfumato.web.calls.jobs import run_job
 
         run_job(places, Path(arguments[3]))
+
+
+def end_with_parent() -> None:
+    """End when the server ends, however it ends, where the system can: two must never work in one folder."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 def limit_memory(gigabytes: float) -> None:
@@ -99,12 +112,11 @@ def told(error: BaseException) -> dict[str, str]:
 
 def status_of(error: BaseException) -> int:
     """The HTTP status of an error."""
-    if isinstance(error, AbsentError):
-        return 404
-    if isinstance(error, MemoryError):
-        return 507
+    for kind, status in STATUS.items():
+        if isinstance(error, kind):
+            return status
     if isinstance(error, OSError):
-        return 422
+        return 507 if error.errno in NO_ROOM else 422
     return {2: 422, 3: 409}.get(getattr(error, "exit_code", 1), 500)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from sfumato.data.atomic import write_text
 from sfumato.data.hierarchies.hierarchy import Hierarchy
+from sfumato.data.inputs import note_input
 from sfumato.errors import HierarchyError
 
 HEADER = re.compile(r"level[ _-]?\d+$", re.IGNORECASE)
@@ -44,7 +45,7 @@ def save(hierarchy: Hierarchy, path: str | Path, *, overwrite: bool = True) -> N
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([f"level{i}" for i in range(hierarchy.height + 1)])
     writer.writerows(hierarchy.paths)
-    write_text(path, text.getvalue(), overwrite=overwrite)
+    write_text(path, text.getvalue(), overwrite=overwrite, private=True)
 
 
 def level(paths: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
@@ -65,6 +66,7 @@ def _text(path: Path) -> str:
         kind = "a folder" if path.is_dir() else "not there"
         raise HierarchyError(f"the hierarchy file {path} is {kind}", expected="a CSV file, one row per value")
     try:
+        note_input(path)
         raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
         return raw.decode("utf-8-sig")
     except (OSError, EOFError, zlib.error) as error:

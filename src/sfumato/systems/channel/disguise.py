@@ -21,11 +21,15 @@ from sfumato.data.atomic import refuse_existing, write_text
 from sfumato.data.dialect import Dialect
 from sfumato.data.disguised import mark_of
 from sfumato.data.engine import Engine, open_engine, require_order
+from sfumato.data.inputs import kept_inputs
 from sfumato.data.rows import cleaned
 from sfumato.data.source import Source, open_source
 from sfumato.data.tally import Tally, cell_sql, first_row, require, tally
 from sfumato.errors import DataError, InputError, StudyError, shortened
 from sfumato.plans.channel import Channel
+from sfumato.release.earlier import check, entered
+from sfumato.release.policy import refuse_unaccepted
+from sfumato.release.shown import describe_disguise
 from sfumato.study import Study
 from sfumato.systems.channel.prior import complete_columns
 
@@ -45,6 +49,7 @@ class Disguised:
     dropped: int
     columns: tuple[str, ...]
     test_seed: int | None
+    warnings: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -54,6 +59,7 @@ class Disguised:
             "dropped": self.dropped,
             "columns": list(self.columns),
             "randomness": randomness_of(self.test_seed),
+            "warnings": list(self.warnings),
         }
 
 
@@ -61,6 +67,7 @@ def randomness_of(test_seed: int | None) -> str:
     return "operating system" if test_seed is None else f"fixed test seed {test_seed}: not for release"
 
 
+@kept_inputs()
 def disguise(
     study: Study,
     channels: Sequence[Channel],
@@ -70,16 +77,18 @@ def disguise(
     keep_order: bool = False,
     test_seed: int | None = None,
     overwrite: bool = False,
+    state: str | Path | None = None,
 ) -> Disguised:
     """Write a table in which the channels' columns are disguised, beside columns to `keep` (None keeps all others).
 
-    Columns with the role identifier, drop or vital are never kept. A `test_seed` makes the draw repeatable, and marks
-    the file with a column of its own; never publish such a file.
+    Identifiers and columns with the role drop are never kept. A `test_seed` makes the draw repeatable and marks the
+    file with a column of its own; never publish such a file. Any other file is entered in the ledger in `state`, the
+    user's own unless given, and refused if earlier releases of the same people tell more of them together with it.
     """
     path = Path(path)
+    source = open_source(study.data, study.folder)
     refuse_existing(path, overwrite=overwrite)
     refuse_existing(mark_of(path), overwrite=overwrite)
-    source = open_source(study.data, study.folder)
     own = [name for channel in channels for name in channel.columns]
     require(source, own)
     kept = _kept(study, source, own, keep)
@@ -93,15 +102,23 @@ def disguise(
         found = tally(engine, source, own, complete_columns(study, own))
         for channel in channels:
             _check_known(engine, source, channel, found)
+        comparison = None
+        if test_seed is None:
+            complete = complete_columns(study, own)
+            described = describe_disguise(study, source, channels, kept, complete, ordered=keep_order)
+            comparison = check(engine, study, source, described, state=state)
+            refuse_unaccepted(comparison.findings, study.policy.accept)
         sql = _reading(source, channels, kept, complete_columns(study, own))
         engine.stream(sql, _changer(channels, len(kept), draw, keep_order, test_seed), "disguised")
         names = [*names, TEST_COLUMN] if test_seed is not None else names
         listed = ", ".join(f"x{i} AS c{i}" for i in range(len(names)))
-        mark_of(path).unlink(missing_ok=True)  # a file without its channel is refused; one with another's would mislead
-        engine.write(f"SELECT {listed} FROM disguised ORDER BY place", path, _like(source, path), names)
+        with entered(comparison, path) as late:
+            mark_of(path).unlink(missing_ok=True)  # a file without its channel is refused; another's would mislead
+            engine.write(f"SELECT {listed} FROM disguised ORDER BY place", path, _like(source, path), names)
     notes = {"file": path.name, "rows": found.records, "disguised": own, "randomness": randomness_of(test_seed)}
     mark = _write_mark(channels, notes, path)
-    return Disguised(path, mark, found.records, found.dropped, tuple(names), test_seed)
+    earlier = (*comparison.warnings, *(f.what for f in comparison.findings)) if comparison is not None else ()
+    return Disguised(path, mark, found.records, found.dropped, tuple(names), test_seed, (*earlier, *late))
 
 
 def _kept(study: Study, source: Source, own: Sequence[str], keep: Sequence[str] | None) -> list[str]:

@@ -13,6 +13,7 @@ import numpy as np
 from sfumato.data.arrays import Floats
 from sfumato.data.disguised import mark_of
 from sfumato.data.engine import open_engine
+from sfumato.data.inputs import note_input
 from sfumato.data.settings import DataSettings, EngineOptions
 from sfumato.data.source import Source, open_source
 from sfumato.data.tally import Tally, first_row, require, tally
@@ -93,7 +94,7 @@ def channels_of(path: Path) -> list[Channel]:
             remedy="--channel channel.json",
         )
     try:
-        found = json.loads(mark.read_text("utf-8"))
+        found = json.loads(note_input(mark).read_text("utf-8"))
         several = found.get("channels") if isinstance(found, dict) else None
     except (ValueError, UnicodeDecodeError):
         several = None

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.data.atomic import new_folder
+from sfumato.data.inputs import note_input
 from sfumato.decide import distances_to_chord
 from sfumato.errors import InputError, UnreachableError
 from sfumato.front import versions
@@ -103,10 +103,6 @@ class ChannelFront:
     def save(self, folder: str | Path) -> Path:
         """Write the front as a new folder, whole or not at all. It holds the prior: it is for the publisher only."""
         folder = Path(folder).absolute()
-        if folder.exists():
-            raise InputError(f"{folder} is there already", expected="a new folder", remedy="another name with -o")
-        if not folder.parent.is_dir():
-            raise InputError(f"there is no folder {folder.parent}", expected="an existing folder to write to")
         prior = self.prior
         about = {"format": FORMAT} | self.as_dict()
         about["prior"] = {
@@ -117,14 +113,8 @@ class ChannelFront:
         }
         about["channels"] = [point.channel.as_dict() for point in self.points]
         about["versions"] = versions()
-        part = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-        try:
-            inside = part / folder.name
-            inside.mkdir()
+        with new_folder(folder) as inside:
             (inside / FILE).write_text(json.dumps(about, indent=1, ensure_ascii=False, allow_nan=False), "utf-8")
-            inside.rename(folder)
-        finally:
-            shutil.rmtree(part, ignore_errors=True)
         return folder
 
 
@@ -146,7 +136,7 @@ def load_channel_front(folder: str | Path) -> ChannelFront:
     if not path.is_file():
         raise InputError(f"{folder} is not the folder of a channel front", expected=expected)
     try:
-        found = json.loads(path.read_text("utf-8"))
+        found = json.loads(note_input(path).read_text("utf-8"))
         told = found["prior"]
         prior = Prior(
             tuple(told["columns"]),

@@ -12,6 +12,7 @@ import numpy as np
 from sfumato.data.arrays import Floats
 from sfumato.data.domain import MISSING
 from sfumato.data.engine import open_engine
+from sfumato.data.inputs import note_input
 from sfumato.data.roles import Role
 from sfumato.data.source import open_source
 from sfumato.data.tally import Tally, tally
@@ -109,7 +110,7 @@ def read_prior(path: Path, records: int | None, columns: Sequence[str] = ()) -> 
             "a prior needs a number of records", expected="how many people report", remedy="--records 10000"
         )
     try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
+        with note_input(path).open(encoding="utf-8-sig", newline="") as stream:
             rows = [
                 {(k or "").strip().lower(): (v or "").strip() for k, v in row.items()} for row in csv.DictReader(stream)
             ]

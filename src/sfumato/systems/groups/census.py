@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from sfumato.data.atomic import new_folder, refuse_existing_folder
 from sfumato.data.census import COLUMNS, Census, plant, write_census
 from sfumato.data.recipes_census import ORDINAL, RANGES, TERMS
-from sfumato.errors import InputError
 from sfumato.study import read, toml_text
 
 PAPER_RECORDS, PAPER_MEMBERS, PAPER_AREAS = 3_205_478, 14_263, 1_238
@@ -36,8 +36,7 @@ def make_census(
     state: int | None = None,
 ) -> Planted:
     """Write `census.parquet`, `survey.parquet` and `run.toml` to a new folder."""
-    if folder.exists():
-        raise InputError(f"{folder} is there already", expected="a new folder", remedy="another name with -o")
+    refuse_existing_folder(folder)
     census = plant(records, members, areas, seed)
     survey = plant(
         max(round(records * SURVEY_SHARE), 10 * areas),
@@ -46,13 +45,13 @@ def make_census(
         seed,
         scale_seed=1,
     )
-    folder.mkdir()
-    write_census(census, folder / "census.parquet", seed)
-    write_census(survey, folder / "survey.parquet", seed + 1)
     labels = np.array(survey.labels())
     expert = labels[survey.installations].tolist()
-    (folder / "run.toml").write_text(run_file(expert, state), encoding="utf-8")
-    read(folder / "run.toml")
+    with new_folder(folder, private=False) as inside:
+        write_census(census, inside / "census.parquet", seed)
+        write_census(survey, inside / "survey.parquet", seed + 1)
+        (inside / "run.toml").write_text(run_file(expert, state), encoding="utf-8")
+        read(inside / "run.toml")
     return Planted(folder, folder / "run.toml", census, survey, seed)
 
 

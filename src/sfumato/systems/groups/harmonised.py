@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import secrets
 from pathlib import Path
 
 import numpy as np
 
+from sfumato.data.atomic import new_file
 from sfumato.data.microfile import Microfile
 
 
-def save_microfile(microfile: Microfile, path: Path) -> Path:
-    """Write attributes, area, groups and the row of the original file, under a temporary name first."""
+def save_microfile(microfile: Microfile, path: Path, *, overwrite: bool = False) -> Path:
+    """Write attributes, area, groups and the row of the original file; its owner alone can read it."""
     import pyarrow
     import pyarrow.parquet
 
@@ -19,12 +19,8 @@ def save_microfile(microfile: Microfile, path: Path) -> Path:
     columns["area"] = np.array(microfile.areas)[microfile.area_of]
     columns |= {group: flags.astype(np.int8) for group, flags in microfile.members.items()}
     columns["rownum"] = microfile.rows
-    part = path.with_name(f".{secrets.token_hex(8)}.part")
-    try:
+    with new_file(path, overwrite=overwrite, private=True) as part:
         pyarrow.parquet.write_table(pyarrow.table(columns), part)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
     return path
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import secrets
 import warnings
 from pathlib import Path
 
+from sfumato.data.atomic import new_file
+from sfumato.data.inputs import note_input
 from sfumato.errors import DataError, StudyError
 
 CHUNK = 200_000
 
 
-def convert_extract(ddi: Path, path: Path, data: Path | None = None) -> tuple[int, int]:
+def convert_extract(ddi: Path, path: Path, data: Path | None = None, *, overwrite: bool = False) -> tuple[int, int]:
     """Convert an extract, a chunk at a time; the number of rows and columns. Values stay as the codebook codes them."""
     try:
         from ipumspy import readers
@@ -26,13 +27,13 @@ def convert_extract(ddi: Path, path: Path, data: Path | None = None) -> tuple[in
         raise DataError(f"there is no file {ddi}", expected="the codebook of an extract")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it asks for a citation, which our docs ask for as well
-        codebook = readers.read_ipums_ddi(ddi)
+        codebook = readers.read_ipums_ddi(note_input(ddi))
     extract = data or ddi.parent / codebook.file_description.filename
     if not extract.is_file():
         raise DataError(f"there is no file {extract.name}", expected="the extract beside its codebook", remedy="--data")
-    part, writer, rows, columns = path.with_name(f".{secrets.token_hex(8)}.part"), None, 0, 0
-    try:
-        for chunk in readers.read_microdata_chunked(codebook, extract, chunksize=CHUNK):
+    writer, rows, columns = None, 0, 0
+    with new_file(path, overwrite=overwrite, private=True) as part:
+        for chunk in readers.read_microdata_chunked(codebook, note_input(extract), chunksize=CHUNK):
             table = pyarrow.Table.from_pandas(chunk, preserve_index=False)
             if writer is None:
                 writer = pyarrow.parquet.ParquetWriter(part, table.schema)
@@ -41,7 +42,4 @@ def convert_extract(ddi: Path, path: Path, data: Path | None = None) -> tuple[in
         if writer is None:
             raise DataError(f"{extract.name} has no rows", expected="an extract with rows")
         writer.close()
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
     return rows, columns

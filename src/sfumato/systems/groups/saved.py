@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,14 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.data.atomic import new_folder, refuse_existing_folder
+from sfumato.data.inputs import note_input
+from sfumato.data.seal import seal
 from sfumato.data.source import open_source
 from sfumato.errors import InputError
 from sfumato.measures.disclosure import WAYS
 from sfumato.measures.outliers import find_outliers
 from sfumato.plans.swaps import SwapPlan
-from sfumato.release.publish import flush
 from sfumato.report.groups_pages import protection_page
-from sfumato.study import Study, read
+from sfumato.study import Study, read_kept
 from sfumato.systems.groups.bounds import Signal
 from sfumato.systems.groups.files import settings_of
 from sfumato.systems.groups.protect import Level, Protection, signals_of
@@ -94,31 +94,17 @@ def _signal(protection: Protection, signal: Signal, area_of: np.ndarray[Any, Any
 def save(protection: Protection, folder: str | Path) -> dict[str, Any]:
     """Write a protection as a new folder, whole or not at all."""
     folder = Path(folder).absolute()
-    refuse_folder(folder)
+    refuse_existing_folder(folder)
     told = as_dict(protection)
     source = open_source(protection.study.data, protection.study.folder)
-    part = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    try:
-        inside = part / folder.name
-        inside.mkdir()
+    with new_folder(folder) as inside:
         kept = told | {"fingerprint": source.fingerprint}
         (inside / FILE).write_text(json.dumps(kept, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
         (inside / RUN).write_text(protection.study.as_toml(), encoding="utf-8")
         (inside / REPORT).write_text(protection_page(told), encoding="utf-8")
         _write_swaps(protection, inside / SWAPS)
-        flush(inside)
-        inside.rename(folder)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
+        seal(inside)
     return told
-
-
-def refuse_folder(folder: Path) -> None:
-    """Raise unless a new folder can be made at a path."""
-    if folder.exists() or folder.is_symlink():
-        raise InputError(f"{folder} is there already", expected="a new folder", remedy="another name with -o")
-    if not folder.absolute().parent.is_dir():
-        raise InputError(f"there is no folder {folder.parent}", expected="an existing folder to write to")
 
 
 def _write_swaps(protection: Protection, path: Path) -> None:
@@ -151,18 +137,18 @@ class Saved:
         return number
 
 
-def load(folder: str | Path) -> Saved:
-    """Read a protection back."""
+def load(folder: str | Path, run: str | Path | None = None) -> Saved:
+    """Read a protection back; `run` is a run file of one's own, needed where the folder was made elsewhere."""
     import pyarrow.parquet
 
     folder = Path(folder)
     if not (folder / FILE).is_file():
         raise InputError(f"{folder} holds no protection", expected="a folder that sfumato groups protect wrote")
-    told = json.loads((folder / FILE).read_text(encoding="utf-8"))
-    table = pyarrow.parquet.read_table(folder / SWAPS)
+    told = json.loads(note_input(folder / FILE).read_text(encoding="utf-8"))
+    table = pyarrow.parquet.read_table(note_input(folder / SWAPS))
     point, giver, taker = (np.asarray(table[name]) for name in ("point", "giver", "taker"))
     plans = tuple(
         SwapPlan(giver[point == p["id"]], taker[point == p["id"]], p["cost"], p["bound"], p["exact"])
         for p in told["points"]
     )
-    return Saved(read(folder / RUN), told, plans)
+    return Saved(read_kept(folder / RUN, run), told, plans)

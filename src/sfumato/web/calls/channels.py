@@ -12,8 +12,9 @@ from sfumato.study import Study
 from sfumato.systems.channel.disguise import disguise
 from sfumato.systems.channel.front import ChannelFront, load_channel_front, pick_channel
 from sfumato.systems.channel.search import search_channel
+from sfumato.web.calls.binding import refuse_changed
 from sfumato.web.calls.shelf import study_of
-from sfumato.web.places import Places, new_id
+from sfumato.web.places import Places, new_id, read_json
 
 MOST_OUTPUTS = 160
 
@@ -61,6 +62,7 @@ def point(places: Places, study: str, job: str, number: int) -> dict[str, Any]:
 def written(places: Places, study: str, job: str, number: int, keep: list[str]) -> dict[str, Any]:
     """Disguise the table with a channel; randomness is the operating system's and is kept nowhere."""
     declared = study_of(places, study)
+    refuse_changed(declared, read_json(places.study(study) / "study.json"))
     chosen = _front(places, study, job).point(number).channel
     folder = places.study(study) / "disguised"
     folder.mkdir(exist_ok=True)

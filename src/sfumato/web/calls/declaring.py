@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from sfumato.data.hierarchies.recipes import HierarchyFile
 from sfumato.data.roles import Role
 from sfumato.data.settings import DataSettings
 from sfumato.data.source import open_source
-from sfumato.errors import InputError, shortened
+from sfumato.errors import InputError, counted, shortened
 from sfumato.measures.audit import Audit
 from sfumato.measures.audit import audit as audited
 from sfumato.measures.registry import known_measures
 from sfumato.study import ColumnSettings, Study
-from sfumato.web.calls.shelf import keep_study, paths_of, run_file, study_of, table_of, undecided_columns
+from sfumato.web.calls.binding import refuse_changed, table_of_now
+from sfumato.web.calls.shelf import checked, keep_study, run_file, study_of, table_of, undecided_columns
 from sfumato.web.calls.trees import joined
-from sfumato.web.places import Places, read_json, refuse_undecided, write_json
+from sfumato.web.places import Places, read_json, write_json
 
 SECTIONS = ("data", "columns", "search", "measures")
 
@@ -43,9 +45,7 @@ def put(places: Places, study: str, changes: dict[str, Any]) -> dict[str, Any]:
         weights = settings.get("search", {}).get("weights", {})
         keys = {n for n, c in settings["columns"].items() if c.get("role") == Role.QUASI_IDENTIFIER}
         settings["search"] = {**settings.get("search", {}), "weights": {n: w for n, w in weights.items() if n in keys}}
-    after = Study(**settings)
-    for path in paths_of(after):
-        places.allowed(str(path))
+    after = checked(places, Study(**settings))
     undecided = undecided_columns(after)
     if changes.get("reviewed"):
         refuse_undecided(undecided)
@@ -57,10 +57,41 @@ def put(places: Places, study: str, changes: dict[str, Any]) -> dict[str, Any]:
             joined(after, name)
     keep_study(places, study, after)
     about = read_json(folder / "study.json")
-    told = {name: changes[name] for name in ("name", "reviewed") if changes.get(name) is not None}
-    told |= {"undecided": undecided} | ({"reviewed": False} if undecided else {})
-    write_json(folder / "study.json", about | told)
+    about |= {name: changes[name] for name in ("name", "reviewed") if changes.get(name) is not None}
+    about |= {"undecided": undecided} | ({"reviewed": False} if undecided else {})
+    if changes.get("accept_table"):
+        about |= {"table": table_of_now(after), "reviewed": False}
+    write_json(folder / "study.json", about)
     return run_file(places, study)
+
+
+def ready(places: Places, study: str) -> None:
+    """Raise unless the study can be searched: somebody has checked its roles, and its table is as it was then."""
+    about = read_json(places.study(study) / "study.json")
+    refuse_changed(study_of(places, study), about)
+    refuse_undecided(about.get("undecided", []))
+    if not about.get("reviewed"):
+        raise InputError(
+            "the roles of this table are suggestions that nobody has checked",
+            expected="roles that somebody has confirmed",
+            remedy="go to Declare, check the roles, and confirm them",
+        )
+
+
+def refuse_undecided(columns: Sequence[str]) -> None:
+    """Raise while columns have no role: nothing is searched, and no roles are confirmed."""
+    if columns:
+        raise InputError(
+            f"{counted(len(columns), 'column')} {'has' if len(columns) == 1 else 'have'} no role yet: "
+            f"{shortened(columns, 12)}",
+            expected="a role for every column",
+            remedy="go to Declare and choose one for each",
+        )
+
+
+def same_table(places: Places, study: str) -> None:
+    """Raise if the table is no longer the one that the study was declared for."""
+    refuse_changed(study_of(places, study), read_json(places.study(study) / "study.json"))
 
 
 def audit(places: Places, study: str) -> dict[str, Any]:
@@ -144,7 +175,7 @@ def _populated(places: Places, before: Study, settings: dict[str, Any], given: d
     if given == {}:
         settings.pop("population", None)
     elif given is not None:
-        path = str(places.allowed(str(given.get("path", ""))))
+        path = str(places.table(str(given.get("path", ""))))
         settings["population"] = {**given, "path": path}
         people = open_source(DataSettings.given(**settings["population"]), places.root)
         known = [n for n, c in settings["columns"].items() if c.get("role") == Role.QUASI_IDENTIFIER]

@@ -15,6 +15,7 @@ from typing import Any
 
 from sfumato.front import Front
 from sfumato.study import read
+from sfumato.web.calls.shelf import checked
 from sfumato.web.places import Places, read_json, write_json
 from sfumato.web.worker import plain, told
 
@@ -32,19 +33,19 @@ def run_job(places: Places, folder: Path) -> None:
 
             end = {"status": "done", "found": publish(places, about["study"], **about["with"])}
         elif about["kind"] in ("channel", "groups"):
-            end = _other(folder, about)
+            end = _other(places, folder, about)
         else:
-            end = _search(folder, about)
+            end = _search(places, folder, about)
     except Exception as error:  # noqa: BLE001  whatever happens is told on the page, never with people's records
         end = {"status": "failed", "error": told(error)}
     write_json(folder / "done.json", plain(end))
 
 
-def _search(folder: Path, about: dict[str, Any]) -> dict[str, Any]:
+def _search(places: Places, folder: Path, about: dict[str, Any]) -> dict[str, Any]:
     from sfumato.systems.search import search
 
     watch = Watch(folder, about["with"].get("seconds"))
-    study = read(folder / "run.toml")
+    study = checked(places, read(folder / "run.toml"))
     state = folder / "search.state"
     resume = state.exists() and study.search.system == "cuts"
     checkpoint = state if study.search.system == "cuts" else None
@@ -54,7 +55,7 @@ def _search(folder: Path, about: dict[str, Any]) -> dict[str, Any]:
     return {"status": "stopped" if watch.stopped else "done", "found": {"points": len(front.points), "how": front.how}}
 
 
-def _other(folder: Path, about: dict[str, Any]) -> dict[str, Any]:
+def _other(places: Places, folder: Path, about: dict[str, Any]) -> dict[str, Any]:
     """A search for channels, or an attack on a group's areas and the protection against it."""
     from sfumato.web.calls import channels, groups
 
@@ -62,7 +63,7 @@ def _other(folder: Path, about: dict[str, Any]) -> dict[str, Any]:
     watch = Watch(folder, about["with"].get("seconds"))
     for name in ("channel", "groups", groups.PROTECTION):  # what an earlier try left
         shutil.rmtree(folder / name, ignore_errors=True)
-    found = module.search(read(folder / "run.toml"), about["with"], folder, watch)
+    found = module.search(checked(places, read(folder / "run.toml")), about["with"], folder, watch)
     return {"status": "stopped" if watch.stopped else "done", "found": found}
 
 

@@ -16,13 +16,14 @@ from sfumato.data.source import Source, open_source
 from sfumato.data.suggest import suggest_all
 from sfumato.measures.inspection import inspect
 from sfumato.study import Study, read
-from sfumato.web.calls.shelf import keep_study, paths_of, profile_of, run_file, study_of, undecided_columns
+from sfumato.web.calls.binding import table_of_now
+from sfumato.web.calls.shelf import checked, keep_study, profile_of, run_file, study_of, undecided_columns
 from sfumato.web.places import Places, new_id, read_json, write_json
 
 
 def open_table(places: Places, path: str, settings: dict[str, Any]) -> dict[str, Any]:
     """A new study of a table: profiled, with roles as suggestions that still have to be checked."""
-    table = places.allowed(path)
+    table = places.table(path)
     found = inspect(str(table), **settings)
     folder = _new(places, table.name)
     (folder / "run.toml").write_text(found.run_file(str(table)), "utf-8")
@@ -37,9 +38,9 @@ def open_run(places: Places, path: str) -> dict[str, Any]:
     """A new study from a run file; everything it names must stand in the allowed folder."""
     file = places.allowed(path)
     study = read(file)
-    for named in paths_of(study):
-        places.allowed(str(named))
-    undecided = undecided_columns(study)
+    if file.is_relative_to(places.uploads):  # it came without its folder
+        study = study.placed(places.root)
+    undecided = undecided_columns(checked(places, study))
     folder = _new(places, file.parent.name or file.name)
     keep_study(places, folder.name, study)
     about = {"name": f"{file.parent.name}/{file.name}", "reviewed": not undecided, "undecided": undecided}
@@ -103,5 +104,6 @@ def _new(places: Places, stem: str) -> Path:
 
 
 def _opened(places: Places, folder: Path, about: dict[str, Any]) -> dict[str, Any]:
-    write_json(folder / "study.json", about | {"opened": time.time()})
+    study = read(folder / "run.toml")
+    write_json(folder / "study.json", about | {"opened": time.time(), "table": table_of_now(study)})
     return run_file(places, folder.name)

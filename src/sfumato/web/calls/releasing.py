@@ -7,15 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.decide import ask, pick
-from sfumato.release.pack import read_manifest
+from sfumato.release.pack import DICTIONARY, EXTERNAL, INTERNAL, MANIFEST, PUBLIC, read_manifest
 from sfumato.release.verify import verify as verified
+from sfumato.study import read
 from sfumato.systems.groups.publish import publish_protection
 from sfumato.systems.publish import publish as published
 from sfumato.web.calls.groups import PROTECTION
-from sfumato.web.calls.shelf import front_of, study_of
+from sfumato.web.calls.shelf import checked, front_of, study_of
 from sfumato.web.places import Places, new_id, read_json, write_json
 
-REPORTS = ("internal.html", "external.html", "dictionary.html")
+REPORTS = (INTERNAL, EXTERNAL, DICTIONARY[1])
 
 
 def publish(
@@ -24,8 +25,8 @@ def publish(
     job: str,
     number: int,
     reason: str,
-    starred: bool,
     limits: dict[str, Any] | None = None,
+    accept: dict[str, str] | None = None,
 ) -> dict[str, Any]:
     """Write a release, then verify it against the source; the ledger is the user's own.
 
@@ -36,12 +37,14 @@ def publish(
     folder.mkdir(exist_ok=True)
     swaps = places.job(study, job) / PROTECTION
     if swaps.is_dir():
+        checked(places, read(places.job(study, job) / "run.toml"))
         made = publish_protection(swaps, folder / new_id(f"point-{number}"), number, reason=reason)
     else:
         found, table = front_of(places, study, job)
         choice = ask(found, table=table, **limits).choice if limits else pick(found, point=number)
         number = choice.point.id
-        made = published(choice, folder / new_id(f"point-{number}"), starred=starred, reason=reason or None)
+        target = folder / new_id(f"point-{number}")
+        made = published(choice, target, reason=reason or None, accept=accept or {})
     write_json(folder / f"{made.folder.name}.json", {"job": job, "point": number, "reason": reason})
     told = made.as_dict()
     return {
@@ -59,36 +62,39 @@ def verify(places: Places, study: str, release: str) -> dict[str, Any]:
     """Check a release again: its files, its figures, and every row against the source."""
     folder = places.release(study, release)
     declared = study_of(places, study)
-    differences = verified(folder, declared.folder / declared.data.path)
-    return {"verified": not differences, "differences": [str(found) for found in differences]}
+    checked = verified(
+        folder, declared.folder / declared.data.path, engine=declared.engine, engine_options=declared.engine_options
+    )
+    return {"verified": bool(checked), "differences": [str(difference) for difference in checked.differences]}
 
 
 def releases(places: Places, study: str) -> list[dict[str, Any]]:
     """Every release of a study."""
     folder = places.study(study) / "releases"
     found = []
-    for path in sorted(folder.glob("*/manifest.json")):
-        manifest = read_manifest(path.parent)
+    for path in sorted(path.parents[1] for path in folder.glob(f"*/{MANIFEST}")):
+        manifest = read_manifest(path)
         told = {name: manifest[name] for name in ("records", "released", "suppressed", "loss", "data")}
-        about = read_json(folder / f"{path.parent.name}.json")
-        reports = [name for name in REPORTS if (path.parent / name).is_file()]
-        told |= {"name": path.parent.name, "point": manifest["point"], "reports": reports, "about": about}
+        about = read_json(folder / f"{path.name}.json")
+        reports = [Path(name).name for name in REPORTS if (path / name).is_file()]
+        told |= {"name": path.name, "point": manifest["point"], "reports": reports, "about": about}
         figures = manifest["figures"]
-        told |= {"folder": places.shown(path.parent), "k": figures["k"]["value"] if "k" in figures else None}
+        told |= {"folder": places.shown(path), "k": figures["k"]["value"] if "k" in figures else None}
         if "found_before" in figures:
             told["found"] = {"before": figures["found_before"], "after": figures["found_after"]}
         found.append(told)
     return found
 
 
-def pack(places: Places, study: str, release: str) -> str:
-    """The release as a zip file beside its folder; returns its path."""
+def pack(places: Places, study: str, release: str, *, private: bool = False) -> str:
+    """The public part of a release as a zip file beside its folder, or the whole record; returns its path."""
     folder = places.release(study, release)
-    target = folder.parent / f".{release}.zip"
+    inside, ending = (folder, "record") if private else (folder / PUBLIC, "public")
+    target = folder.parent / f".{release}-{ending}.zip"
     part = target.with_suffix(".part")
     with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted(folder.rglob("*")):
+        for path in sorted(inside.rglob("*")):
             if path.is_file() and not path.is_symlink():
-                archive.write(path, str(Path(release) / path.relative_to(folder)))
+                archive.write(path, str(Path(release) / path.relative_to(inside)))
     part.replace(target)
     return str(target)

@@ -14,6 +14,7 @@ from sfumato.data.hierarchies.recipes import HierarchyFile
 from sfumato.errors import InputError
 from sfumato.front import Front, load_front
 from sfumato.study import Study, read
+from sfumato.web.calls.binding import is_changed
 from sfumato.web.places import Places, read_json
 
 KEPT = 4
@@ -24,8 +25,17 @@ _fronts: OrderedDict[tuple[Any, ...], Front] = OrderedDict()
 
 
 def study_of(places: Places, study: str) -> Study:
-    """A study as it is declared now."""
-    return read(places.study(study) / "run.toml")
+    """A study as it is declared now; what it names is still in the allowed folder."""
+    return checked(places, read(places.study(study) / "run.toml"))
+
+
+def checked(places: Places, study: Study) -> Study:
+    """The same study, once every file that it names stands in the allowed folder, links and patterns followed."""
+    for path in _tables_of(study):
+        places.table(str(path))
+    for path in paths_of(study):
+        places.allowed(str(path))
+    return study
 
 
 def keep_study(places: Places, study: str, declared: Study) -> None:
@@ -49,7 +59,10 @@ def run_file(places: Places, study: str) -> dict[str, Any]:
             column["hierarchy"] = places.shown(declared.folder / tree)
         elif isinstance(tree, HierarchyFile):
             column["hierarchy"]["path"] = places.shown(declared.folder / tree.path)
-    return read_json(places.study(study) / "study.json") | {"id": study, "study": settings}
+    about = read_json(places.study(study) / "study.json")
+    changed = is_changed(declared, about)
+    about.pop("table", None)
+    return about | {"id": study, "study": settings, "table_changed": changed}
 
 
 def undecided_columns(study: Study) -> list[str]:
@@ -60,7 +73,19 @@ def undecided_columns(study: Study) -> list[str]:
 
 
 def paths_of(study: Study) -> list[Path]:
-    """Every file that a study names. What is no file in the allowed folder, the workbench does not open."""
+    """Every path that a study names."""
+    found = [study.channel.prior] if study.channel.prior is not None else []
+    for column in study.columns.values():
+        tree = column.hierarchy
+        if isinstance(tree, str):
+            found.append(tree)
+        elif isinstance(tree, HierarchyFile):
+            found.append(tree.path)
+    return [*_tables_of(study), *((study.folder / path).absolute() for path in found)]
+
+
+def _tables_of(study: Study) -> list[Path]:
+    """The tables that a study reads: its own, the population, files that attackers learn from."""
     read = [study.data, *([study.population] if study.population is not None else [])]
     if study.engine != "duckdb" or any(is_database(settings.path) for settings in read):
         raise InputError(
@@ -68,15 +93,8 @@ def paths_of(study: Study) -> list[Path]:
             expected="a run file with a file as its path, and no other engine",
             remedy="the command line reads databases and runs on Spark",
         )
-    found = [study.data.path] + ([study.population.path] if study.population is not None else [])
-    found += [study.channel.prior] if study.channel.prior is not None else []
+    found = [settings.path for settings in read]
     found += [file.path for file in study.groups.auxiliary] if study.groups is not None else []
-    for column in study.columns.values():
-        tree = column.hierarchy
-        if isinstance(tree, str):
-            found.append(tree)
-        elif isinstance(tree, HierarchyFile):
-            found.append(tree.path)
     return [(study.folder / path).absolute() for path in found]
 
 
@@ -87,7 +105,7 @@ def front_of(places: Places, study: str, job: str) -> tuple[Front, FrequencyTabl
         raise InputError("this search has no front yet", expected="a search that has ended", remedy="wait, or stop it")
     key = (str(folder), (folder / "front.json").stat().st_mtime_ns)
     front = _kept(_fronts, key) or _keep(_fronts, key, load_front(folder))
-    return front, table_of(front.study)
+    return front, table_of(checked(places, front.study))
 
 
 def table_of(study: Study) -> FrequencyTable:

@@ -11,7 +11,8 @@ from fastapi.responses import JSONResponse
 from sfumato.errors import InputError
 from sfumato.version import __version__
 from sfumato.web.models import Opened, StudyId
-from sfumato.web.places import TABLES, Places
+from sfumato.web.places import Places
+from sfumato.web.uploads import forget_unused, store, too_large
 
 router = APIRouter(tags=["open"])
 BINARY = {"requestBody": {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}}
@@ -41,28 +42,14 @@ def files(request: Request, folder: Annotated[str, Query(max_length=1000)] = "")
 
 @router.put("/uploads/{name}", openapi_extra=BINARY)
 async def upload(request: Request, name: str) -> JSONResponse:
-    """Upload a table: streamed to disk, refused when too large."""
-    places: Places = request.app.state.places
+    """Upload a table: streamed to disk, kept under its SHA-256 and never replaced, refused when too large."""
     most: int = request.app.state.limits.upload_bytes
-    target = _upload_place(places, name)
     length = request.headers.get("content-length", "0")
     if not length.isdigit() or int(length) > most:
-        return _too_large(most)
-    part = target.with_name(f".{target.name}.part")
-    size = 0
-    try:
-        with part.open("wb") as stream:
-            async for block in request.stream():
-                size += len(block)
-                if size > most:
-                    return _too_large(most)
-                stream.write(block)
-        if not size:
-            raise InputError("the upload is empty", expected="a file with rows")
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
-    return JSONResponse({"path": places.shown(target), "bytes": size})
+        raise too_large(most)
+    places: Places = request.app.state.places
+    stored = await store(places, name, request.stream(), most)
+    return JSONResponse({"path": places.shown(stored.path), "bytes": stored.size, "sha256": stored.sha256})
 
 
 @router.get("/studies")
@@ -90,12 +77,17 @@ async def open_study(request: Request, body: Opened) -> dict[str, Any]:
 
 @router.delete("/studies/{study}")
 async def forget(request: Request, study: StudyId) -> dict[str, str]:
-    """Delete a study with its searches and releases; the table it is of stays."""
-    folder = request.app.state.places.study(study)
+    """Delete a study with its searches and releases; an upload goes with its last study, other tables stay."""
+    places: Places = request.app.state.places
+    folder = places.study(study)
     running = [job for job in request.app.state.jobs.of(study) if job["status"] in ("running", "queued")]
     if running:
-        raise InputError(f"{len(running)} jobs of this study are at work", expected="none", remedy="stop them first")
+        raise InputError(
+            f"{len(running)} jobs of this study are running or queued", expected="none", remedy="stop them first"
+        )
+    named = "".join(path.read_text("utf-8", "replace") for path in folder.rglob("run.toml"))
     shutil.rmtree(folder)
+    forget_unused(places, named)
     return {"deleted": study}
 
 
@@ -109,21 +101,3 @@ async def preview(request: Request, study: StudyId, rows: Annotated[int, Query(g
 async def profile(request: Request, study: StudyId) -> dict[str, Any]:
     """Every column: figures, histogram, suggested role with its reason."""
     return dict(await request.app.state.desks.ask("opening.profile", study=study))
-
-
-def _upload_place(places: Places, name: str) -> Any:
-    plain = name.replace("\\", "/").rsplit("/", 1)[-1].strip()
-    if plain != name or plain.startswith(".") or not plain or "\0" in plain or len(plain.encode()) > 200:
-        raise InputError("the name of an upload", expected="a plain file name", remedy="table.csv")
-    if not plain.lower().endswith((*TABLES, ".toml")):
-        raise InputError(f'"{plain[:80]}" is no table by its name', expected="one of: " + ", ".join(TABLES))
-    return places.uploads / plain
-
-
-def _too_large(most: int) -> JSONResponse:
-    told = {
-        "what": f"the upload is larger than {most / (1 << 30):.3g} GB",
-        "expected": "a smaller file",
-        "try": "put the file into the folder of the workbench, or sfumato serve --upload-limit",
-    }
-    return JSONResponse({"error": told}, 413)

@@ -19,7 +19,7 @@ Number = Annotated[int, Path(ge=0, le=10**9)]
 @router.post("/studies/{study}/channels")
 async def search_channels(request: Request, study: StudyId, body: ChannelSearch) -> dict[str, Any]:
     """Start a search for channels of a sensitive column."""
-    return started(request, study, "channel", body.model_dump())
+    return await started(request, study, "channel", body.model_dump())
 
 
 @router.get("/studies/{study}/jobs/{job}/channel")
@@ -54,7 +54,7 @@ def disguised(request: Request, study: StudyId, name: FileName) -> FileResponse:
 @router.post("/studies/{study}/groups")
 async def search_groups(request: Request, study: StudyId, body: GroupsSearch) -> dict[str, Any]:
     """Attack the areas of a group, and protect them."""
-    return started(request, study, "groups", body.model_dump())
+    return await started(request, study, "groups", body.model_dump())
 
 
 @router.get("/studies/{study}/jobs/{job}/groups")

@@ -21,7 +21,8 @@ async def publish(request: Request, study: StudyId, body: Publication) -> dict[s
     """Publish a point: a job that writes, reads back, measures and verifies."""
     queue: Jobs = request.app.state.jobs
     queue.places.job(study, body.job)
-    given: dict[str, Any] = {"job": body.job, "number": body.point, "reason": body.reason, "starred": body.starred}
+    await request.app.state.desks.ask("declaring.same_table", study=study)
+    given: dict[str, Any] = {"job": body.job, "number": body.point, "reason": body.reason, "accept": body.accept}
     if body.limits is not None:
         given["limits"] = body.limits.model_dump(exclude_none=True)
     return queue.add(queue.prepare(study, "publish", given))
@@ -40,11 +41,11 @@ async def verify(request: Request, study: StudyId, release: ReleaseId) -> dict[s
     return dict(await request.app.state.desks.ask("releasing.verify", study=study, release=release))
 
 
-@router.get("/studies/{study}/releases/{release}/pack.zip", response_class=FileResponse)
-async def pack(request: Request, study: StudyId, release: ReleaseId) -> FileResponse:
-    """The release pack as one file."""
-    path = await request.app.state.desks.ask("releasing.pack", study=study, release=release)
-    return FileResponse(path, media_type="application/zip", filename=f"{release}.zip")
+@router.get("/studies/{study}/releases/{release}/{part}.zip", response_class=FileResponse)
+async def pack(request: Request, study: StudyId, release: ReleaseId, part: Literal["public", "record"]) -> FileResponse:
+    """What may leave as one file, or the publisher's whole record."""
+    path = await request.app.state.desks.ask("releasing.pack", study=study, release=release, private=part == "record")
+    return FileResponse(path, media_type="application/zip", filename=f"{release}-{part}.zip")
 
 
 @router.get("/studies/{study}/releases/{release}/{report}.html", response_class=FileResponse)
@@ -52,7 +53,8 @@ def report(
     request: Request, study: StudyId, release: ReleaseId, report: Literal["internal", "external", "dictionary"]
 ) -> FileResponse:
     """A report of the release, in a cage of its own."""
-    path = request.app.state.places.release(study, release) / f"{report}.html"
+    part = "private" if report == "internal" else "public"
+    path = request.app.state.places.release(study, release) / part / f"{report}.html"
     if not path.is_file():
         raise AbsentError("the report is not there", expected="a whole release", remedy="verify the release")
     return FileResponse(path, headers={"content-security-policy": CAGE})

@@ -11,10 +11,9 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 
-from sfumato.errors import InputError
 from sfumato.web.jobs import Jobs
 from sfumato.web.models import JobId, Search, StudyId
-from sfumato.web.places import Places, read_json, refuse_undecided
+from sfumato.web.places import Places
 
 router = APIRouter(tags=["search"])
 PULSE = 0.4  # seconds between two looks at the jobs
@@ -30,21 +29,14 @@ def jobs(request: Request) -> list[dict[str, Any]]:
 @router.post("/studies/{study}/jobs")
 async def search(request: Request, study: StudyId, body: Search) -> dict[str, Any]:
     """Start a search of the study as it is declared now; it waits if others are at work."""
-    return started(request, study, "search", {"name": body.name, "seconds": body.seconds})
+    return await started(request, study, "search", {"name": body.name, "seconds": body.seconds})
 
 
-def started(request: Request, study: str, kind: str, given: dict[str, Any]) -> dict[str, Any]:
+async def started(request: Request, study: str, kind: str, given: dict[str, Any]) -> dict[str, Any]:
     """A job of a study as it is declared now, once somebody has checked its roles."""
     places: Places = request.app.state.places
     folder = places.study(study)
-    about = read_json(folder / "study.json")
-    refuse_undecided(about.get("undecided", []))
-    if not about.get("reviewed"):
-        raise InputError(
-            "the roles of this table are suggestions that nobody has checked",
-            expected="a publisher who has looked at every column",
-            remedy="go to Declare, check the roles, and confirm them",
-        )
+    await request.app.state.desks.ask("declaring.ready", study=study)
     queue: Jobs = request.app.state.jobs
     made = queue.prepare(study, kind, given)
     shutil.copyfile(folder / "run.toml", made / "run.toml")

@@ -1,5 +1,6 @@
 // The HTTP interface; every error comes as {what, expected, try}.
 import { error, fill } from "./dom.js";
+import { askForKey, authorization } from "./session.js";
 
 export class Refused extends Error {
   constructor(found) { super(found.what); this.found = found; }
@@ -17,7 +18,7 @@ async function call(method, path, body, says) {
   const mark = { text: says || "working …" };
   const timer = setTimeout(() => { busy.add(mark); show(); }, 250);
   try {
-    const options = { method, headers: {} };
+    const options = { method, headers: authorization() };
     if (body instanceof Blob) options.body = body;
     else if (body !== undefined) {
       options.body = JSON.stringify(body);
@@ -27,8 +28,9 @@ async function call(method, path, body, says) {
     try {
       answer = await fetch(`/api${path}`, options);
     } catch {
-      throw new Refused({ what: "the server does not answer", expected: "sfumato serve at work", try: "start it again and open the address it prints" });
+      throw new Refused({ what: "the server does not answer", expected: "sfumato serve running", try: "start it again in its terminal" });
     }
+    if (answer.status === 401) await newSession();
     const kind = answer.headers.get("content-type") || "";
     const found = kind.includes("json") ? await answer.json() : await answer.text();
     if (!answer.ok) throw new Refused(found.error ?? { what: `the server answered ${answer.status}`, expected: "", try: "" });
@@ -38,6 +40,13 @@ async function call(method, path, body, says) {
     busy.delete(mark);
     show();
   }
+}
+
+// The server was started again: a new key, and the page as its address says.
+async function newSession() {
+  await askForKey(document.getElementById("main"));
+  location.reload();
+  await new Promise(() => {});
 }
 
 export const get = (path, says) => call("GET", path, undefined, says);

@@ -3,6 +3,7 @@ import { attempt, get, post } from "./api.js";
 import { curves } from "./charts/curves.js";
 import { heat } from "./charts/heat.js";
 import { button, defined, figure, fill, h, number, percent, plural } from "./dom.js";
+import { download } from "./session.js";
 import { here, note, state } from "./state.js";
 
 const WHAT = {
@@ -45,7 +46,7 @@ export async function drawChannel(place) {
       h("div", { class: "row", style: "margin-top:.6rem" }, button("Disguise the column", async () => {
         const made = await attempt(() => post(`${here()}/jobs/${state.job}/channel/${id}/disguise`, { keep: [...kept] }, "drawing reports …"), result);
         if (made) fill(result, h("div", { class: "fine" }, h("b", {}, `${plural(made.rows, "record")} written in random order`), h("span", {}, `to ${made.folder}; columns ${made.columns.join(", ")}. Give both files to analysts.`),
-          h("div", { class: "row" }, [made.file, made.mark].map((name) => h("a", { class: "button", href: `/api${here()}/disguised/${name}`, download: name }, name)))));
+          h("div", { class: "row" }, [made.file, made.mark].map((name) => button(name, () => download(`${here()}/disguised/${name}`, name), { "data-download": name })))));
       }, { class: "main", id: "disguise" })), result);
   }
   rows();

@@ -1,6 +1,7 @@
 // The frame: steps, the stream of jobs, what stands where.
-import { attempt, get } from "./api.js";
+import { attempt, get, put } from "./api.js";
 import { button, error, fill, h } from "./dom.js";
+import { askForKey, entered, follow } from "./session.js";
 import { showAs } from "./show-as.js";
 import { go, here, onChange, readAddress, state, tell } from "./state.js";
 import { declareStep } from "./steps/declare.js";
@@ -52,30 +53,38 @@ async function draw() {
   const left = await attempt(() => step(place));
   if (mine !== drawn) { left?.(); return; }
   leave = left ?? null;
-  fill(main, place);
+  fill(main, state.declared?.table_changed && changedTable(), place);
   if (document.activeElement === document.body) main.focus({ preventScroll: true }); // the next Tab is in the new step
   if (lost.length) fill(notice, lost); // why we are not where the address said
   tell("shown");
 }
 
+function changedTable() {
+  return h("div", { class: "warning", id: "table-changed" }, h("b", {}, "The table has changed since this study was declared."),
+    h("span", {}, "Roles, hierarchies and searches were made for the earlier one, so nothing is searched or published until you accept the table as it is now and check the roles again."),
+    h("div", { class: "row" }, button("Accept the table as it is now", async () => {
+      const found = await attempt(() => put(here(), { accept_table: true }, "reading the table …"));
+      if (found) { state.declared = found; go({ step: "declare" }); }
+    })));
+}
+
 function listen() {
-  const stream = new EventSource("/api/events");
-  stream.addEventListener("job", (event) => {
-    const job = JSON.parse(event.data);
+  follow("/events", (data) => {
+    const job = JSON.parse(data);
     const before = state.jobs.get(job.id);
     if (before && !job.live && job.status === "running") job.live = before.live;
     state.jobs.set(job.id, job);
     tell("job");
     if (job.status === "killed" && before?.status === "running")
       fill(document.getElementById("notice"), error(job.error));
-  });
-  addEventListener("pagehide", () => stream.close());
+  }, (here) => fill(document.getElementById("connection"), !here && h("div", { class: "warning" }, "The server does not answer. What is shown may be out of date.")));
 }
 
 addEventListener("popstate", () => { readAddress(); draw(); });
 addEventListener("hashchange", () => { readAddress(); draw(); });
 onChange((what) => { if (what === "address") draw(); if (what === "frame") frame(); });
 readAddress();
+if (!entered()) await askForKey(main);
 state.about = await attempt(() => get("/about", "waking a worker …"));
 if (state.about) {
   for (const job of (await attempt(() => get("/jobs"))) ?? []) state.jobs.set(job.id, job);

@@ -67,7 +67,7 @@ async function listStudies(card, place) {
     h("div", { style: "flex:1;min-width:0" }, button([study.name, h("small", {}, new Date(study.opened * 1000).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" }))],
       () => { state.declared = null; go({ step: "open", study: study.id, job: null, point: null }); }, { "aria-current": study.id === state.study ? "true" : null })),
     button("✕", async () => {
-      if (!confirm(`Delete the study "${study.name}" with its searches and releases? The table stays.`)) return;
+      if (!confirm(`Delete the study "${study.name}" with its searches and releases? A table of the folder stays; an uploaded one is deleted with its last study.`)) return;
       if (await attempt(() => remove(`/studies/${study.id}`)) === undefined) return;
       if (state.study === study.id) { state.study = null; state.declared = null; note({ study: null, job: null, point: null }); tell("frame"); }
       await openStep(place);

@@ -2,6 +2,7 @@
 import { attempt, get, post } from "../api.js";
 import { button, defined, error, fill, h, number, percent, plural, table } from "../dom.js";
 import { asked, inWords } from "../questions.js";
+import { download, openTab } from "../session.js";
 import { go, here, measure, note, onChange, state } from "../state.js";
 
 export async function publishStep(place) {
@@ -15,16 +16,33 @@ export async function publishStep(place) {
     fill(made, h("h2", {}, "Publish"), h("div", { class: "empty" }, h("div", {}, h("p", {}, "No point is chosen."), button("Choose one →", () => go({ step: "explore" }), { class: "main" }))));
   } else {
     const reason = h("textarea", { rows: 3, id: "reason", maxlength: 4000, placeholder: "Why this point? The reason goes into the internal report." });
-    const starred = h("input", { type: "checkbox", id: "starred" });
     fill(made, h("h2", {}, `Publish point ${state.point}`), chosen.words,
       h("label", { class: "field", style: "width:100%" }, h("span", {}, "Reason"), reason),
-      chosen.recoded && h("p", { style: "margin-top:.6rem" }, h("label", {}, starred, " keep suppressed records with every quasi-identifier hidden, instead of leaving them out")),
       h("div", { style: "height:.8rem" }),
-      button("Publish and verify", async (event) => {
-        const wish = { job: state.job, point: state.point, reason: reason.value, starred: starred.checked, ...(state.limits ? { limits: state.limits } : {}) };
-        const next = await attempt(() => post(`${here()}/releases`, wish), result);
-        if (next) { running = next.id; event.target.disabled = true; state.jobs.set(next.id, next); fill(result, h("p", { class: "quiet" }, "Writing, reading back, measuring …")); }
-      }, { class: "main", id: "publish" }), h("div", { style: "height:.8rem" }), result);
+      button("Publish and verify", () => publish({}), { class: "main", id: "publish" }), h("div", { style: "height:.8rem" }), result);
+  }
+
+  async function publish(accept) {
+    const given = { job: state.job, point: state.point, reason: document.getElementById("reason").value, accept, ...(state.limits ? { limits: state.limits } : {}) };
+    const next = await attempt(() => post(`${here()}/releases`, given), result);
+    if (!next) return;
+    running = next.id;
+    document.getElementById("publish").disabled = true;
+    state.jobs.set(next.id, next);
+    fill(result, h("p", { class: "quiet" }, "Writing, reading back, measuring …"));
+  }
+
+  // A release that breaks the policy: every broken rule, and a field for the reason it is accepted with.
+  function refused(findings) {
+    const reasons = findings.map((finding) => [finding.key, h("textarea", { rows: 2, minlength: 10, maxlength: 2000, "aria-label": `Reason for accepting ${finding.key}` })]);
+    const says = h("div", {});
+    return h("div", { class: "warning", id: "refused" }, h("b", {}, "Nothing was published: the release does not meet your policy."),
+      findings.map((finding, i) => h("label", { class: "field", style: "width:100%" }, h("span", {}, finding.what), reasons[i][1])),
+      h("p", {}, "Choose another point or other roles. Or accept every item with a reason of at least ten characters; the reasons go into the internal report."),
+      button("Accept and publish", () => {
+        if (reasons.some(([, field]) => field.value.trim().length < 10)) { fill(says, h("p", {}, "Give a reason of at least ten characters for each item.")); return; }
+        publish(Object.fromEntries(reasons.map(([key, field]) => [key, field.value.trim()])));
+      }, { id: "accept" }), says);
   }
 
   async function drawReleases() {
@@ -34,8 +52,9 @@ export async function publishStep(place) {
       const says = h("div", {});
       return h("div", { class: "job whole" }, h("div", {}, h("b", {}, release.name), h("div", {}, h("small", {}, `${release.k === null ? `attacks find ${release.found.after} of ${release.found.before}` : `k ${number(release.k)}`}, loss ${percent(release.loss)}, ${plural(release.released, "record")} released, ${number(release.suppressed)} suppressed; in ${release.folder}`)),
         release.about.reason && h("div", {}, h("small", {}, `“${release.about.reason}”`)), says),
-      h("div", { class: "row" }, h("a", { class: "button main", href: `/api${here()}/releases/${release.name}/pack.zip`, download: `${release.name}.zip` }, "Download"),
-        release.reports.map((name) => h("a", { class: "button", href: `/api${here()}/releases/${release.name}/${name}`, target: "_blank", rel: "noopener" }, name.replace(".html", ""))),
+      h("div", { class: "row" }, button("Public pack", () => download(`${here()}/releases/${release.name}/public.zip`, `${release.name}-public.zip`), { class: "main", "data-download": release.name }),
+        button("Internal record", () => download(`${here()}/releases/${release.name}/record.zip`, `${release.name}-record.zip`), { "data-record": release.name, title: "Everything, with the internal report and the manifest: for your own files, never for the outside." }),
+        release.reports.map((name) => button(name.replace(".html", ""), () => openTab(`${here()}/releases/${release.name}/${name}`), { "data-report": name })),
         button("Verify again", async () => {
           const checked = await attempt(() => post(`${here()}/releases/${release.name}/verify`, {}, "measuring the release …"), says);
           if (checked) fill(says, verdict(checked));
@@ -48,7 +67,8 @@ export async function publishStep(place) {
     running = null;
     const again = document.getElementById("publish");
     if (again) again.disabled = false;
-    if (now.error) fill(result, error(now.error));
+    if (now.error?.findings) fill(result, refused(now.error.findings));
+    else if (now.error) fill(result, error(now.error));
     else {
       const figures = Object.entries(now.found.figures).map(([name, figure]) => [defined(measure(name).title, measure(name).sentence), figure.value === null || figure.value === undefined ? "–" : number(figure.value)]);
       fill(result, verdict(now.found), now.found.warnings.map((warning) => h("div", { class: "warning" }, warning)),

@@ -1,0 +1,113 @@
+"""Columns that give others away, found on some rows and counted on all.
+
+A column that is released as it is can undo what was done to another: a code that is one-to-one with a generalized
+place, an age beside a generalized date of birth, a total and a part beside the other part. Three things count:
+
+- **tells**: the value of the protected column, or its label on a level finer than the released one, is guessed right
+  from the kept column *and the released label* for at least 95 % of the rows.
+- **follows**: the kept column follows from a generalized one for at least 95 % of the rows: it is a coarser copy.
+  Whoever knows the value knows the kept cell, so it splits the records of a released label. A copy that is no finer
+  than the released label splits nothing, and is no dependence.
+- **computes**: a number lies within rounding of a sum of one or two others for at least 95 % of the rows; if it is
+  generalized or sensitive, within 2 % of its usual range suffices.
+
+A coarser or rounded copy of a column that is *withheld* does not count: releasing an age in place of a date of birth is
+what withholding the date is for.
+
+In each case the column must also remove at least half of the errors that are made from the released label alone. One
+value in 97 % of the rows makes every guess right for 97 %, and would otherwise be told by every column of the table.
+And each row is guessed from *other* rows, or a column with many values would seem to tell everything. A kept column
+whose value is unique for at least half of the rows is named apart, as identifying: it needs no other column's help.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from sfumato.data.dependence.confirm import confirm, hold, unique_share, upload_labels
+from sfumato.data.dependence.pairs import pair_candidates
+from sfumato.data.dependence.rows import Looks, cells_view, look_at
+from sfumato.data.dependence.search import Search
+from sfumato.data.dependence.single import single_candidates
+from sfumato.data.dependence.sums import sum_candidates
+from sfumato.data.dependence.types import Candidate, Dependence, Dependences, Identifying, Protected
+from sfumato.data.engine import Engine
+from sfumato.data.source import Source
+from sfumato.data.tally import require
+
+UNIQUE = 0.5  # the share of rows with a value of their own from which a column is identifying
+
+
+def dependences(
+    engine: Engine,
+    source: Source,
+    kept: Sequence[str],
+    protected: Sequence[Protected],
+    beside: Sequence[str] = (),
+    *,
+    rows: str = "1 = 1",
+    raw: str = "raw",
+) -> Dependences:
+    """What kept columns tell of protected ones.
+
+    `kept` are released unchanged and in no figure; a sensitive column may stand in both lists. `beside` are
+    quasi-identifiers that are released unchanged: records that differ in them are in different classes anyway, so they
+    are reported only for what they tell of generalized columns, and where they do so together with a kept one.
+    `rows` is a condition on the columns of the view `raw`, as which the source is attached.
+    """
+    names = list(dict.fromkeys([*kept, *beside, *(p.name for p in protected)]))
+    require(source, names)
+    if not kept and not beside:
+        return Dependences()
+    cells_view(engine, source, names, rows, raw)
+    looks = look_at(engine, source, names)
+    if looks.total == 0:
+        return Dependences()
+    identifying = _identifying(engine, looks, names, kept)
+    search = Search(looks, kept, beside, protected, upload_labels(engine, protected))
+    wanted = single_candidates(search, [one.column for one in identifying])
+    told = {(c.kept[0], c.protected.name) for c in wanted}
+    wanted += pair_candidates(search, told) + sum_candidates(search, told)
+    return Dependences(tuple(_confirmed(engine, source, names, protected, wanted, looks.dates)), identifying)
+
+
+def _identifying(engine: Engine, looks: Looks, names: Sequence[str], kept: Sequence[str]) -> tuple[Identifying, ...]:
+    """Kept columns that are unique for most rows. In a sample at least as many rows are unique as in the table."""
+    found = []
+    for name in kept:
+        codes, missing = looks.sample.codes[name], looks.sample.missing[name]
+        counts = np.bincount(codes)
+        if (counts[codes][~missing] == 1).sum() >= UNIQUE * looks.sample.rows:
+            share = unique_share(engine, names.index(name), looks.total)
+            if share >= UNIQUE:
+                found.append(Identifying(name, share))
+    return tuple(found)
+
+
+def _confirmed(
+    engine: Engine,
+    source: Source,
+    names: Sequence[str],
+    protected: Sequence[Protected],
+    wanted: Sequence[Candidate],
+    dates: Collection[str],
+) -> list[Dependence]:
+    """The first candidate of the same columns that holds on all rows.
+
+    A pair counts only where no column of it tells the same alone, or in a pair that comes before: one column that lacks
+    a word in most of its pairs would otherwise be listed with every column that supplies it.
+    """
+    hold(engine, names, {name for c in wanted for name in (*c.kept, c.protected.name)})
+    found: list[Dependence] = []
+    told: set[tuple[str, str]] = set()
+    for candidate in wanted:
+        parts = {(name, candidate.protected.name) for name in candidate.kept}
+        if parts & told:
+            continue
+        dependence = confirm(engine, source, names, protected, candidate, dates)
+        if dependence is not None:
+            found.append(dependence)
+            told |= parts
+    return found

@@ -1,0 +1,49 @@
+"""Files that a command reads: it never writes over them, whatever it is told to overwrite."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sfumato.errors import InputError
+
+_active: list[dict[tuple[int, int], Path]] = []  # what has been read under each guard: device and number, and the path
+
+
+@contextmanager
+def kept_inputs() -> Iterator[None]:
+    """A guard for the time of one command: files that are read in it cannot be overwritten in it."""
+    _active.append({})
+    try:
+        yield
+    finally:
+        _active.pop()
+
+
+def note_input(path: Path) -> Path:
+    """Say that a file is an input; every reader of files does."""
+    if _active:
+        try:
+            found = path.stat()
+        except OSError:
+            return path  # whoever opens it says what is wrong
+        for noted in _active:
+            noted[found.st_dev, found.st_ino] = path.resolve()
+    return path
+
+
+def refuse_input(path: Path) -> None:
+    """Raise if a path is that of an input under another name or its own, or of a folder that holds one."""
+    if not _active or not path.exists():
+        return
+    found, whole = path.stat(), path.resolve()
+    for noted in _active:
+        inside = path.is_dir() and any(whole in one.parents for one in noted.values())
+        if (found.st_dev, found.st_ino) in noted or inside:
+            raise InputError(
+                f"{path} is an input of this command" if not inside else f"{path} holds an input of this command",
+                expected="another file to write to: an input is never overwritten",
+                remedy=f"another name than {os.fspath(path.name)}",
+            )

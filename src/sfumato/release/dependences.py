@@ -1,0 +1,108 @@
+"""What the columns that a release keeps tell of those that it generalizes, withholds or calls sensitive."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from sfumato.data.dependence import Dependence, Dependences, Protected, dependences
+from sfumato.data.engine import Engine
+from sfumato.data.roles import Role
+from sfumato.data.source import Source
+from sfumato.errors import shortened
+from sfumato.release.columns import ColumnRecode
+from sfumato.release.policy import Finding
+from sfumato.release.recode import complete_rows
+from sfumato.study import Study
+
+WITHHELD = (Role.IDENTIFIER, Role.DROP, Role.VITAL)
+LISTED = 5  # columns that a sentence names
+
+
+def release_dependences(engine: Engine, source: Source, study: Study, columns: Sequence[ColumnRecode]) -> Dependences:
+    """Search the source, attached as `raw`, as it will be released: every record that the missing rule keeps."""
+    roles = {name: study.columns[name].role for name in source.names}
+    kept = [n for n, role in roles.items() if role is not Role.QUASI_IDENTIFIER and role not in WITHHELD]
+    protected = [generalized(column) for column in columns if column.level > 0]
+    protected += [Protected(n, "withheld") for n, role in roles.items() if role in WITHHELD]
+    protected += [Protected(n, "sensitive") for n, role in roles.items() if role is Role.SENSITIVE]
+    beside = [column.name for column in columns if column.level == 0]
+    return dependences(engine, source, kept, protected, beside, rows=complete_rows(source, study))
+
+
+def generalized(column: ColumnRecode) -> Protected:
+    """A quasi-identifier with the labels of every level up to the one that is released."""
+    steps = [
+        {key: column.tree.levels[level][group] for key, group in zip(column.keys, column.tree.maps[level], strict=True)}
+        for level in range(1, column.level + 1)
+    ]
+    return Protected(column.name, "generalized", tuple(steps))
+
+
+def dependence_findings(
+    engine: Engine, source: Source, study: Study, columns: Sequence[ColumnRecode]
+) -> tuple[list[Finding], list[str]]:
+    """What breaks the rules `dependence` and `identifying`, and what the publisher should know beside.
+
+    A sensitive column is never identifying: its role says that no outsider knows its values. A quasi-identifier that is
+    released unchanged and tells a generalized one breaks no rule: whoever differs in it is in another class, so every
+    figure counts what it tells. The publisher is told that the generalization is in vain.
+    """
+    found = release_dependences(engine, source, study, columns)
+    kept = [n for n in source.names if study.columns[n].role is not Role.QUASI_IDENTIFIER]
+    by_column: dict[str, list[Dependence]] = {}
+    for dependence in found.found:
+        by_column.setdefault(dependence.kept[0], []).append(dependence)
+    findings = [Finding("dependence", sentence(name, by_column[name]), name) for name in kept if name in by_column]
+    findings += [
+        Finding(
+            "identifying",
+            f"{one.column} is kept as it is, and {percent(one.share)} of the records have a value that no other has",
+            one.column,
+        )
+        for one in found.identifying
+        if study.columns[one.column].role is not Role.SENSITIVE
+    ]
+    vain = [d for name, listed in by_column.items() if name not in kept for d in listed]
+    return findings, [_in_vain(dependence) for dependence in vain]
+
+
+def sentence(name: str, found: Sequence[Dependence]) -> str:
+    """What a kept column tells, for the publisher."""
+    return f"{name} is kept as it is and {'; '.join(map(_clause, found[:LISTED]))}" + (
+        f"; and {len(found) - LISTED} more columns: {shortened([d.protected for d in found[LISTED:]])}"
+        if len(found) > LISTED
+        else ""
+    )
+
+
+def _clause(d: Dependence) -> str:
+    exact = {"one_to_one": ", one-to-one", "many_to_one": "", "nearly": ""}[d.kind]
+    if d.way == "follows":
+        return (
+            f"is finer than the released labels of {d.protected}: it follows from {d.protected} for {percent(d.right)} "
+            f"of the records, from its released label for {percent(d.base)}{exact}"
+        )
+    helped = f"with {d.kept[1]} " if len(d.kept) > 1 else ""
+    told = d.protected if not d.step else f"a finer label of {d.protected}"
+    how = "gives, by a sum," if d.way == "computes" else "tells"
+    return (
+        f"{helped}{how} {told}, which is {d.status}: right for {percent(d.right)} of the records, "
+        f"{percent(d.base)} without it{exact}"
+    )
+
+
+def _in_vain(d: Dependence) -> str:
+    return (
+        f"{d.protected} is generalized in vain: {d.kept[0]}, released unchanged, tells "
+        f"{'it' if not d.step else 'a finer label of it'} for {percent(d.right)} of the records."
+    )
+
+
+def percent(share: float) -> str:
+    """A share in per cent, never rounded up to all.
+
+    >>> percent(1.0), percent(0.99999), percent(0.1416)
+    ('100 %', '99.9 %', '14.1 %')
+    """
+    return f"{math.floor(share * 1000 + 1e-9) / 10:g} %"

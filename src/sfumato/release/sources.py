@@ -1,0 +1,36 @@
+"""A table as the user names it, read as a study says; nothing that the study itself names is opened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sfumato.data.address import is_database, located
+from sfumato.data.source import Source
+from sfumato.errors import InputError
+from sfumato.study import Study, read
+
+
+def given_source(study: Study, path: str) -> Source:
+    """Open the table that the user names."""
+    return reading(study, path).source()
+
+
+def reading(study: Study, path: str) -> Study:
+    """The study with the table that the user names in place of its own.
+
+    A run file of the user's names everything: that is how a query of a database is given, which no folder may bring
+    along.
+    """
+    if path.endswith(".toml"):
+        own = read(path)
+        return study.model_copy(update={"data": own.data, "population": own.population})._placed(own.folder)
+    elsewhere = {"path": located(path, Path()), "format": None, "password_file": None}
+    if not is_database(path):
+        elsewhere |= {"table": None, "query": None}
+    elif study.data.query is not None:
+        raise InputError(
+            "the release was made from a query of a database, which is not taken from a folder",
+            expected="a run file of your own that holds the query",
+            remedy="name the run file as the source",
+        )
+    return study.with_data(**elsewhere).model_copy(update={"population": None})

@@ -1,0 +1,54 @@
+"""Which table a study is of: the SHA-256 of its files when it was opened, and whether they are still those."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sfumato.data.source import matching_files, open_source
+from sfumato.errors import InputError
+from sfumato.study import Study
+from sfumato.web.places import ConflictError
+
+_digests: dict[tuple[Any, ...], str] = {}
+
+
+def table_of_now(study: Study) -> dict[str, Any]:
+    """The table as it is now: its digest, and what tells without reading it that nobody has touched it."""
+    return {"sha256": _digest(study), "files": _files(study)}
+
+
+def is_changed(study: Study, about: dict[str, Any]) -> bool:
+    """Whether the table differs from the one that the study was declared for."""
+    known = about.get("table")
+    if not known:
+        return False
+    return bool(_files(study) != known["files"] and _digest(study) != known["sha256"])
+
+
+def refuse_changed(study: Study, about: dict[str, Any]) -> None:
+    """Raise if the table is no longer the one that the study was declared for."""
+    if is_changed(study, about):
+        raise ConflictError(
+            f"{about.get('name', 'the table')} has changed since this study was declared",
+            expected="the table that the roles and hierarchies were declared for",
+            remedy="accept the table as it is now and check the roles again, or open it as a new study",
+        )
+
+
+def _files(study: Study) -> list[list[Any]]:
+    try:
+        files = matching_files(study.folder / study.data.path)
+        states = [(file, file.stat()) for file in files]
+    except (InputError, OSError):
+        return []
+    return [[str(file), state.st_size, state.st_mtime_ns, state.st_ctime_ns] for file, state in states]
+
+
+def _digest(study: Study) -> str:
+    files = tuple(map(tuple, _files(study)))
+    if files not in _digests:
+        try:
+            _digests[files] = open_source(study.data, study.folder).fingerprint
+        except (InputError, OSError):  # gone, or no table any more
+            return ""
+    return _digests[files]

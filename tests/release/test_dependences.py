@@ -1,0 +1,82 @@
+"""A kept column that gives back what a release hides is refused, with the columns and the shares, unless accepted."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.release.fronts import front_of, write_csv
+
+import sfumato as sf
+from sfumato.errors import UnreachableError
+from sfumato.release.publish import publish
+
+PLACES = {"place": 1, "sex": 0}
+REASON = "the file stays in the safe room"
+
+
+def study_of(folder: Path, kept: str = "density", accept: tuple[dict[str, str], ...] = (), **roles: str) -> sf.Study:
+    """NIST's case: 30 places in 4 regions, and a density that is one-to-one with the place."""
+    rng = random.Random(3)
+    densities = rng.sample(range(100, 999), 30)
+    rows: list[list[Any]] = [["place", "sex", "density", "region", "ill", "income", "hours"]]
+    for number in range(900):
+        place = rng.randrange(30)
+        ill = rng.choice(["flu", "cold", "gout"])
+        rows.append(
+            [f"{place:02d}", rng.choice("FM"), densities[place], place // 8, ill, 5000 + number, rng.randint(1, 60)]
+        )
+    write_csv(folder / "t.csv", rows)
+    tree = [[f"{p:02d}", f"region {p // 8}", "*"] for p in range(30)]
+    write_csv(folder / "place.csv", tree)
+    columns: dict[str, Any] = {name: {"role": "drop"} for name in rows[0]}
+    columns["place"] = {"role": "quasi_identifier", "hierarchy": str(folder / "place.csv")}
+    columns |= {"sex": {"role": "quasi_identifier"}, "ill": {"role": "sensitive"}, kept: {"role": "other"}}
+    columns |= {name: {"role": role} for name, role in roles.items()}
+    policy = {"k": 1, "l": 1, "t": 1.0, "uniques": 1.0, "accept": list(accept)}
+    return sf.Study(data={"path": str(folder / "t.csv")}, columns=columns, policy=policy)
+
+
+def test_a_code_that_is_one_to_one_with_a_generalized_place_is_refused(tmp_path: Path) -> None:
+    front = front_of(study_of(tmp_path), [PLACES])
+    with pytest.raises(UnreachableError, match=r"density is kept as it is and tells place.*100 %.*one-to-one"):
+        publish(front, 0, tmp_path / "out", state=tmp_path / "state")
+    assert not (tmp_path / "out").exists()
+
+
+def test_accepted_with_a_reason(tmp_path: Path) -> None:
+    given = {"rule": "dependence", "column": "density", "reason": REASON}
+    front = front_of(study_of(tmp_path, accept=(given,)), [PLACES])
+    assert publish(front, 0, tmp_path / "out", state=tmp_path / "state").data.exists()
+
+
+def test_a_copy_as_coarse_as_the_release_is_published(tmp_path: Path) -> None:
+    front = front_of(study_of(tmp_path, "region"), [PLACES])
+    assert publish(front, 0, tmp_path / "out", state=tmp_path / "state").data.exists()
+
+
+def test_the_same_copy_is_refused_beside_a_hidden_place(tmp_path: Path) -> None:
+    front = front_of(study_of(tmp_path, "region"), [{"place": 2, "sex": 0}])
+    with pytest.raises(UnreachableError, match="region is kept as it is"):
+        publish(front, 0, tmp_path / "out", state=tmp_path / "state")
+
+
+def test_a_column_that_tells_every_record_apart_is_refused(tmp_path: Path) -> None:
+    front = front_of(study_of(tmp_path, "income"), [PLACES])
+    with pytest.raises(UnreachableError, match=r"income is kept as it is, and 100 % of the records") as refused:
+        publish(front, 0, tmp_path / "out", state=tmp_path / "state")
+    assert "accept identifying:income" in str(refused.value)
+
+
+def test_a_sensitive_column_may_differ_for_everybody(tmp_path: Path) -> None:
+    front = front_of(study_of(tmp_path, "hours", income="sensitive", density="drop"), [PLACES])
+    assert publish(front, 0, tmp_path / "out", state=tmp_path / "state").data.exists()
+
+
+def test_a_quasi_identifier_that_is_released_unchanged_is_a_warning(tmp_path: Path) -> None:
+    study = study_of(tmp_path, "hours", density="quasi_identifier")
+    front = front_of(study, [PLACES | {"density": 0}])
+    release = publish(front, 0, tmp_path / "out", state=tmp_path / "state")
+    assert [w for w in release.warnings if "in vain" in w and w.startswith("place is generalized")]

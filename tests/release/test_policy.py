@@ -1,0 +1,166 @@
+"""What a release must keep to: every rule is measured on the written file, and broken only with a reason."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.release.fronts import front_of, small, write_csv
+
+import sfumato as sf
+from sfumato.cli import run
+from sfumato.data.policy import PolicySettings
+from sfumato.errors import InputError
+from sfumato.release.policy import PolicyError, acceptances
+from sfumato.release.publish import publish
+
+COARSE = {"age": 3, "post code": 3, "sex": 0}
+RAW = {"age": 0, "post code": 0, "sex": 0}
+
+
+def table(folder: Path, rows: list[list[Any]], **roles: str) -> sf.Study:
+    write_csv(folder / "t.csv", rows)
+    columns = {name: {"role": role} for name, role in roles.items()}
+    return sf.Study(data={"path": str(folder / "t.csv")}, columns=columns)
+
+
+def refused(front: sf.Front, folder: Path, **options: Any) -> dict[str, str]:
+    with pytest.raises(PolicyError) as caught:
+        publish(front, 0, folder, state=folder.parent / "state", **options)
+    assert not folder.exists()
+    assert caught.value.exit_code == 3
+    return {finding.key: finding.what for finding in caught.value.findings}
+
+
+def test_the_raw_table_is_refused(tmp_path: Path) -> None:
+    study = small(tmp_path).model_copy(update={"policy": PolicySettings(k=4)})
+    broken = refused(front_of(study, [RAW]), tmp_path / "out")
+    assert {"raw", "k", "uniques"} <= set(broken)
+    assert "no other record" in broken["k"]
+
+
+def test_each_limit_is_measured(tmp_path: Path) -> None:
+    """Two of three classes break a rule each: one has a single illness, one two people, one is all of another kind."""
+    rows = [["q", "ill"]]
+    rows += [["a", "flu"]] * 6 + [["b", "cold"], ["b", "flu"]] + [["c", "gout"]] * 2 + [["c", "cold"]] * 90
+    front = front_of(table(tmp_path, rows, q="quasi_identifier", ill="sensitive"), [{"q": 0}], anything=False)
+    broken = refused(front, tmp_path / "out")
+    assert "k is 2, below 3" in broken["k"]
+    assert "ℓ is 1, below 2" in broken["l"]
+    assert "t is 0.9" in broken["t"]
+    assert set(broken) == {"raw", "k", "l", "t"}
+
+
+def test_columns_that_are_kept_count(tmp_path: Path) -> None:
+    """k is 50 over the quasi-identifier, and a kept column makes every record unique."""
+    rows = [["q", "note"], *([["a" if i % 2 else "b", f"n{i}"] for i in range(100)])]
+    study = table(tmp_path, rows, q="quasi_identifier", note="other")
+    front = front_of(study, [{"q": 0}], anything=False)
+    broken = refused(front, tmp_path / "out", accept={"raw": "made up for a test"})
+    assert "100 of 100 released records (100.0%) are unique" in broken["uniques"]
+    reason = "the file stays in the safe room"
+    given = {"raw": "made up for a test", "uniques": reason, "identifying:note": "made up for a test"}
+    release = publish(front, 0, tmp_path / "out", accept=given, state=tmp_path / "state")
+    everything = release.manifest["whole"]["all_columns"]
+    assert (everything["unique"], everything["smallest"], everything["expected_correct_matches"]) == (100, 1, 1.0)
+    assert release.manifest["whole"]["columns_in_no_figure"] == ["note"]
+    inside = (release.folder / "private" / "internal.html").read_text()
+    assert reason in inside
+    outside = (release.public / "external.html").read_text()
+    assert reason not in outside
+    assert "1 further column is released unchanged" in outside
+    assert "100.0 % of the records are unique" in outside
+
+
+def test_the_whole_file_is_measured_as_plain_code_measures_it(tmp_path: Path) -> None:
+    release = publish(front_of(small(tmp_path), [COARSE], 20), 0, tmp_path / "out", state=tmp_path / "state")
+    with release.data.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    for part, names in (
+        ("all_columns", list(rows[0])),
+        ("quasi_identifiers_and_kept", [name for name in rows[0] if name != "ill"]),
+    ):
+        sizes = Counter(tuple(row[name] for name in names) for row in rows)
+        measured = release.manifest["whole"][part]
+        assert measured["unique"] == sum(n == 1 for n in sizes.values())
+        assert measured["smallest"] == min(sizes.values())
+        assert measured["classes"] == len(sizes)
+        assert measured["expected_correct_matches"] == pytest.approx(len(sizes) / len(rows))
+
+
+def test_public_texts_do_not_promise_no_others(tmp_path: Path) -> None:
+    accept = {"raw": "made up for a test", "k": "made up for a test", "uniques": "made up for a test"}
+    rows = [["q"], ["a"], ["b"], ["b"]]
+    front = front_of(table(tmp_path, rows, q="quasi_identifier"), [{"q": 0}], anything=False)
+    outside = (publish(front, 0, tmp_path / "out", accept=accept, state=tmp_path).public / "external.html").read_text()
+    assert "at least 0" not in outside
+    assert "some records are unique" in outside
+
+
+def test_rows_lost_to_missing_values_are_in_both_reports(tmp_path: Path) -> None:
+    rows = [["q"], *([["a"], ["b"]] * 20), *([[""]] * 13)]
+    study = table(tmp_path, rows, q="quasi_identifier")
+    release = publish(
+        front_of(study, [{"q": 0}], anything=False),
+        0,
+        tmp_path / "out",
+        accept={"raw": "made up for a test"},
+        state=tmp_path,
+    )
+    inside = (release.folder / "private" / "internal.html").read_text()
+    assert "<td>rows left out because of missing values</td><td" in inside
+    assert ">13</td>" in inside
+    assert "left out: 24.5 %" in (release.public / "external.html").read_text()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"uniqes": "a reason that is long"}, {"k": "short"}, {"k:age": "a reason that is long"}, {"dependence": "a" * 20}],
+)
+def test_an_acceptance_needs_a_rule_and_a_reason(given: dict[str, str]) -> None:
+    with pytest.raises(InputError, match="is not valid"):
+        acceptances(given)
+
+
+def test_the_run_file_may_accept(tmp_path: Path) -> None:
+    rows = [["q"], ["a"], ["b"], ["b"]]
+    policy = {"k": 1, "uniques": 1, "accept": [{"rule": "raw", "reason": "agreed with the review board"}]}
+    study = sf.Study(
+        data={"path": str(write_csv(tmp_path / "t.csv", rows))},
+        columns={"q": {"role": "quasi_identifier"}},
+        policy=policy,
+    )
+    release = publish(front_of(study, [{"q": 0}], anything=False), 0, tmp_path / "out", state=tmp_path)
+    (entry,) = release.manifest["accepted"]
+    assert entry["reason"] == "agreed with the review board"
+    (tmp_path / "run.toml").write_text(study.as_toml(), "utf-8")
+    assert sf.read(tmp_path / "run.toml").policy == study.policy
+
+
+def test_the_command_line_refuses_with_3_and_accepts_with_a_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SFUMATO_STATE", str(tmp_path / "state"))
+    rows = [["q"], ["a"], ["b"], ["b"]]
+    front_of(table(tmp_path, rows, q="quasi_identifier"), [{"q": 0}], anything=False).save(tmp_path / "front")
+    arguments = ["publish", str(tmp_path / "front"), "--point", "0", "-o", str(tmp_path / "out"), "--json"]
+    assert run(arguments) == 3
+    refusal = json.loads(capsys.readouterr().out)["error"]
+    assert {finding["key"] for finding in refusal["findings"]} == {"raw", "k", "uniques"}
+    accept = [f"--accept={key}=agreed with the review board" for key in ("raw", "k", "uniques")]
+    assert run([*arguments, *accept]) == 0
+    assert len(json.loads(capsys.readouterr().out)["accepted"]) == 3
+    assert run([*arguments[:-2], str(tmp_path / "two"), "--accept", "nonsense"]) == 2
+
+
+@pytest.mark.usefixtures("_generous")
+def test_the_private_part_is_private_whatever_the_umask(tmp_path: Path) -> None:
+    release = publish(front_of(small(tmp_path), [COARSE], 20), 0, tmp_path / "out", state=tmp_path / "state")
+    private = release.folder / "private"
+    assert private.stat().st_mode & 0o077 == 0
+    for path in private.rglob("*"):
+        assert path.stat().st_mode & 0o077 == 0, path
