@@ -68,10 +68,12 @@ def test_a_column_without_a_role_counts_as_known_to_outsiders(bench: httpx.Clien
     at = f"/api/studies/{study['id']}"
     audit = bench.get(f"{at}/audit").json()
     assert audit["undecided"] == ["LT3", "Q10A"]
-    columns = study["study"]["columns"] | {"LT3": {"role": "drop"}, "Q10A": {"role": "drop"}}
+    assert audit["whole"]["columns_in_no_figure"] == []
+    columns = study["study"]["columns"] | {"LT3": {"role": "drop"}, "Q10A": {"role": "other"}}
     assert bench.put(at, json={"columns": columns}).status_code == 200
     decided = bench.get(f"{at}/audit").json()
     assert decided["undecided"] == []
+    assert decided["whole"]["columns_in_no_figure"] == ["Q10A"]
     assert audit["measures"]["uniques"]["value"] > decided["measures"]["uniques"]["value"]
 
 

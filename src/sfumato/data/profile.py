@@ -59,10 +59,10 @@ class ColumnProfile:
 
 
 def profile(engine: Engine, source: Source) -> list[ColumnProfile]:
-    """Profile every column; the raw rows are scanned once."""
+    """Profile every column; the raw rows are scanned once, into the table `profiled`, which numbers them as `r`."""
     engine.attach(source, "raw")
     cells = ", ".join(f"{cleaned(source, column)} AS {column.sql}" for column in source.columns)
-    engine.run(f"CREATE OR REPLACE TEMP TABLE profiled AS SELECT {cells} FROM raw")
+    engine.run(f"CREATE OR REPLACE TEMP TABLE profiled AS SELECT r, {cells} FROM raw_numbered")
     return [_profiled(engine, source, column) for column in source.columns]
 
 

@@ -13,7 +13,7 @@ from sfumato.data.source import Source, open_source
 from sfumato.data.suggest import Suggestion, suggest_all
 from sfumato.measures.first_run_file import first_run_file
 from sfumato.measures.singling_out import Combination, sets_that_single_out
-from sfumato.measures.uniqueness import Uniqueness, uniqueness_of
+from sfumato.measures.whole import Uniqueness, uniqueness_of
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import numpy as np
 from sfumato.data.arrays import Counts64
 from sfumato.data.engine import Engine
 from sfumato.data.source import Source
-from sfumato.measures.uniqueness import uniqueness_of
+from sfumato.measures.whole import uniqueness_of
 
 WORK = 300_000_000  # rows times pairs that are looked at
 LEAST_ROWS, MOST_ROWS = 2_000, 1_000_000
@@ -43,7 +43,7 @@ class SinglingOut:
 
 
 def sets_that_single_out(engine: Engine, source: Source, names: Sequence[str], rows: int) -> SinglingOut:
-    """Look for sets of up to three columns in the view `profiled`, which has a source's columns as clean text."""
+    """Look for sets of up to three columns in the table `profiled`, which has a source's columns as clean text."""
     if not names or rows < 2:
         return SinglingOut((), rows)
     pairs = max(len(names) * (len(names) - 1) // 2, 1)
@@ -65,8 +65,7 @@ def _codes(engine: Engine, source: Source, names: Sequence[str], step: int) -> C
     """Each column's values as numbers, for every row or every `step`-th."""
     cells = (f"coalesce({source.column(name).sql}, '')" for name in names)
     hashed = ", ".join(f"{engine.hashed([cell])} AS h{place}" for place, cell in enumerate(cells))
-    numbered = "SELECT *, row_number() OVER () AS r FROM profiled"
-    rows = engine.arrays(f"SELECT {hashed} FROM ({numbered}) AS t WHERE r % {step} = 0")
+    rows = engine.arrays(f"SELECT {hashed} FROM profiled WHERE r % {step} = 0")
     return np.stack([np.unique(np.asarray(rows[f"h{i}"]), return_inverse=True)[1] for i in range(len(names))])
 
 

@@ -148,10 +148,11 @@ async function drawRisk(card) {
     audit.undecided.length > 0 && h("p", { class: "quiet", id: "counted-too" }, `${plural(audit.undecided.length, "column")} without a role ${audit.undecided.length === 1 ? "is" : "are"} counted as known to outsiders.`),
     h("div", { class: "tiles" }, tile("k", "smallest class (k)"), tile("uniques", "of records are unique", percent), tile("below_5", "are in classes below 5", percent),
       tile("marketer_risk", "would be matched correctly", percent), of("distinct_l").value !== null && of("distinct_l").value !== undefined && tile("distinct_l", "fewest sensitive values (ℓ)")),
+    h("p", { id: "whole", class: audit.whole.columns_in_no_figure.length ? "warning" : "quiet" }, audit.notes[0]),
     h("figure", {}, bars(records, { labels: groups.map(([low, high]) => low === high ? String(low) : high === Infinity ? `${low}+` : `${low}–${high}`), height: 150, label: "records by the size of their class", marked: (place) => groups[place][1] < 5 }),
       h("figcaption", {}, "Records by the size of their class; red: fewer than 5 people look alike")),
     h("h3", {}, defined("What each column adds", "How much lower the share of unique records would be without the column")),
     h("div", {}, parts.map(([name, column]) => h("div", { class: "row", style: "gap:.4rem;font-size:.85rem" },
       h("span", { style: "flex:1;overflow-wrap:anywhere" }, name), h("span", {}, percent(Math.max(column.risk_contribution.uniques, 0)))))),
-    audit.notes.map((note) => h("p", { class: "quiet" }, h("small", {}, note))));
+    audit.notes.slice(1).map((note) => h("p", { class: "quiet" }, h("small", {}, note))));
 }
