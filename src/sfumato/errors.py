@@ -109,6 +109,15 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f'did you mean "{close[0]}"? {listed}' if close else listed
 
 
+def counted(number: int, noun: str, many: str = "") -> str:
+    """A number and what is counted.
+
+    >>> counted(1, "column"), counted(1200, "column"), counted(2, "class", "classes")
+    ('1 column', '1,200 columns', '2 classes')
+    """
+    return f"{number:,} {noun if number == 1 else many or noun + 's'}"
+
+
 def shortened(names: Iterable[str], most: int = 6) -> str:
     """The first few names, and how many more there are.
 

@@ -27,7 +27,7 @@ from sfumato.data.roles import Role
 from sfumato.data.seal import sealed
 from sfumato.data.settings import FOREIGN, DataSettings, EngineOptions, Missing, Settings
 from sfumato.data.source import Source, open_source
-from sfumato.errors import DataError, HierarchyError, StudyError, nearest, shortened
+from sfumato.errors import DataError, HierarchyError, StudyError, counted, nearest, shortened
 
 BUILT = tuple(RECIPES.values())
 ALGORITHMS = {"lattice": ("exact", "exhaustive", "pbg_ea", "best_first"), "cuts": ("memetic", "nsga2")}
@@ -252,8 +252,11 @@ class Study(Settings):
         """The columns of a role."""
         return [name for name, column in self.columns.items() if column.role is role]
 
-    def source(self, path: str | Path | None = None) -> Source:
-        """The table, or another file read the same way, after checking that every column has a role."""
+    def source(self, path: str | Path | None = None, *, undecided: bool = False) -> Source:
+        """The table, or another file read the same way, after checking that every column has a role.
+
+        With `undecided`, columns may still be without one: for whoever is about to decide.
+        """
         settings = self.data
         if path is not None:
             elsewhere = {"path": located(str(path), Path()), "format": None}
@@ -264,7 +267,7 @@ class Study(Settings):
         source = open_source(settings, self._folder)
         for file in source.files:
             refuse_disguised(file, measured)
-        check_roles(self, source, partial=path is not None)
+        check_roles(self, source, partial=path is not None, undecided=undecided)
         return source
 
     def table(
@@ -389,21 +392,22 @@ def _foreign(study: Study) -> Study:
     return Study(**settings)
 
 
-def check_roles(study: Study, source: Source, partial: bool = False) -> None:
-    """Every column has a role, and every role a column. Released files lack what is never released."""
+def check_roles(study: Study, source: Source, *, partial: bool = False, undecided: bool = False) -> None:
+    """Every column has a role, and every role a column. Released files lack what is never released (`partial`)."""
     undeclared = [name for name in source.names if name not in study.columns]
-    if undeclared:
+    if undeclared and not undecided:
         raise StudyError(
-            f"{len(undeclared)} columns have no role: {shortened(undeclared)}",
+            f"{counted(len(undeclared), 'column')} {'has' if len(undeclared) == 1 else 'have'} no role: "
+            f"{shortened(undeclared, 12)}",
             expected="a role for every column under [columns]",
-            remedy=f'{undeclared[0]!r} = {{ role = "drop" }}, or another of: {", ".join(Role)}',
+            remedy=f'{json.dumps(undeclared[0], ensure_ascii=False)} = {{ role = "drop" }}, or: {", ".join(Role)}',
         )
     absent = [name for name in study.columns if name not in source.names]
     if partial:
         absent = [name for name in absent if study.columns[name].role.released]
     if absent:
         raise StudyError(
-            f"a role is declared for {len(absent)} columns that the table lacks: {shortened(absent)}",
+            f"a role is declared for {counted(len(absent), 'column')} that the table lacks: {shortened(absent)}",
             expected="columns of the table",
             remedy=nearest(absent[0], source.names),
         )
@@ -412,7 +416,7 @@ def check_roles(study: Study, source: Source, partial: bool = False) -> None:
             raise StudyError(
                 f"{len(study.named(role))} columns have the role {role}: {shortened(study.named(role))}",
                 expected=f"at most one {role}",
-                remedy='role = "other" for the rest',
+                remedy='role = "drop" for the rest',
             )
 
 

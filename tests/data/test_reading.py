@@ -169,7 +169,7 @@ def test_names_that_sql_would_trip_over(write: Write) -> None:
 def test_three_hundred_columns(write: Write) -> None:
     names = [f"c{i}" for i in range(300)]
     path = write("t.csv", ",".join(names) + "\n" + "\n".join(",".join([str(r)] * 300) for r in range(3)))
-    with pytest.raises(StudyError, match="299 columns have no role: c1, c2, c3, c4, c5, c6 and 293 more"):
+    with pytest.raises(StudyError, match=r"299 columns have no role: c1, c2, .*, c12 and 287 more"):
         table_of(path, {"c0": QUASI})
     table = table_of(path, {name: QUASI if i < 40 else {"role": "drop"} for i, name in enumerate(names)})
     assert table.tuples == 3

@@ -147,8 +147,12 @@ def drawn(page: Any, selector: str) -> int:
 
 
 def confirmed(page: Any, table: str) -> None:
-    """Open a table of the folder in the browser, and confirm its roles."""
+    """Open a table of the folder in the browser, make what is undecided a quasi-identifier, and confirm the roles."""
     page.click(f"[data-file='{table}']")
     page.click("#to-declare")
+    page.wait_for_selector("#reviewed")
+    for open_ in range(page.locator("select.open").count(), 0, -1):
+        page.locator("select.open").first.select_option("quasi_identifier")
+        page.wait_for_function(f"document.querySelectorAll('select.open').length < {open_}")
     page.click("#reviewed")
     page.wait_for_selector("#reviewed", state="detached")

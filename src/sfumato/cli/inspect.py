@@ -10,6 +10,7 @@ import typer
 
 from sfumato.cli.show import AsJson, Force, emit, note, table
 from sfumato.data.address import POSTGRESQL, SQLITE
+from sfumato.errors import counted, shortened
 from sfumato.report.figures import percent
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def command(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Profile a table: values, missing, uniques, suggested roles, columns that single people out."""
+    """Profile a table: values, what may mean missing, suggested roles, sets of columns that single people out."""
     from sfumato.data.atomic import refuse_existing, write_text
     from sfumato.measures.inspection import inspect
 
@@ -66,7 +67,8 @@ def command(
         return
     _print(found)
     if written:
-        note(f"run file: {target}. Read each line, change what is wrong, then: sfumato audit --run {target}")
+        todo = "Give every column a role" if found.undecided else "Read each line, change what is wrong"
+        note(f"run file: {target}. {todo}, then: sfumato audit --run {target}")
     else:
         note(f"{target} already exists and was left as it is; -o NAME writes another.")
 
@@ -82,20 +84,37 @@ def _seen_from(folder: Path, file: str) -> str:
 def _print(found: Inspection) -> None:
     rows = []
     for column, suggestion in zip(found.columns, found.suggestions, strict=True):
-        words = f" (has {', '.join(column.na_words)})" if column.na_words else ""
+        words = [*column.na_words, *(f"{word}?" for word in column.candidates)]
         rows.append(
             [
                 column.name,
                 column.kind,
                 f"{column.distinct:,}",
-                f"{column.missing:,}{words}",
+                f"{column.missing:,}" + (f" (has {', '.join(words)})" if words else ""),
                 f"{column.uniques:,}",
-                suggestion.role,
+                suggestion.role or "undecided",
                 suggestion.reason,
             ]
         )
     heads = ["column", "kind", "distinct", "missing", "uniques", "suggested role", "because"]
-    table(f"{found.rows:,} rows, {len(found.columns)} columns", heads, rows, right={2, 3, 4})
+    table(f"{counted(found.rows, 'row')}, {counted(len(found.columns), 'column')}", heads, rows, right={2, 3, 4})
+    if any(column.candidates for column in found.columns):
+        note("A value with a question mark may mean missing: if it does, name it in na under [data].")
+    _print_singled_out(found)
+    if found.undecided:
+        note(
+            f"{counted(len(found.undecided), 'column')} without a role: {shortened(found.undecided, 12)}. Decide each."
+        )
+
+
+def _print_singled_out(found: Inspection) -> None:
     if found.combinations:
         singled = [[" × ".join(c.columns), percent(c.unique)] for c in found.combinations]
-        table("Few columns that single records out", ["columns", "unique records"], singled, right={1})
+        table("Small sets of columns that single records out", ["columns", "unique records"], singled, right={1})
+    if found.combinations and found.rows_searched < found.rows:
+        note(f"The sets were looked for among {counted(found.rows_searched, 'row')}; their figures are of all rows.")
+    everything = found.everything
+    print(
+        f"\nAll {counted(everything.columns, 'column')} that may be released together: "
+        f"{percent(everything.unique_share)} of the records are unique."
+    )

@@ -33,11 +33,12 @@ def table(title: str, columns: list[str], rows: list[list[str]], right: set[int]
     from rich.table import Table
     from rich.text import Text
 
-    drawn = Table(title=title, title_justify="left", title_style="bold", header_style="dim", box=None, pad_edge=False)
+    drawn = Table(header_style="dim", box=None, pad_edge=False)
     for place, name in enumerate(columns):
         drawn.add_column(name, justify="right" if place in (right or set()) else "left", overflow="fold")
     for row in rows:
         drawn.add_row(*[Text(cell) for cell in row])
     console = Console() if sys.stdout.isatty() else Console(width=160)
+    console.print(Text(title, style="bold"))  # as the title of a narrow table it would be folded
     console.print(drawn)
     console.print()

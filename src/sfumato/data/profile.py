@@ -8,16 +8,21 @@ from typing import Any
 
 from sfumato.data.engine import Engine, open_engine, quoted
 from sfumato.data.rows import cleaned, numeric
+from sfumato.data.sentinels import NA_WORDS, missing_candidates
 from sfumato.data.source import Column, Source
 from sfumato.errors import DataError, nearest
 
-# Text that often means "missing"; a profile reports it, a run file must declare it.
-NA_WORDS = ("?", "NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "null", "None", "-", ".", "#N/A", "missing", "unknown")
+ENDS = 40  # numbers looked at from each end of a column
+EXAMPLES = 40  # values of a column of text
 
 
 @dataclass(frozen=True)
 class ColumnProfile:
-    """The figures of one column. `kind` is whole, number, date or text; `typical` holds nine in ten of its values."""
+    """The figures of one column. `kind` is whole, number, date or text; `typical` holds nine in ten of its values.
+
+    `na_words` are the values that nearly always mean "missing", `candidates` those that may. `examples` are common
+    values of a column of text, for whoever suggests a role; no report shows them.
+    """
 
     name: str
     rows: int
@@ -29,10 +34,17 @@ class ColumnProfile:
     highest: float | None
     typical: tuple[float, float] | None
     na_words: tuple[str, ...]
+    candidates: tuple[str, ...]
+    examples: tuple[str, ...]
 
     @property
     def present(self) -> int:
         return self.rows - self.missing
+
+    @property
+    def unique_share(self) -> float:
+        """The share of the records that have a value of their own."""
+        return self.uniques / max(self.present, 1)
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -42,14 +54,15 @@ class ColumnProfile:
             "uniques": self.uniques,
             "kind": self.kind,
             "na_words": list(self.na_words),
+            "missing_candidates": list(self.candidates),
         }
 
 
 def profile(engine: Engine, source: Source) -> list[ColumnProfile]:
-    """Profile every column; the raw rows are scanned once."""
+    """Profile every column; the raw rows are scanned once, into the table `profiled`, which numbers them as `r`."""
     engine.attach(source, "raw")
     cells = ", ".join(f"{cleaned(source, column)} AS {column.sql}" for column in source.columns)
-    engine.run(f"CREATE OR REPLACE TEMP TABLE profiled AS SELECT {cells} FROM raw")
+    engine.run(f"CREATE OR REPLACE TEMP TABLE profiled AS SELECT r, {cells} FROM raw_numbered")
     return [_profiled(engine, source, column) for column in source.columns]
 
 
@@ -68,27 +81,46 @@ def _profiled(engine: Engine, source: Source, column: Column) -> ColumnProfile:
     value = f"CASE WHEN {numeric(source, 'v')} BETWEEN -1e300 AND 1e300 THEN {numeric(source, 'v')} END"
     grouped = f"SELECT {column.sql} AS v, count(*) AS n FROM profiled GROUP BY {column.sql}"
     day = "CASE WHEN v LIKE '____-__-__' THEN TRY_CAST(v AS DATE) END"
-    typed = f"SELECT v, n, {value} AS x, {day} AS day FROM ({grouped}) AS g"
+    engine.run(f"CREATE OR REPLACE TEMP TABLE spread AS SELECT v, n, {value} AS x, {day} AS day FROM ({grouped}) AS g")
     found = engine.rows(
         "SELECT CAST(sum(n) AS BIGINT), CAST(sum(CASE WHEN v IS NULL THEN n ELSE 0 END) AS BIGINT), count(v), "
         "CAST(sum(CASE WHEN n = 1 AND v IS NOT NULL THEN 1 ELSE 0 END) AS BIGINT), "
-        f"count(x), count(CASE WHEN x = floor(x) THEN 1 END), min(x), max(x), count(day) FROM ({typed}) AS t"
+        "count(x), count(CASE WHEN x = floor(x) THEN 1 END), min(x), max(x), count(day) FROM spread"
     )[0]
     rows, missing, distinct, uniques, numbers, whole, low, high, days = found
-    ends = ", ".join(f"percentile_cont({share}) WITHIN GROUP (ORDER BY x)" for share in (0.05, 0.95))
-    each = f"SELECT {value} AS x FROM (SELECT {column.sql} AS v FROM profiled) AS c"
-    fifth, last = engine.rows(f"SELECT {ends} FROM ({each}) AS t")[0]
+    typical = None
+    if numbers:
+        ends = ", ".join(f"percentile_cont({share}) WITHIN GROUP (ORDER BY x)" for share in (0.05, 0.95))
+        each = f"SELECT {value} AS x FROM (SELECT {column.sql} AS v FROM profiled) AS c"
+        fifth, last = engine.rows(f"SELECT {ends} FROM ({each}) AS t")[0]
+        typical = (float(fifth), float(last))
     words = ", ".join(quoted(word) for word in NA_WORDS)
-    na_words = tuple(row[0] for row in engine.rows(f"SELECT v FROM ({grouped}) AS g WHERE v IN ({words}) ORDER BY v"))
+    na_words = tuple(row[0] for row in engine.rows(f"SELECT v FROM spread WHERE v IN ({words}) ORDER BY v"))
     valued = distinct - len(na_words)
     kind = "text"
     if valued > 0 and days >= valued:
         kind = "date"
     elif valued > 0 and numbers >= valued:
         kind = "whole" if whole >= valued else "number"
-    typical = None if fifth is None else (float(fifth), float(last))
+    texts = f"SELECT v FROM spread WHERE v IS NOT NULL AND x IS NULL ORDER BY n DESC, v LIMIT {EXAMPLES}"
+    examples = tuple(str(row[0]) for row in engine.rows(texts)) if numbers < distinct else ()
+    known: dict[float, int] = {}
+    for order in ("x", "x DESC") if numbers else ():
+        ends = f"SELECT x, n FROM spread WHERE x IS NOT NULL ORDER BY {order} LIMIT {ENDS}"
+        known |= {float(value): int(count) for value, count in engine.rows(ends)}
     return ColumnProfile(
-        column.name, rows or 0, missing or 0, distinct, uniques or 0, kind, low, high, typical, na_words
+        name=column.name,
+        rows=rows or 0,
+        missing=missing or 0,
+        distinct=distinct,
+        uniques=uniques or 0,
+        kind=kind,
+        lowest=low,
+        highest=high,
+        typical=typical,
+        na_words=na_words,
+        candidates=missing_candidates(known, examples, distinct - numbers - len(na_words)),
+        examples=tuple(word for word in examples if word not in na_words) if kind == "text" else (),
     )
 
 

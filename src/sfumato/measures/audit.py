@@ -11,11 +11,14 @@ from typing import Any
 import numpy as np
 
 from sfumato.data.arrays import Counts64, Floats
-from sfumato.errors import MeasureError, nearest
+from sfumato.data.engine import open_engine
+from sfumato.data.stages import stage
+from sfumato.errors import MeasureError, counted, nearest, shortened
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.contribution import Contribution, contributions
 from sfumato.measures.measure import Measure
 from sfumato.measures.registry import known_measures
+from sfumato.measures.whole import WholeFile, whole_file
 from sfumato.study import Study
 
 SHARES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
@@ -61,6 +64,7 @@ class Audit:
     classes: ClassTable
     figures: Mapping[str, Figure]
     contributions: tuple[Contribution, ...]
+    whole: WholeFile
     notes: tuple[str, ...]
 
     @property
@@ -114,6 +118,7 @@ class Audit:
             "measures": {name: figure.as_dict() for name, figure in self.figures.items()},
             "columns": columns,
             "class_sizes": {"size": sizes.tolist(), "classes": number.tolist()},
+            "whole": self.whole.as_dict(),
             "notes": list(self.notes),
             "fingerprint": table.fingerprint,
         }
@@ -129,7 +134,28 @@ def audit(study: Study, path: str | Path | None = None) -> Audit:
     chosen = {name: found.with_parameters(study.measures.get(name, {})) for name, found in known_measures().items()}
     classes = classify(study.table(path))
     figures = {name: figure(classes, found) for name, found in chosen.items()}
-    return Audit(classes, figures, tuple(contributions(classes)), tuple(_notes(classes)))
+    whole = _whole(study, path)
+    return Audit(classes, figures, tuple(contributions(classes)), whole, (_about_whole(whole), *_notes(classes)))
+
+
+def _whole(study: Study, path: str | Path | None) -> WholeFile:
+    source = study.source(path)
+    with open_engine(study.engine, study.engine_options) as engine, stage("all columns together"):
+        engine.attach(source, "raw")
+        return whole_file(engine, study, source, "raw")
+
+
+def _about_whole(whole: WholeFile) -> str:
+    """How unique records are over everything that is released, and how many columns no figure counts."""
+    number, share = len(whole.uncounted), 100 * whole.everything.unique_share
+    counted_in = "all of them are in the figures."
+    if number:
+        counted_in = (
+            f"{counted(number, 'column')} {'is' if number == 1 else 'are'} in none of the figures: "
+            f"{shortened(whole.uncounted, 12)}."
+        )
+    columns = counted(whole.everything.columns, "column")
+    return f"Over all {columns} that are released, {share:.1f} % of the records are unique; {counted_in}"
 
 
 def figure(classes: ClassTable, measure: Measure) -> Figure:

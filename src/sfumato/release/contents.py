@@ -11,12 +11,12 @@ from typing import Any
 
 from sfumato.front import Front, Point, versions
 from sfumato.measures.classes import ClassTable
+from sfumato.measures.whole import WholeFile
 from sfumato.release import facts, pack
 from sfumato.release.columns import ColumnRecode
 from sfumato.release.dictionary import data_dictionary
 from sfumato.release.policy import Finding, accepted_findings
 from sfumato.release.recode import Recoded
-from sfumato.release.whole import WholeFile
 from sfumato.report.release_pages import dictionary_page, external_page, internal_page
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from sfumato.data.policy import Acceptance, PolicySettings, Rule
 from sfumato.errors import InputError, UnreachableError
-from sfumato.release.whole import WholeFile
+from sfumato.measures.whole import WholeFile
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from sfumato.front import Front, Point
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.registry import measure
 from sfumato.measures.suppression import suppress_planned
+from sfumato.measures.whole import whole_file
 from sfumato.release import pack
 from sfumato.release.columns import ColumnRecode, column_recodes
 from sfumato.release.contents import Contents
@@ -38,7 +39,6 @@ from sfumato.release.readback import (
 from sfumato.release.recode import Below, Recoded, recode
 from sfumato.release.rows import differing_rows, write_mixed
 from sfumato.release.shown import describe_recoding
-from sfumato.release.whole import whole_file
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from sfumato.data.engine import open_engine
 from sfumato.data.settings import EngineOptions
 from sfumato.data.source import Source
 from sfumato.errors import InputError, SfumatoError, StudyError
+from sfumato.measures.whole import whole_file
 from sfumato.release import pack
 from sfumato.release.columns import ColumnRecode, column_recodes
 from sfumato.release.contents import pages_of
@@ -28,7 +29,6 @@ from sfumato.release.rows import differing_rows
 from sfumato.release.sources import given_source
 from sfumato.release.swap_pack import study_source
 from sfumato.release.swapped import changed_marginals, differing_parts
-from sfumato.release.whole import whole_file
 from sfumato.report.release_pages import block_of
 from sfumato.study import Study, read
 from sfumato.version import __version__

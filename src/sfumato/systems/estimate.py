@@ -26,6 +26,7 @@ from sfumato.data.source import Source
 from sfumato.data.stages import peak_memory, recording, stage
 from sfumato.errors import UnreachableError
 from sfumato.front import Front
+from sfumato.measures.whole import whole_file
 from sfumato.plans.levels import LevelPlan
 from sfumato.release import pack
 from sfumato.release.columns import column_recodes
@@ -33,7 +34,6 @@ from sfumato.release.extremes import extreme_columns
 from sfumato.release.readback import figures_of, released_classes
 from sfumato.release.recode import Below, recode
 from sfumato.release.rows import differing_rows, write_mixed
-from sfumato.release.whole import whole_file
 from sfumato.study import Study
 from sfumato.systems.cuts import CutSearch, search_cuts
 from sfumato.systems.lattice import search_lattice

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from sfumato.data.hierarchies.recipes import HierarchyFile
 from sfumato.data.roles import Role
 from sfumato.data.settings import DataSettings
 from sfumato.data.source import open_source
-from sfumato.errors import InputError, shortened
+from sfumato.errors import InputError, counted, shortened
 from sfumato.measures.audit import Audit
 from sfumato.measures.audit import audit as audited
 from sfumato.measures.registry import known_measures
-from sfumato.study import Study, check_roles
+from sfumato.study import ColumnSettings, Study
 from sfumato.web.calls.binding import refuse_changed, table_of_now
-from sfumato.web.calls.shelf import checked, keep_study, run_file, study_of, table_of
+from sfumato.web.calls.shelf import checked, keep_study, run_file, study_of, table_of, undecided_columns
 from sfumato.web.calls.trees import joined
 from sfumato.web.places import Places, read_json, write_json
 
@@ -45,7 +46,9 @@ def put(places: Places, study: str, changes: dict[str, Any]) -> dict[str, Any]:
         keys = {n for n, c in settings["columns"].items() if c.get("role") == Role.QUASI_IDENTIFIER}
         settings["search"] = {**settings.get("search", {}), "weights": {n: w for n, w in weights.items() if n in keys}}
     after = checked(places, Study(**settings))
-    check_roles(after, after.source())
+    undecided = undecided_columns(after)
+    if changes.get("reviewed"):
+        refuse_undecided(undecided)
     _refuse_measures(after)
     _refuse_weights(after)
     for name, column in after.columns.items():
@@ -55,6 +58,7 @@ def put(places: Places, study: str, changes: dict[str, Any]) -> dict[str, Any]:
     keep_study(places, study, after)
     about = read_json(folder / "study.json")
     about |= {name: changes[name] for name in ("name", "reviewed") if changes.get(name) is not None}
+    about |= {"undecided": undecided} | ({"reviewed": False} if undecided else {})
     if changes.get("accept_table"):
         about |= {"table": table_of_now(after), "reviewed": False}
     write_json(folder / "study.json", about)
@@ -65,11 +69,23 @@ def ready(places: Places, study: str) -> None:
     """Raise unless the study can be searched: somebody has checked its roles, and its table is as it was then."""
     about = read_json(places.study(study) / "study.json")
     refuse_changed(study_of(places, study), about)
+    refuse_undecided(about.get("undecided", []))
     if not about.get("reviewed"):
         raise InputError(
             "the roles of this table are suggestions that nobody has checked",
             expected="roles that somebody has confirmed",
             remedy="go to Declare, check the roles, and confirm them",
+        )
+
+
+def refuse_undecided(columns: Sequence[str]) -> None:
+    """Raise while columns have no role: nothing is searched, and no roles are confirmed."""
+    if columns:
+        raise InputError(
+            f"{counted(len(columns), 'column')} {'has' if len(columns) == 1 else 'have'} no role yet: "
+            f"{shortened(columns, 12)}",
+            expected="a role for every column",
+            remedy="go to Declare and choose one for each",
         )
 
 
@@ -79,8 +95,13 @@ def same_table(places: Places, study: str) -> None:
 
 
 def audit(places: Places, study: str) -> dict[str, Any]:
-    """The risk of the raw table: every measure, class sizes, which columns add most."""
+    """The risk of the raw table: every measure, class sizes, which columns add most.
+
+    A column that nobody has given a role counts as known to outsiders, until somebody says that it is not.
+    """
     declared = study_of(places, study)
+    undecided = undecided_columns(declared)
+    declared = declared.with_columns({name: ColumnSettings(role=Role.QUASI_IDENTIFIER) for name in undecided})
     if not declared.named(Role.QUASI_IDENTIFIER):
         raise InputError(
             "no column is a quasi-identifier",
@@ -90,7 +111,8 @@ def audit(places: Places, study: str) -> dict[str, Any]:
     found: Audit = audited(declared)
     risk, share = found.risk_curve()
     step = max(len(risk) // 300, 1)
-    return found.as_dict() | {"risk_curve": {"risk": risk[::step].tolist(), "share": share[::step].tolist()}}
+    curve = {"risk": risk[::step].tolist(), "share": share[::step].tolist()}
+    return found.as_dict() | {"risk_curve": curve, "undecided": undecided}
 
 
 def measures(places: Places) -> list[dict[str, Any]]:  # noqa: ARG001

@@ -13,11 +13,11 @@ from sfumato.data.profile import profile as profiled
 from sfumato.data.roles import Role
 from sfumato.data.sample import sample
 from sfumato.data.source import Source, open_source
-from sfumato.data.suggest import suggest
+from sfumato.data.suggest import suggest_all
 from sfumato.measures.inspection import inspect
 from sfumato.study import Study, read
 from sfumato.web.calls.binding import table_of_now
-from sfumato.web.calls.shelf import checked, keep_study, profile_of, run_file, study_of
+from sfumato.web.calls.shelf import checked, keep_study, profile_of, run_file, study_of, undecided_columns
 from sfumato.web.places import Places, new_id, read_json, write_json
 
 
@@ -30,8 +30,8 @@ def open_table(places: Places, path: str, settings: dict[str, Any]) -> dict[str,
     study = read(folder / "run.toml")
     keep_study(places, folder.name, study)
     single = [{"columns": list(c.columns), "unique": c.unique} for c in found.combinations]
-    about = {"name": table.name, "reviewed": False, "rows": found.rows, "combinations": single}
-    return _opened(places, folder, about)
+    about = {"name": table.name, "reviewed": False, "undecided": found.undecided, "rows": found.rows}
+    return _opened(places, folder, about | {"combinations": single, "unique": found.everything.unique_share})
 
 
 def open_run(places: Places, path: str) -> dict[str, Any]:
@@ -40,10 +40,11 @@ def open_run(places: Places, path: str) -> dict[str, Any]:
     study = read(file)
     if file.is_relative_to(places.uploads):  # it came without its folder
         study = study.placed(places.root)
-    checked(places, study)
+    undecided = undecided_columns(checked(places, study))
     folder = _new(places, file.parent.name or file.name)
     keep_study(places, folder.name, study)
-    return _opened(places, folder, {"name": f"{file.parent.name}/{file.name}", "reviewed": True})
+    about = {"name": f"{file.parent.name}/{file.name}", "reviewed": not undecided, "undecided": undecided}
+    return _opened(places, folder, about)
 
 
 def open_sample(places: Places, name: str) -> dict[str, Any]:
@@ -53,7 +54,7 @@ def open_sample(places: Places, name: str) -> dict[str, Any]:
     shutil.copytree(whole, folder / "data")
     study = read(folder / "data" / "run.toml")
     keep_study(places, folder.name, study)
-    return _opened(places, folder, {"name": f"{name} (sample)", "reviewed": True})
+    return _opened(places, folder, {"name": f"{name} (sample)", "reviewed": True, "undecided": []})
 
 
 def studies(places: Places) -> list[dict[str, Any]]:
@@ -80,16 +81,15 @@ def _profile(source: Source) -> dict[str, Any]:
         columns = profiled(engine, source)
         spread = spreads(engine, source, columns)
     told = []
-    for column, shape in zip(columns, spread, strict=True):
-        role = suggest(column)
+    for column, shape, suggestion in zip(columns, spread, suggest_all(columns), strict=True):
         about = column.as_dict() | {"name": column.name, "lowest": column.lowest, "highest": column.highest}
-        told.append(about | {"spread": shape, "suggested_role": str(role.role), "reason": role.reason})
+        told.append(about | {"spread": shape} | suggestion.as_dict())
     return {"rows": columns[0].rows if columns else 0, "columns": told}
 
 
-def roles(places: Places) -> list[dict[str, str]]:  # noqa: ARG001
-    """Every role and what it means."""
-    return [{"name": str(role), "meaning": role.meaning} for role in Role]
+def roles(places: Places) -> list[dict[str, Any]]:  # noqa: ARG001
+    """Every role, what it means, and which keys of a column do something in it."""
+    return [{"name": str(role), "meaning": role.meaning, "keys": list(role.keys)} for role in Role]
 
 
 def _source(study: Study) -> Source:

@@ -65,6 +65,13 @@ def run_file(places: Places, study: str) -> dict[str, Any]:
     return about | {"id": study, "study": settings, "table_changed": changed}
 
 
+def undecided_columns(study: Study) -> list[str]:
+    """The columns of a study's table that nobody has given a role. A study about groups need not declare any."""
+    if study.groups is not None and not study.columns:
+        return []
+    return [name for name in study.source(undecided=True).names if name not in study.columns]
+
+
 def paths_of(study: Study) -> list[Path]:
     """Every path that a study names."""
     found = [study.channel.prior] if study.channel.prior is not None else []

@@ -1,7 +1,7 @@
 // Open: a file of the folder, an upload, the sample; then its first rows and how each column is spread.
 import { attempt, get, post, put, query, remove } from "../api.js";
 import { spread } from "../charts/bars.js";
-import { button, error, fill, h, number, plural, table } from "../dom.js";
+import { button, error, fill, h, number, percent, plural, table } from "../dom.js";
 import { go, here, note, state, tell } from "../state.js";
 
 const size = (bytes) => bytes > 1e6 ? `${(bytes / 1e6).toFixed(1)} MB` : `${Math.max(Math.round(bytes / 1e3), 1)} kB`;
@@ -80,15 +80,16 @@ async function look(place) {
   const [preview, profile] = await Promise.all([
     attempt(() => get(`${here()}/preview`)), attempt(() => get(`${here()}/profile`, "profiling the columns …"))]);
   if (!preview || !profile) { fill(place); return; }
-  const single = state.declared?.combinations ?? [];
+  const all = state.declared?.combinations ?? [];
+  const single = all.find((each) => each.columns.length === all.at(-1).columns.length);
   fill(place,
     h("div", { class: "card" }, h("div", { class: "row spread" }, h("h2", {}, state.declared.name, " ", h("span", { class: "badge" }, plural(profile.rows, "row"), " · ", plural(profile.columns.length, "column"))),
       button("Declare the columns →", () => go({ step: "declare" }), { class: "main", id: "to-declare" })),
-    single.length > 0 && h("p", {}, h("b", {}, single.at(-1).columns.join(" + ")), ` alone tell ${Math.round(single.at(-1).unique * 100)} % of the records apart.`),
+    single && h("p", { id: "singled-out" }, `By ${single.columns.length === 1 ? "one column" : "these columns"} alone, `, h("b", {}, single.columns.join(" × ")), `, ${percent(single.unique)} of the records are unique; by all columns that may be released, ${percent(state.declared.unique)}.`),
     table(preview.columns, preview.rows.map((row) => row.map((cell) => cell === null ? h("span", { class: "quiet", title: "missing" }, "–") : cell)))),
     h("div", { class: "profiles" }, profile.columns.map((column) => h("div", { class: "profile" }, h("b", { title: column.name }, column.name),
       spread(column.spread),
       h("small", { title: "Different values; how many records have none; how many values occur once" },
         plural(column.distinct, "value"), column.missing ? `, ${number(column.missing)} missing` : "", column.uniques ? `, ${number(column.uniques)} once` : "",
-        column.na_words.length > 0 && h("div", {}, "perhaps missing: ", column.na_words.join(", ")))))));
+        column.na_words.length + column.missing_candidates.length > 0 && h("div", {}, "perhaps missing: ", [...column.na_words, ...column.missing_candidates].join(", ")))))));
 }

@@ -1,4 +1,4 @@
-"""The released file as a whole: how unique a record is over every column that leaves, counted in a figure or not."""
+"""A file as a whole: how unique a record is over every column that leaves, counted in a figure or not."""
 
 from __future__ import annotations
 
@@ -69,26 +69,32 @@ class WholeFile:
         }
 
 
-def whole_file(engine: Engine, study: Study, written: Source) -> WholeFile:
-    """Measure a released file over all its columns. The file is the engine's view `written`."""
-    roles = {name: study.columns[name].role for name in written.names if name in study.columns}
-    known = [name for name in written.names if roles.get(name) is not Role.SENSITIVE]
+def whole_file(engine: Engine, study: Study, source: Source, view: str = "written") -> WholeFile:
+    """Measure a file over all columns that are released. The file is a view of the engine's."""
+    roles = {name: study.columns[name].role for name in source.names if name in study.columns}
+    released = [name for name in source.names if name not in roles or roles[name].released]
+    known = [name for name in released if roles.get(name) is not Role.SENSITIVE]
     return WholeFile(
-        everything=uniqueness(engine, written, written.names),
-        known=uniqueness(engine, written, known),
-        uncounted=tuple(name for name in written.names if roles.get(name) not in COUNTED),
+        everything=uniqueness(engine, source, released, view),
+        known=uniqueness(engine, source, known, view),
+        uncounted=tuple(name for name in released if roles.get(name) not in COUNTED),
     )
 
 
 def uniqueness(engine: Engine, source: Source, names: Sequence[str], view: str = "written") -> Uniqueness:
     """How unique the records of a view are over some of its columns, as the text that a reader sees."""
-    cells = ", ".join(f"{cleaned(source, source.column(name))} AS c{i}" for i, name in enumerate(names))
-    keys = ", ".join(f"c{i}" for i in range(len(names)))
-    grouped = f"SELECT count(*) AS n FROM (SELECT {cells} FROM {view}) AS t GROUP BY {keys}"
-    if not names:
+    return uniqueness_of(engine, [cleaned(source, source.column(name)) for name in names], view)
+
+
+def uniqueness_of(engine: Engine, cells: Sequence[str], view: str) -> Uniqueness:
+    """The same by the SQL of some cells; without any, all records are alike. A missing value is like any other."""
+    named = ", ".join(f"{cell} AS c{place}" for place, cell in enumerate(cells))
+    keys = ", ".join(f"c{place}" for place in range(len(cells)))
+    grouped = f"SELECT count(*) AS n FROM (SELECT {named} FROM {view}) AS t GROUP BY {keys}"
+    if not cells:
         grouped = f"SELECT count(*) AS n FROM {view}"
     records, classes, unique, smallest = engine.rows(
         "SELECT CAST(coalesce(sum(n), 0) AS BIGINT), count(*), count(CASE WHEN n = 1 THEN 1 END), "
         f"coalesce(min(n), 0) FROM ({grouped}) AS g"
     )[0]
-    return Uniqueness(len(names), int(records), int(classes), int(unique), int(smallest))
+    return Uniqueness(len(cells), int(records), int(classes), int(unique), int(smallest))

@@ -1,0 +1,108 @@
+"""A run file to start from: what was found out about a table, with a comment wherever something is to be decided."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+
+from sfumato.data.hierarchies.build import default_widths
+from sfumato.data.known_names import spelled
+from sfumato.data.profile import ColumnProfile
+from sfumato.data.roles import Role
+from sfumato.data.source import Source
+from sfumato.data.suggest import Suggestion
+from sfumato.errors import counted, shortened
+
+BARE_KEY = re.compile(r"[A-Za-z0-9_-]+$")
+
+
+def first_run_file(
+    source: Source,
+    columns: Sequence[tuple[ColumnProfile, Suggestion]],
+    *,
+    path: str,
+    password_file: str | None,
+    na: Sequence[str],
+    candidates: Mapping[str, Sequence[str]],
+    complete: int,
+) -> str:
+    """The text of a run file. A column that nothing is known about has no role, so nothing runs before it gets one."""
+    undecided = sum(suggestion.role is None for _, suggestion in columns)
+    lines = ["# A run file to start from. The roles are suggestions: read each line, change what is wrong."]
+    if undecided:
+        lines.append(
+            f"# {counted(undecided, 'column')} {'has' if undecided == 1 else 'have'} no role yet: nothing runs until "
+            "each has one. Take the # away and write a role."
+        )
+    lines += ["version = 1", *_data(source, path, password_file), *_missing(na, candidates)]
+    rows = columns[0][0].rows
+    left = f'"drop" would leave {complete:,} of {rows:,} rows'
+    rule = "drop" if complete >= 0.8 * rows else "category"
+    lines.append(f'missing = "{rule}"  # drop | category | wildcard; {left}')
+    lines += ["", f"# Roles: {', '.join(Role)}.", "[columns]"]
+    return "\n".join([*lines, *(_line(*described) for described in columns)]) + "\n"
+
+
+def _data(source: Source, path: str, password_file: str | None) -> list[str]:
+    """The [data] section up to what means missing: what it takes to read the table again, nothing left to detect."""
+    lines = ["", "[data]", f"path = {json.dumps(path, ensure_ascii=False)}"]
+    asked = {"table": source.settings.table, "query": source.settings.query, "password_file": password_file}
+    lines += [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in asked.items() if value is not None]
+    dialect = source.dialect
+    if dialect is not None:
+        lines.append(f"separator = {json.dumps(dialect.separator)}")
+        if source.settings.quote is not None:
+            lines.append(f"quote = {json.dumps(dialect.quote)}")
+        if dialect.decimal == "," or source.settings.decimal is not None:
+            lines.append(f'decimal = "{dialect.decimal}"')
+        if dialect.encoding != "utf-8":
+            lines.append(f'encoding = "{dialect.encoding}"  # detected; check that letters such as é and ß look right')
+        if not dialect.header:
+            lines.append("header = false")
+    if source.settings.names is not None or (dialect is not None and not dialect.header):
+        lines.append(f"names = {json.dumps(list(source.names))}  # change them to your own")
+    return lines
+
+
+def _missing(na: Sequence[str], candidates: Mapping[str, Sequence[str]]) -> list[str]:
+    """What means missing, and what may: `na` holds for every column, so a code is never put there by itself."""
+    lines = [f"na = {json.dumps(list(na), ensure_ascii=False)}  # what means missing, beside an empty cell"]
+    if candidates:
+        lines.append("# These may mean missing too; in na, a value means missing in every column of the table:")
+    for word, names in candidates.items():
+        lines.append(f"#   {json.dumps(word, ensure_ascii=False)} in {shortened(map(_shown, names))}")
+    return lines
+
+
+def _line(column: ColumnProfile, suggestion: Suggestion) -> str:
+    key = column.name if BARE_KEY.match(column.name) else json.dumps(column.name, ensure_ascii=False)
+    about = f"{suggestion.reason}; {_seen(column)}"
+    if suggestion.role is None:
+        return f'# {key} = {{ role = "" }}  # {about}; as a quasi_identifier: hierarchy = {recipe(column)}'
+    tree = f", hierarchy = {recipe(column)}" if suggestion.role is Role.QUASI_IDENTIFIER else ""
+    return f'{key} = {{ role = "{suggestion.role}"{tree} }}  # {about}'
+
+
+def _seen(column: ColumnProfile) -> str:
+    missing = f", {column.missing:,} missing" if column.missing else ""
+    return f"{counted(column.distinct, 'value')}{missing}"
+
+
+def _shown(name: str) -> str:
+    """A name in a comment: one line, whatever it holds."""
+    return name if name.isprintable() else json.dumps(name, ensure_ascii=False)
+
+
+def recipe(column: ColumnProfile) -> str:
+    """A first hierarchy for a column."""
+    if column.kind == "date":
+        return '{ build = "date" }'
+    if re.search(r"\b(zip\w*|postal|postcode|plz)\b", spelled(column.name)):
+        return '{ build = "prefix" }'
+    if column.kind in ("whole", "number") and column.distinct > 20 and column.lowest is not None and column.typical:
+        if (column.highest or 0.0) - column.lowest > 4 * (column.typical[1] - column.typical[0]):
+            return '{ build = "quantile" }'  # a few extreme values would leave everybody else in one interval
+        widths = default_widths([column.lowest, column.highest or column.lowest])
+        return f'{{ build = "interval", widths = [{", ".join(f"{w:g}" for w in widths)}] }}'
+    return '{ build = "frequency" }' if column.distinct > 20 else '{ build = "flat" }'
