@@ -64,6 +64,7 @@ def people() -> dict[str, Any]:
     wage, rent = np.round(rng.lognormal(9, 1, n)), np.round(rng.lognormal(8, 1, n))
     noise = rng.random(n) < 0.01
     days = (age * 365.25 + rng.random(n) * 364).astype(int)
+    own = np.where(rng.random(n) < 0.07, np.round(rng.lognormal(8, 1, n)), 0)
     one, two = rng.integers(0, 4, n), rng.integers(0, 5, n)
     return {
         "place": place,
@@ -86,6 +87,8 @@ def people() -> dict[str, Any]:
         "one": one,
         "two": two,
         "mixed": (3 * one + 7 * two) % 11,
+        "own": own,
+        "earned": wage + own,
         "rare": (rng.random(n) < 0.03).astype(int),
         "noise": rng.integers(0, 40, n),
         "many": rng.integers(0, 600, n),
@@ -106,6 +109,12 @@ PLANTED: dict[str, tuple[list[str], Protected, str, str]] = {
     "a date of the file's own type": (["born_day"], AGE, "tells", "nearly"),
     "a sum of two columns": (["total", "rent"], Protected("wage", "sensitive"), "computes", "many_to_one"),
     "a sum with 1 % typos": (["total_typed", "rent"], Protected("wage", "sensitive"), "computes", "nearly"),
+    "a sum with a part that is mostly nothing": (
+        ["earned", "own"],
+        Protected("wage", "sensitive"),
+        "computes",
+        "many_to_one",
+    ),
     "a rounded copy": (["thousands"], Protected("wage", "sensitive"), "computes", "nearly"),
     "a bracket of a number": (["bracket"], Protected("wage", "generalized", ({},)), "follows", "many_to_one"),
     "two codes together": (["one", "two"], Protected("mixed", "withheld"), "tells", "many_to_one"),
