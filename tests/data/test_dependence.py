@@ -24,7 +24,7 @@ from sfumato.data.dependence.counts import (
     guess_by_value,
     joined,
 )
-from sfumato.data.dependence.lines import Line, count_on_line, guess_on_line
+from sfumato.data.dependence.lines import Line, count_on_line, fit, guess_on_line
 from sfumato.data.dependence.pairs import score_pairs
 from sfumato.data.dependence.rows import cells_view, look_at
 from sfumato.data.engine import open_engine
@@ -320,6 +320,17 @@ def test_the_engine_counts_the_same(seed: int) -> None:
         assert count_by_value(engine, table, ["k", "k2"], "v", "g") == guess_by_value(both, codes[1], codes[2])
         assert count_by_order(engine, table, "x", "v", "g") == guess_by_order(x, codes[1], codes[2])
         assert count_on_line(engine, table, line, ["x"], "y", 0.4) == guess_on_line(line, [x], y, codes[2], 0.4)
+
+
+@given(seeds, st.floats(0.06, 0.5), st.floats(0, 0.02))
+def test_a_line_is_found_whatever_share_of_a_part_is_nothing(seed: int, share: float, typos: float) -> None:
+    rng = np.random.default_rng(seed)
+    one = np.round(rng.lognormal(9, 1, 1_000))
+    two = np.where(rng.random(1_000) < share, np.round(rng.lognormal(8, 1, 1_000)), 0)
+    total = np.where(rng.random(1_000) < typos, 10 * one, one + two)
+    line = fit(("one", "two"), "total", [one, two], total, rng)
+    assert line.slopes == pytest.approx((1, 1), abs=1e-6)
+    assert line.start == pytest.approx(0, abs=1e-2)
 
 
 @given(seeds)
