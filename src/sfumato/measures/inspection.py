@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,9 +15,8 @@ from sfumato.data.roles import Role
 from sfumato.data.settings import DataSettings, EngineOptions
 from sfumato.data.source import Source, open_source
 from sfumato.data.suggest import Suggestion, spelled, suggest
+from sfumato.data.toml import toml_comment, toml_key, toml_value
 from sfumato.measures.singling_out import MOST_COLUMNS, Combination, combinations_that_single_out
-
-BARE_KEY = re.compile(r"[A-Za-z0-9_-]+$")
 
 
 @dataclass(frozen=True)
@@ -92,14 +90,14 @@ def _run_file(inspection: Inspection, path: str, password_file: str | None) -> s
         "# A run file to start from. The roles are suggestions: read each line, change what is wrong.",
         "version = 1",
     ]
-    lines += ["", "[data]", f"path = {json.dumps(path, ensure_ascii=False)}"]
+    lines += ["", "[data]", f"path = {toml_value(path)}"]
     asked = {"table": source.settings.table, "query": source.settings.query, "password_file": password_file}
-    lines += [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in asked.items() if value is not None]
+    lines += [f"{key} = {toml_value(value)}" for key, value in asked.items() if value is not None]
     if source.dialect is not None:
         dialect = source.dialect
-        lines.append(f"separator = {json.dumps(dialect.separator)}")
+        lines.append(f"separator = {toml_value(dialect.separator)}")
         if source.settings.quote is not None:
-            lines.append(f"quote = {json.dumps(dialect.quote)}")
+            lines.append(f"quote = {toml_value(dialect.quote)}")
         if dialect.decimal == "," or source.settings.decimal is not None:
             lines.append(f'decimal = "{dialect.decimal}"')
         if dialect.encoding != "utf-8":
@@ -107,17 +105,17 @@ def _run_file(inspection: Inspection, path: str, password_file: str | None) -> s
         if not dialect.header:
             lines.append("header = false")
     if source.settings.names is not None or (source.dialect is not None and not source.dialect.header):
-        lines.append(f"names = {json.dumps(list(source.names))}  # change them to your own")
+        lines.append(f"names = {toml_value(list(source.names))}  # change them to your own")
     words = na_words(inspection.columns, source)
-    lines.append(f"na = {json.dumps(words, ensure_ascii=False)}  # what means missing, beside an empty cell")
+    lines.append(f"na = {toml_value(words)}  # what means missing, beside an empty cell")
     left = f'"drop" would leave {inspection.complete:,} of {inspection.rows:,} rows'
     rule = "drop" if inspection.complete >= 0.8 * inspection.rows else "category"
     lines.append(f'missing = "{rule}"  # drop | category | wildcard; {left}')
     lines += ["", f"# Roles: {', '.join(Role)}.", "[columns]"]
     for column, suggestion in zip(inspection.columns, inspection.suggestions, strict=True):
-        key = column.name if BARE_KEY.match(column.name) else json.dumps(column.name)
         tree = f", hierarchy = {_recipe(column)}" if suggestion.role is Role.QUASI_IDENTIFIER else ""
-        lines.append(f'{key} = {{ role = "{suggestion.role}"{tree} }}  # {suggestion.reason}; {_seen(column)}')
+        told = toml_comment(f"{suggestion.reason}; {_seen(column)}")
+        lines.append(f'{toml_key(column.name)} = {{ role = "{suggestion.role}"{tree} }}  {told}')
     return "\n".join(lines) + "\n"
 
 

@@ -16,10 +16,11 @@ from sfumato.data.hierarchies.hierarchy import flat
 from sfumato.data.hierarchies.recipes import HierarchyFile
 from sfumato.data.roles import Role
 from sfumato.data.source import matching_files
+from sfumato.data.toml import toml_text
 from sfumato.errors import HierarchyError, InputError
 from sfumato.plans.plan import Plan
 from sfumato.release.recode import MARK, Recoded
-from sfumato.study import Study, read, toml_text
+from sfumato.study import Study, read
 
 FORMAT = 1
 MANIFEST = "manifest.json"
