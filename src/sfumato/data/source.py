@@ -14,7 +14,7 @@ from sfumato.data.address import is_database
 from sfumato.data.dialect import Dialect, detect
 from sfumato.data.engine_names import engine_name
 from sfumato.data.inputs import note_input
-from sfumato.data.settings import FOREIGN, DataSettings
+from sfumato.data.settings import FOREIGN, UNPRINTABLE, DataSettings
 from sfumato.errors import DataError, shortened
 
 if TYPE_CHECKING:
@@ -246,6 +246,13 @@ def _check_names(source: Source) -> None:
             f"{len(repeated)} column names stand twice: {shortened(repeated)}",
             expected="every column name once",
             remedy="rename them in the file, or give names = [...] under [data]",
+        )
+    odd = next((place for place, name in enumerate(names, start=1) if UNPRINTABLE.search(name)), 0)
+    if odd:
+        raise DataError(
+            f"the name of column {odd} holds control characters, or is not UTF-8",
+            expected="names of printable characters",
+            remedy="rename it in the file, or give names = [...] under [data]",
         )
     if "" in names:
         where = names.index("") + 1

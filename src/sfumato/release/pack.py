@@ -18,10 +18,11 @@ from sfumato.data.hierarchies import Hierarchy, load, save
 from sfumato.data.hierarchies.hierarchy import flat
 from sfumato.data.hierarchies.recipes import HierarchyFile
 from sfumato.data.source import Source
+from sfumato.data.toml import toml_text
 from sfumato.errors import HierarchyError, InputError
 from sfumato.plans.plan import Plan
 from sfumato.release.recode import Recoded
-from sfumato.study import Study, read, toml_text
+from sfumato.study import Study, read
 
 FORMAT = 2
 PUBLIC = "public"

@@ -13,6 +13,7 @@ from sfumato.data.atomic import new_folder, refuse_existing_folder
 from sfumato.data.engine import open_engine
 from sfumato.data.group_settings import GroupsSettings
 from sfumato.data.source import Source
+from sfumato.data.toml import toml_text
 from sfumato.errors import InputError, SfumatoError, StudyError
 from sfumato.front import versions
 from sfumato.plans.swaps import SwapPlan
@@ -25,7 +26,7 @@ from sfumato.release.shown import describe_swaps
 from sfumato.release.swapped import Swapped, changed_marginals, exchange
 from sfumato.report.groups_pages import protection_page, swapped_page
 from sfumato.report.release_pages import dictionary_page, json_block
-from sfumato.study import Study, read, toml_text
+from sfumato.study import Study, read
 
 Check = Callable[[Study], None]
 

@@ -201,8 +201,9 @@ def _refuse_weights(study: Study) -> None:
 
 
 def _refuse_measures(study: Study) -> None:
-    from sfumato.systems.goals import goal_of
+    from sfumato.systems.goals import check_measures, goal_of
 
+    check_measures(study)
     for objective in study.search.named:
         goal_of(study, objective.name, objective.direction)
     for name, limit in study.search.constraints.items():

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sfumato.data.address import is_database
-from sfumato.data.atomic import write_text
 from sfumato.data.frequency import FrequencyTable
 from sfumato.data.hierarchies.recipes import HierarchyFile
 from sfumato.errors import InputError
 from sfumato.front import Front, load_front
-from sfumato.study import Study, read
+from sfumato.study import Study, read, write_run_file
 from sfumato.web.calls.binding import is_changed
 from sfumato.web.places import Places, read_json
 
@@ -40,7 +39,7 @@ def checked(places: Places, study: Study) -> Study:
 
 def keep_study(places: Places, study: str, declared: Study) -> None:
     """Write what is declared, whole: another worker may read it at the same moment."""
-    write_text(places.study(study) / "run.toml", declared.as_toml(), overwrite=True)
+    write_run_file(places.study(study) / "run.toml", declared.as_toml(), overwrite=True)
 
 
 def run_file(places: Places, study: str) -> dict[str, Any]:
