@@ -96,7 +96,7 @@ def verify_command(
     as_json: AsJson = False,
 ) -> int:
     """Check a release again: every file, every figure, and with the source every row. Exit 1 on a difference."""
-    from sfumato.release.verify import verify
+    from sfumato.systems.verify import verify
 
     checked = verify(folder, source, engine=engine)
     if as_json:
