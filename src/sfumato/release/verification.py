@@ -32,6 +32,8 @@ class Difference:
 class Verification:
     """The result of a check: true if everything that was compared agrees. `compared` says what that was.
 
+    `not_compared` says what could not be, and what would have to be named for it.
+
     >>> bool(Verification(Path("release"), ())), bool(Verification(Path("release"), (Difference("a", "is missing"),)))
     (True, False)
     """
@@ -39,6 +41,7 @@ class Verification:
     folder: Path
     differences: tuple[Difference, ...]
     compared: tuple[str, ...] = ("files", "figures", "reports")
+    not_compared: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return not self.differences
@@ -55,6 +58,7 @@ class Verification:
         return {
             "verified": bool(self),
             "compared": list(self.compared),
+            "not_compared": list(self.not_compared),
             "differences": [{"file": d.file, "what": d.what} for d in self.differences],
         }
 

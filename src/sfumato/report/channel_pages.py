@@ -8,7 +8,7 @@ from typing import Any
 
 from sfumato.report.figures import number, percent
 from sfumato.report.page import ACCENT, INK, SECOND, figure, page
-from sfumato.report.release_pages import json_block
+from sfumato.report.release_pages import json_block, whole_sentences
 from sfumato.version import __version__
 
 SMALL = 10
@@ -82,6 +82,7 @@ def internal_page(manifest: Mapping[str, Any]) -> str:
         manifest=manifest,
         records=number(manifest["records"]),
         dropped=number(manifest["source"]["rows_read"] - manifest["records"]),
+        whole=whole_sentences(manifest["whole"]),
         chance=f"{agreement['chance']:.2g}",
         level=f"{agreement['level']:.0e}",
         compared=number(agreement["compared"]),

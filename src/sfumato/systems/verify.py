@@ -9,6 +9,8 @@ from sfumato.errors import SfumatoError
 from sfumato.release import pack
 from sfumato.release.verification import BROKEN, Difference, Verification, unfinished_release
 from sfumato.release.verify import verify as verify_recoded
+from sfumato.systems.channel.verify import verify_disguise
+from sfumato.systems.groups.verify import verify_swaps
 
 
 def verify(
@@ -32,13 +34,10 @@ def verify(
     options = engine_options or EngineOptions()
     try:
         manifest = pack.read_manifest(folder)
-        system = manifest["system"]
-        if system == "channel":
-            from sfumato.systems.channel.verify import differences
-
-            found = differences(folder, manifest, named, engine, options)
-            compared = ("files", "figures", "reports", *(("rows",) if named is not None else ()))
-            return Verification(folder, tuple(found), compared)
+        if manifest["system"] == "channel":
+            return verify_disguise(folder, manifest, named, engine, options)
+        if manifest["system"] == "groups":
+            return verify_swaps(folder, manifest, named, engine, options)
     except SfumatoError as error:
         return Verification(folder, (Difference(pack.MANIFEST, error.what),))
     except BROKEN:

@@ -12,12 +12,14 @@ import numpy as np
 
 from sfumato.data.arrays import Floats
 from sfumato.data.disguised import mark_of
+from sfumato.data.engine import Engine
 from sfumato.data.policy import PolicySettings
+from sfumato.data.source import Source
 from sfumato.errors import InputError
 from sfumato.plans.channel import Channel
 from sfumato.release import pack
-from sfumato.release.policy import Finding
-from sfumato.release.whole import Uniqueness
+from sfumato.release.policy import Finding, unique_findings
+from sfumato.release.whole import WholeFile, uniqueness
 from sfumato.report.channel_pages import external_page, internal_page
 from sfumato.systems.channel import facts
 from sfumato.systems.channel.draw import TEST_COLUMN
@@ -31,7 +33,7 @@ class Disguised:
     """A disguised file: its channels, how it was made, and what was counted in the source and in the file itself.
 
     `counts` are the records of each category in the source, `reports` those of each output in the file, channel by
-    channel; `plain` says how unique records are over the columns that are kept as they are.
+    channel; `whole` says how unique records are over all columns, and over those that are kept as they are.
     """
 
     channels: tuple[Channel, ...]
@@ -41,7 +43,7 @@ class Disguised:
     test_seed: int | None
     counts: tuple[Floats, ...]
     reports: tuple[Floats, ...]
-    plain: Uniqueness
+    whole: WholeFile
 
     @property
     def columns(self) -> list[str]:
@@ -74,7 +76,7 @@ class Disguised:
             "loss": sum(about["figures"]["loss"] for about in abouts) / len(abouts),
             "figures": {about["name"]: about["figures"] for about in abouts},
             "channels": abouts,
-            "whole": {"plain_columns": self.plain.as_dict()},
+            "whole": self.whole.as_dict(),
             "point": {"id": (abouts[0]["front"] or {}).get("chosen")},
         }
 
@@ -98,19 +100,10 @@ class Disguised:
                     f"{few} {stand} for fewer than {policy.k} records in {channel.name}: the public channel tells that "
                     "there are such people."
                 )
-        plain = self.plain
-        if self.kept and plain.smallest < policy.k:
-            found.append(f"Over the plain columns the smallest class has {plain.smallest} records, below {policy.k}.")
-        rules = [Finding("k", " ".join(found))] if found else []
-        if self.kept and plain.unique > policy.uniques * plain.records:
-            rules.append(
-                Finding(
-                    "uniques",
-                    f"{plain.unique:,} of {plain.records:,} released records ({plain.unique_share:.1%}) are unique "
-                    f"over the plain columns, more than {policy.uniques:.1%}.",
-                )
-            )
-        return rules
+        smallest = self.whole.known.smallest
+        if self.kept and smallest < policy.k:
+            found.append(f"Over the plain columns the smallest class has {smallest} records, below {policy.k}.")
+        return [*([Finding("k", " ".join(found))] if found else []), *unique_findings(policy, self.whole)]
 
     def warnings(self) -> list[str]:
         """What the publisher should know."""
@@ -133,6 +126,11 @@ class Disguised:
         if self.keep_order:
             found.append("the rows are in the order of the source, which may tell what they hold.")
         return found if self.test_seed is None else [*found, self.randomness]
+
+
+def whole_of(engine: Engine, file: Source, kept: Sequence[str]) -> WholeFile:
+    """How unique the records of a disguised file are; it is the engine's view `written`."""
+    return WholeFile(uniqueness(engine, file, file.names), uniqueness(engine, file, kept), tuple(kept))
 
 
 def columns_of(channels: Sequence[Channel], kept: Sequence[str], test_seed: int | None) -> list[str]:

@@ -23,10 +23,9 @@ from sfumato.release.earlier import Comparison, check, entered
 from sfumato.release.policy import acceptances, accepted_findings, refuse_unaccepted
 from sfumato.release.publish import Release
 from sfumato.release.shown import describe_disguise
-from sfumato.release.whole import uniqueness
 from sfumato.study import Study
 from sfumato.systems.channel import draw
-from sfumato.systems.channel.contents import CHANNEL, Disguised, columns_of, pages_of
+from sfumato.systems.channel.contents import CHANNEL, Disguised, columns_of, pages_of, whole_of
 from sfumato.systems.channel.front import ChannelChoice
 from sfumato.systems.channel.prior import complete_columns
 from sfumato.systems.channel.readback import Agreement, Rows, agreement, differing_rows, open_disguised
@@ -223,7 +222,7 @@ def measured(engine: Engine, plan: Plan, path: Path) -> tuple[int, Agreement, Di
         plan.test_seed,
         counts,
         tuple(written.everybody([channel.name], channel.output_cells) for channel in plan.channels),
-        uniqueness(engine, file, plan.kept),
+        whole_of(engine, file, plan.kept),
     )
     torn = differing_rows(source, written, plan.kept)
     return torn, agreement(source, written, plan.channels, plan.kept), disguised

@@ -23,23 +23,23 @@ from sfumato.release.sources import reading
 from sfumato.release.verification import (
     BROKEN,
     Difference,
+    Verification,
     file_differences,
     manifest_differences,
     page_differences,
 )
 from sfumato.release.verify import study_of
-from sfumato.release.whole import uniqueness
-from sfumato.systems.channel.contents import CHANNEL, Disguised, columns_of, pages_of, read_private
+from sfumato.systems.channel.contents import CHANNEL, Disguised, columns_of, pages_of, read_private, whole_of
 from sfumato.systems.channel.disguise import Plan, measured
 from sfumato.systems.channel.readback import LEVEL, Agreement, Rows, chance_of, open_disguised
 
 CLOSE = 1e-6  # of a figure that is worked out again; the certified bound comes from an iteration
 
 
-def differences(
+def verify_disguise(
     folder: Path, manifest: Mapping[str, Any], source: str | None, engine: str, options: EngineOptions
-) -> list[Difference]:
-    """Every way in which the folder of a disguise differs from what was published."""
+) -> Verification:
+    """Compare the folder of a disguise with what was published, and with its source if that is given."""
     found = manifest_differences(manifest)
     found += file_differences(folder, manifest, (CHANNEL, pack.INTERNAL, pack.EXTERNAL))
     try:
@@ -54,7 +54,8 @@ def differences(
         found.append(Difference(str(manifest["data"]), f"it cannot be measured: {error.what}"))
     except (*BROKEN, OSError):
         found.append(Difference(pack.MANIFEST, "its figures cannot be compared"))
-    return found
+    compared = ("files", "figures", "reports", *(("rows",) if source is not None else ()))
+    return Verification(folder, tuple(found), compared)
 
 
 def _file(folder: Path, manifest: Mapping[str, Any]) -> Source:
@@ -76,8 +77,8 @@ def _counted(
         raise InputError("it has other columns than were published", expected="the columns of the manifest")
     written = Rows(engine, file, "written").attach()
     reports = tuple(written.everybody([channel.name], channel.output_cells) for channel in channels)
-    plain = uniqueness(engine, file, kept)
-    return Disguised(channels, kept, manifest["data"], manifest["keep_order"], seed, counts, reports, plain)
+    whole = whole_of(engine, file, kept)
+    return Disguised(channels, kept, manifest["data"], manifest["keep_order"], seed, counts, reports, whole)
 
 
 def _figures(manifest: Mapping[str, Any], disguised: Disguised) -> list[Difference]:
