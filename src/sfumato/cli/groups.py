@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from sfumato.cli.publish import Accept, parse_accepted
 from sfumato.cli.show import AsJson, Force, emit, note, table
 from sfumato.report.figures import number
 
@@ -281,29 +282,42 @@ def publish(
     out: Annotated[Path, typer.Argument(help="The folder that sfumato groups protect wrote.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The new folder of the release.")],
     point: Annotated[int | None, typer.Option("--point", "-p", help="The id of a point [the chosen one].")] = None,
-    reason: Annotated[str, typer.Option(help="Why this point: kept in the manifest.")] = "",
+    reason: Annotated[str, typer.Option(help="Why this point: kept in the internal report.")] = "",
+    accept: Accept = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write the protected file as a release: vital columns left out, places exchanged, read back and compared."""
+    """Write the protected file as a release: vital columns left out, places exchanged, read back and attacked again.
+
+    Exit 3 if an attack still finds an area, or the policy is broken otherwise, and that is not accepted.
+    """
+    from sfumato.cli.watch import Watch
+    from sfumato.report.release_pages import whole_sentences
     from sfumato.systems.groups.publish import publish_protection
 
-    release = publish_protection(out, output, point, reason=reason)
-    found = release.manifest
+    with Watch("steps") as watch:
+        release = publish_protection(
+            out, output, point, reason=reason, accept=parse_accepted(accept or ()), progress=watch
+        )
+    manifest = release.manifest
     if as_json:
         emit(release.as_dict())
         return
+    figures = manifest["figures"]
     rows = [
-        ["records released", number(found["released"])],
-        ["pairs swapped", number(found["point"]["swaps"])],
-        ["columns exchanged", ", ".join(found["exchanged"])],
-        ["columns left out", number(found["left_out"])],
-        ["findings before → after", f"{found['figures']['found_before']} → {found['figures']['found_after']}"],
+        ["records released", number(manifest["released"])],
+        ["pairs swapped", number(manifest["point"]["swaps"])],
+        ["cost", number(figures["cost"])],
+        ["columns exchanged", ", ".join(manifest["exchanged"])],
+        ["columns left out", number(manifest["dictionary"]["columns_left_out"])],
+        ["findings before → after", f"{figures['found_before']} → {figures['found_after']}"],
     ]
-    table("Released", ["figure", "value"], rows)
-    for text in release.warnings:
-        note(f"warning: {text}")
+    table(f"Measured on the file, by {len(manifest['attacks'])} attacks", ["figure", "value"], rows)
+    for text in (*(f"warning: {text}" for text in release.warnings), *whole_sentences(manifest["whole"])):
+        note(text)
+    for entry in manifest["accepted"]:
+        note(f"accepted: {entry['what']} Reason: {entry['reason']}")
     note(f"release: {release.folder}. Hand out only {release.public}; the rest stays with you.")
-    note(f"check it at any time: sfumato verify {release.folder}")
+    note(f"check it at any time: sfumato verify {release.folder} --source run.toml (your run file attacks it again)")
 
 
 @app.command()

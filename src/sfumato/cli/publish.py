@@ -96,7 +96,7 @@ def verify_command(
     as_json: AsJson = False,
 ) -> int:
     """Check a release again: every file, every figure, and with the source every row. Exit 1 on a difference."""
-    from sfumato.release.verify import verify
+    from sfumato.systems.verify import verify
 
     checked = verify(folder, source, engine=engine)
     if as_json:
@@ -107,7 +107,11 @@ def verify_command(
             print(f"  {difference}")
     else:
         rows = " and the rows are those of the source" if "rows" in checked.compared else ""
-        print(f"{folder} is as it was published: files, figures and reports agree{rows}.")
+        attacks = "; attacked again, it shows what it did" if "attacks" in checked.compared else ""
+        print(f"{folder} is as it was published: files, figures and reports agree{rows}{attacks}.")
+    if not as_json:
+        for what in checked.not_compared:
+            note(f"not compared: {what}")
     return 0 if checked else 1
 
 

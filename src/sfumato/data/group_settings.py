@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -23,7 +24,8 @@ class AuxiliarySettings(DataSettings, FileMapping):
 
     @property
     def title(self) -> str:
-        return self.name or self.path
+        """How it is called: as declared, else as the file is; where it stands does not matter."""
+        return self.name or Path(self.path).name
 
 
 class AttackSettings(Settings):

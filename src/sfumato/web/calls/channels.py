@@ -1,4 +1,4 @@
-"""Randomized response: a channel front, one of its matrices, and a disguised file."""
+"""Randomized response: a channel front, one of its matrices, and the release of a disguised table."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Any
 from sfumato.data.roles import Role
 from sfumato.errors import InputError
 from sfumato.study import Study
-from sfumato.systems.channel.disguise import disguise
+from sfumato.systems.channel.disguise import disguise as disguised
 from sfumato.systems.channel.front import ChannelFront, load_channel_front, pick_channel
 from sfumato.systems.channel.search import search_channel
 from sfumato.web.calls.binding import refuse_changed
+from sfumato.web.calls.releasing import verify
 from sfumato.web.calls.shelf import study_of
-from sfumato.web.places import Places, new_id, read_json
+from sfumato.web.places import Places, new_id, read_json, write_json
 
 MOST_OUTPUTS = 160
 
@@ -59,21 +60,25 @@ def point(places: Places, study: str, job: str, number: int) -> dict[str, Any]:
     }
 
 
-def written(places: Places, study: str, job: str, number: int, keep: list[str]) -> dict[str, Any]:
-    """Disguise the table with a channel; randomness is the operating system's and is kept nowhere."""
+def disguise(
+    places: Places, study: str, job: str, number: int, keep: list[str], accept: dict[str, str]
+) -> dict[str, Any]:
+    """Release the table disguised with a channel, and verify it; randomness is the operating system's, kept nowhere."""
     declared = study_of(places, study)
     refuse_changed(declared, read_json(places.study(study) / "study.json"))
-    chosen = _front(places, study, job).point(number).channel
-    folder = places.study(study) / "disguised"
+    chosen = pick_channel(_front(places, study, job), point=number)
+    folder = places.study(study) / "releases"
     folder.mkdir(exist_ok=True)
-    made = disguise(declared, [chosen], folder / f"{new_id(f'point-{number}')}.csv", keep=keep)
+    release = disguised(declared, [chosen], folder / new_id(f"disguise-{number}"), keep=keep, accept=accept)
+    write_json(folder / f"{release.folder.name}.json", {"job": job, "point": number, "reason": ""})
     return {
-        "file": made.path.name,
-        "folder": places.shown(folder),
-        "mark": made.mark.name,
-        "rows": made.rows,
-        "dropped": made.dropped,
-        "columns": list(made.columns),
+        "release": release.folder.name,
+        "folder": places.shown(release.folder),
+        "records": release.manifest["records"],
+        "dropped": release.manifest["source"]["rows_read"] - release.manifest["records"],
+        "columns": release.manifest["columns"],
+        "warnings": list(release.warnings),
+        **verify(places, study, release.folder.name),
     }
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from sfumato.decide import ask, pick
 from sfumato.release.pack import DICTIONARY, EXTERNAL, INTERNAL, MANIFEST, PUBLIC, read_manifest
-from sfumato.release.verify import verify as verified
 from sfumato.study import read
 from sfumato.systems.groups.publish import publish_protection
 from sfumato.systems.publish import publish as published
+from sfumato.systems.verify import verify as verified
 from sfumato.web.calls.groups import PROTECTION
 from sfumato.web.calls.shelf import checked, front_of, study_of
 from sfumato.web.places import Places, new_id, read_json, write_json

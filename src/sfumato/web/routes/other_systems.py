@@ -38,7 +38,7 @@ async def channel(request: Request, study: StudyId, job: JobId, number: Number) 
 async def disguise(request: Request, study: StudyId, job: JobId, number: Number, body: Disguise) -> dict[str, Any]:
     """Write a file in which the column is disguised."""
     desks = request.app.state.desks
-    return dict(await desks.ask("channels.written", study=study, job=job, number=number, keep=body.keep))
+    return dict(await desks.ask("channels.disguise", study=study, job=job, number=number, keep=body.keep))
 
 
 @router.get("/studies/{study}/disguised/{name}", response_class=FileResponse)
