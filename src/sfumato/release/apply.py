@@ -15,11 +15,14 @@ from sfumato.data.engine import open_engine
 from sfumato.data.hierarchies import Hierarchy
 from sfumato.errors import InputError
 from sfumato.front import load_front
+from sfumato.measures.classes import classify
+from sfumato.measures.suppression import suppress_planned
 from sfumato.release import pack
 from sfumato.release.columns import column_recodes
+from sfumato.release.labels import Naming, named_trees, naming_from, namings
 from sfumato.release.publish import refuse_torn
 from sfumato.release.readback import figures_of, loss_of, released_classes
-from sfumato.release.recode import Below, Recoded, recode
+from sfumato.release.recode import Below, Recoded, recode, relabel, released_values
 from sfumato.release.rows import differing_rows, write_mixed
 from sfumato.release.verify import study_of
 from sfumato.study import Study
@@ -27,7 +30,10 @@ from sfumato.study import Study
 
 @dataclass(frozen=True)
 class SavedPlan:
-    """A plan with all it needs on other data: how to read them, the hierarchies as they were, levels and limits."""
+    """A plan with all it needs on other data: how to read them, the hierarchies as they were, levels and limits.
+
+    `names` are those of the groups in the release, which hold for what the other data release too.
+    """
 
     study: Study
     trees: Mapping[str, Hierarchy]
@@ -35,6 +41,7 @@ class SavedPlan:
     levels: Mapping[str, int]
     below: Below
     told: Mapping[str, Any]
+    names: Mapping[str, Naming]
 
 
 @dataclass(frozen=True)
@@ -98,7 +105,9 @@ def saved_plan(folder: str | Path, point: int | None = None) -> SavedPlan:
         trees = pack.load_hierarchies(folder, manifest["hierarchies"])
         point_, levels = manifest["point"], manifest["levels"]
         below = Below(point_["suppress_below"], point_.get("diversity_below", 0))
-        return SavedPlan(study_of(manifest), trees, {}, levels, below, {"levels": levels, **below.as_dict()})
+        study = study_of(manifest)
+        told = {"levels": levels, **below.as_dict()}
+        return SavedPlan(study, trees, {}, levels, below, told, _saved_names(manifest, trees, study))
     front = load_front(folder)
     if point is None:
         raise InputError(
@@ -114,16 +123,34 @@ def saved_plan(folder: str | Path, point: int | None = None) -> SavedPlan:
             remedy="apply a release folder instead: it holds its hierarchies",
         )
     trees, levels = pack.trees_and_levels(front.study, table, plan)
-    return SavedPlan(front.study, trees, pack.distances_of(table), levels, Below.of(plan), plan.as_dict())
+    planned = suppress_planned(classify(table, plan.recoding(table)), plan.suppress_below, plan.diversity_below)
+    names = namings(front.study.columns, planned, trees, levels)
+    trees = named_trees(trees, names)
+    return SavedPlan(front.study, trees, pack.distances_of(table), levels, Below.of(plan), plan.as_dict(), names)
+
+
+def _saved_names(manifest: Mapping[str, Any], trees: Mapping[str, Hierarchy], study: Study) -> dict[str, Naming]:
+    """How the groups of a release were named."""
+    return {
+        name: naming_from(entry["named"], trees[name], manifest["levels"][name], study.columns[name])
+        for name, entry in manifest["hierarchies"].items()
+        if entry["named"] is not None
+    }
 
 
 def _apply(folder: Path, saved: SavedPlan, new_file: Path, name: str, star: bool) -> dict[str, Any]:
     study = saved.study
     source = study.source(new_file)
     columns = column_recodes(study, saved.levels, saved.trees)
-    files = pack.write_hierarchies(folder, saved.trees)
     with open_engine(study.engine, study.engine_options) as engine:
         recoded = recode(engine, source, study, columns, saved.below, star_unseen=star)
+        # A group may now release values that it did not before: its name must be true of them too.
+        values = released_values(engine, columns, saved.below, star_unseen=star)
+        names = {name: naming.with_values(values[name]) for name, naming in saved.names.items()}
+        trees = named_trees(saved.trees, names)
+        columns = column_recodes(study, saved.levels, trees)
+        relabel(engine, recoded, study, columns, star_unseen=star)
+        files = pack.write_hierarchies(folder, trees)
         write_mixed(engine, recoded, folder / name)
         own = pack.write_run_file(folder, study, saved.distances, recoded, name, files)
         refuse_torn(differing_rows(engine, recoded, own.source()))

@@ -13,7 +13,7 @@ from sfumato.front import Front, Point, versions
 from sfumato.measures.classes import ClassTable
 from sfumato.release import facts, pack
 from sfumato.release.columns import ColumnRecode
-from sfumato.release.dictionary import data_dictionary
+from sfumato.release.dictionary import data_dictionary, labels_in
 from sfumato.release.readback import figure_value
 from sfumato.release.recode import Recoded
 from sfumato.report.release_pages import dictionary_page, external_page, internal_page
@@ -40,9 +40,9 @@ class Contents:
 
     def write(self) -> dict[str, Any]:
         """Write the dictionary and the reports, then the manifest: the last file, without which nothing verifies."""
-        dictionary = data_dictionary(
-            self.front.study, self.recoded, {column.name: column for column in self.columns}, self.data
-        )
+        columns = {column.name: column for column in self.columns}
+        occurring = labels_in(self.after)
+        dictionary = data_dictionary(self.front.study, self.recoded, columns, self.data, occurring)
         outside = facts.external_facts(self.recoded, figure_value(self.figures["k"]), self.loss)
         inside = facts.internal_facts(self.front, self.point, self.recoded, self.figures, self.loss)
         pages = {

@@ -11,7 +11,7 @@ from sfumato.front import Front, Point
 from sfumato.measures.classes import ClassTable
 from sfumato.measures.contribution import contributions
 from sfumato.release.columns import ColumnRecode
-from sfumato.release.dictionary import words_for
+from sfumato.release.dictionary import labels_in, words_for
 from sfumato.release.readback import measures_of
 from sfumato.release.recode import Recoded
 from sfumato.study import Study
@@ -41,12 +41,13 @@ def before_after(study: Study, before: ClassTable, figures: Mapping[str, Mapping
 
 def per_column(before: ClassTable, after: ClassTable, columns: Sequence[ColumnRecode]) -> list[dict[str, Any]]:
     """What each quasi-identifier adds to the risk, before and after, and the share of it that is lost."""
-    lost = column_losses(after)
+    lost, occurring = column_losses(after), labels_in(after)
+    by_name = {column.name: column for column in columns}
     risks = zip(contributions(before), contributions(after), strict=True)
     return [
         {
             "column": raw.column,
-            "done": words_for(next(column for column in columns if column.name == raw.column)),
+            "done": words_for(by_name[raw.column], occurring[raw.column]),
             "risk_before": raw.marketer_risk,
             "risk_after": now.marketer_risk,
             "loss": lost[raw.column],
@@ -96,9 +97,18 @@ def external_facts(recoded: Recoded, k: float, loss: float) -> dict[str, Any]:
         "k": int(k),
         "suppressed_share": guarded_share(recoded.suppressed, recoded.records),
         "dropped_share": guarded_share(recoded.rows_read - recoded.records, recoded.rows_read),
-        "loss_share": round(loss, 3),
+        "loss_share": loss_of_released(loss, recoded.records, recoded.suppressed),
         "suppressed_rows": "starred" if recoded.starred else "removed",
     }
+
+
+def loss_of_released(loss: float, records: int, suppressed: int) -> float:
+    """The loss of released records alone, in thousandths: with the others' it would tell how few they are.
+
+    >>> loss_of_released(0.102, 1000, 2)
+    0.1
+    """
+    return max(round((loss * records - suppressed) / max(records - suppressed, 1), 3), 0.0)
 
 
 def guarded(count: int) -> int | str:

@@ -18,6 +18,7 @@ from sfumato.data.roles import Role
 from sfumato.data.source import matching_files
 from sfumato.errors import HierarchyError, InputError
 from sfumato.plans.plan import Plan
+from sfumato.release.labels import Naming
 from sfumato.release.recode import MARK, Recoded
 from sfumato.study import Study, read, toml_text
 
@@ -107,11 +108,16 @@ def write_hierarchies(folder: Path, trees: Mapping[str, Hierarchy]) -> dict[str,
 
 
 def about_hierarchies(
-    study: Study, folder: Path, trees: Mapping[str, Hierarchy], files: Mapping[str, str]
+    study: Study,
+    folder: Path,
+    trees: Mapping[str, Hierarchy],
+    files: Mapping[str, str],
+    names: Mapping[str, Naming],
 ) -> dict[str, dict[str, Any]]:
     """What the manifest says of each hierarchy: its file, digests of it and of the declared file (null: built).
 
-    Files have no empty labels, so a leaf for missing values is told here instead of there.
+    Files have no empty labels, so a leaf for missing values is told here instead of there. `named` tells how groups
+    were named, for releases to come.
     """
     found = {}
     for column, hierarchy in trees.items():
@@ -122,6 +128,7 @@ def about_hierarchies(
             "sha256": digest(folder / name) if name else None,
             "declared_sha256": digest(study.folder / path) if path is not None else None,
             "missing_leaf": MISSING in hierarchy.leaves,
+            "named": names[column].as_dict() if column in names else None,
         }
     return found
 

@@ -23,6 +23,7 @@ from sfumato.release import ledger, pack
 from sfumato.release.columns import ColumnRecode, column_recodes
 from sfumato.release.contents import Contents
 from sfumato.release.extremes import extreme_columns, extreme_warnings
+from sfumato.release.labels import Naming, named_trees, namings
 from sfumato.release.readback import (
     figure_value,
     figures_of,
@@ -137,6 +138,8 @@ def _build(folder: Path, front: Front, point: Point, starred: bool, reason: str,
         planned = classify(table, plan.recoding(table), weights)
     planned = suppress_planned(planned, plan.suppress_below, plan.diversity_below)
     trees, levels = pack.trees_and_levels(study, table, plan)
+    names = namings(study.columns, planned, trees, levels)
+    trees = named_trees(trees, names)
     columns = column_recodes(study, levels, trees)
     files = pack.write_hierarchies(folder, trees)
     source = study.source()
@@ -164,13 +167,13 @@ def _build(folder: Path, front: Front, point: Point, starred: bool, reason: str,
         recoded=recoded,
         columns=columns,
         levels=levels,
-        hierarchies=pack.about_hierarchies(study, folder, trees, files),
+        hierarchies=pack.about_hierarchies(study, folder, trees, files, names),
         before=classify(table, weights=weights),
         after=after,
         figures=figures,
         loss=loss,
         reason=reason,
-        warnings=(*warnings, *_label_warnings(columns), *_name_warnings(recoded)),
+        warnings=(*warnings, *_label_warnings(columns, names), *_name_warnings(recoded)),
     )
 
 
@@ -184,12 +187,15 @@ def refuse_torn(rows: int) -> None:
         )
 
 
-def _label_warnings(columns: Sequence[ColumnRecode]) -> list[str]:
+def _label_warnings(columns: Sequence[ColumnRecode], names: Mapping[str, Naming]) -> list[str]:
+    """Labels that mean something else on another level. A value as the name of a group is true of all its records."""
+    own = {name: set(naming.labels) - set(naming.tree.levels[naming.level]) for name, naming in names.items()}
+    ambiguous = {c.name: [label for label in c.ambiguous if label not in own.get(c.name, ())] for c in columns}
     return [
-        f"{column.name} is released with {len(column.ambiguous)} labels that its hierarchy uses on several levels: "
+        f"{name} is released with {len(labels)} labels that its hierarchy uses on several levels: "
         "read without the plan they mean something else."
-        for column in columns
-        if column.ambiguous
+        for name, labels in ambiguous.items()
+        if labels
     ]
 
 

@@ -125,8 +125,8 @@ def recode(
     unseen = _unseen(engine, columns)
     if unseen and not star_unseen:
         raise _unknown(unseen)
-    _spellings(engine, columns)
     _sizes(engine, columns, star_unseen, len(values))
+    _spellings(engine, columns, _kept(columns, below, star_unseen))
     _view(engine, source, released, columns, complete, starred=starred, star_unseen=star_unseen)
     read = int(engine.rows("SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM tuples")[0][0])
     records, gone = engine.rows(
@@ -206,11 +206,45 @@ def _unknown(unseen: Sequence[Unseen]) -> DataError:
     )
 
 
-def _spellings(engine: Engine, columns: Sequence[ColumnRecode]) -> None:
-    """One spelling of missing per column: `?` in one row and `NA` in another would tell alike records apart."""
+def relabel(
+    engine: Engine, recoded: Recoded, study: Study, columns: Sequence[ColumnRecode], *, star_unseen: bool = False
+) -> None:
+    """The same records under other labels: `columns` have the groups that they were recoded by."""
+    for place, column in enumerate(columns):
+        engine.upload(f"map{place}", {"label": column.keys, "released": column.released, "grp": column.groups})
+    complete = _complete(recoded.source, study)
+    starred = recoded.starred
+    _view(engine, recoded.source, recoded.columns, columns, complete, starred=starred, star_unseen=star_unseen)
+
+
+def released_values(
+    engine: Engine, columns: Sequence[ColumnRecode], below: Below, *, star_unseen: bool = False
+) -> dict[str, list[str]]:
+    """The values of each quasi-identifier that released records have, of a source that was just recoded."""
+    kept = _kept(columns, below, star_unseen)
+    return {
+        column.name: [str(value) for (value,) in engine.rows(f"SELECT DISTINCT k{place} FROM ({kept}) AS t")]
+        for place, column in enumerate(columns)
+    }
+
+
+def _kept(columns: Sequence[ColumnRecode], below: Below, star_unseen: bool) -> str:
+    """The tuples of classes that are released."""
+    cells = ", ".join(["k.*", *_groups(columns)])
+    grouped = f"SELECT {cells} FROM tuples AS k {_joins(columns, star_unseen)} WHERE k.whole = 1"
+    keys = " AND ".join(f"r.g{i} = s.g{i}" for i in range(len(columns)))
+    return f"SELECT r.* FROM ({grouped}) AS r JOIN sizes AS s ON {keys} WHERE NOT {below.sql}"
+
+
+def _spellings(engine: Engine, columns: Sequence[ColumnRecode], kept: str) -> None:
+    """One spelling of missing per column: `?` in one row and `NA` in another would tell alike records apart.
+
+    It is one that released records have.
+    """
     found = ["count(*) AS one"]  # an aggregate even where no column needs a spelling: the table has one row
     found += [f"min(m{place}) AS m{place}" for place, column in enumerate(columns) if column.missing_stays]
-    engine.run(f"CREATE OR REPLACE TEMP TABLE spellings AS SELECT {', '.join(found)} FROM tuples WHERE whole = 1")
+    tuples = f"({kept})" if len(found) > 1 else "tuples"
+    engine.run(f"CREATE OR REPLACE TEMP TABLE spellings AS SELECT {', '.join(found)} FROM {tuples} AS t")
 
 
 def _cell(column: Column, columns: Sequence[ColumnRecode], starred: bool, star_unseen: bool) -> str:

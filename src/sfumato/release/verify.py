@@ -13,7 +13,7 @@ from sfumato.data.engine import open_engine
 from sfumato.errors import InputError, SfumatoError
 from sfumato.release import pack
 from sfumato.release.columns import ColumnRecode, column_recodes
-from sfumato.release.facts import guarded, guarded_share
+from sfumato.release.facts import guarded, guarded_share, loss_of_released
 from sfumato.release.readback import (
     figure_value,
     figures_of,
@@ -153,7 +153,7 @@ def _reports(folder: Path, manifest: Mapping[str, Any]) -> list[Difference]:
         "k": int(manifest["figures"]["k"]["value"]),
         "suppressed_share": guarded_share(manifest["suppressed"], manifest["records"]),
         "dropped_share": guarded_share(read_rows - manifest["records"], read_rows),
-        "loss_share": round(manifest["loss"], 3),
+        "loss_share": loss_of_released(manifest["loss"], manifest["records"], manifest["suppressed"]),
     }
     if {name: outside[name] for name in public} != public:
         found.append(Difference(pack.EXTERNAL, "its figures are not those of the manifest"))

@@ -72,7 +72,7 @@ def external_page(facts: Mapping[str, Any], dictionary: Mapping[str, Any]) -> st
             {"value": f"{released:,}" if isinstance(released, int) else released, "says": "records in the file"},
             {"value": number(facts["k"]), "says": "records at least look alike (k)"},
             {"value": _share(facts["suppressed_share"]), "says": "suppressed"},
-            {"value": percent(facts["loss_share"]), "says": "of the detail is lost"},
+            {"value": percent(facts["loss_share"]), "says": "of the detail of these records is lost"},
         ],
         others=f"{facts['k'] - 1:,}",
         starred=starred,
