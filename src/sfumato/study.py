@@ -203,6 +203,8 @@ class Study(Settings):
             given["path"] = located(given["path"], self._folder)
         for name, column in settings.get("columns", {}).items():
             tree = self.columns[name].hierarchy
+            if FOREIGN in (tree, getattr(tree, "path", None)):
+                continue
             if isinstance(tree, str):
                 column["hierarchy"] = str((self._folder / tree).absolute())
             elif isinstance(tree, HierarchyFile):
@@ -385,6 +387,16 @@ def read_kept(path: str | Path, run: str | Path | None = None) -> Study:
         own = read(run)
         return own._changed(search=study.search.model_dump(exclude_unset=True))
     return study if sealed(path) else _foreign(study)
+
+
+def without_trees(study: Study) -> Study:
+    """The study with hierarchy files that are not opened; whether they are public stays."""
+    closed = {}
+    for name, column in study.columns.items():
+        if isinstance(column.hierarchy, str | HierarchyFile):
+            public = isinstance(column.hierarchy, HierarchyFile) and column.hierarchy.public
+            closed[name] = column.model_copy(update={"hierarchy": HierarchyFile(path=FOREIGN, public=public)})
+    return study.with_columns(closed)
 
 
 def _foreign(study: Study) -> Study:

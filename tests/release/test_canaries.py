@@ -21,7 +21,7 @@ from sfumato.study import SearchSettings
 LEVELS = {"age": 2, "post code": 2, "sex": 0}
 SEED = 918273645
 REASON = "the board agreed on Monday"
-OUTLIER = ["zzcanaryname", "97", "99canary", "F", "flu", "31337"]
+OUTLIER = ["zzcanaryname", "97", "9Q9", "F", "flu", "31337"]
 
 
 def canaries(release: Release, source: Path) -> dict[str, str]:

@@ -19,7 +19,8 @@ from sfumato.measures.whole import whole_file
 from sfumato.release import pack
 from sfumato.release.columns import ColumnRecode, column_recodes
 from sfumato.release.contents import pages_of
-from sfumato.release.dictionary import data_dictionary
+from sfumato.release.dictionary import data_dictionary, labels_in
+from sfumato.release.facts import released_loss
 from sfumato.release.readback import figure_value, figures_of, loss_of, released_classes, same
 from sfumato.release.recode import Below, recode
 from sfumato.release.rows import differing_rows
@@ -101,6 +102,8 @@ class _Check:
         ]
         if not same(manifest["loss"], loss_of(classes)):
             found.append(Difference(data, f"its loss is not the {manifest['loss']:.10g} of the manifest"))
+        if manifest["released_loss"] != released_loss(classes, columns, manifest["hierarchies"]):
+            found.append(Difference(pack.EXTERNAL, "its loss is not that of the file"))
         if classes.records != manifest["records"]:
             found.append(Difference(data, f"it stands for {classes.records} records, not {manifest['records']}"))
         if manifest["released"] != manifest["records"] - manifest["suppressed"]:
@@ -116,6 +119,7 @@ class _Check:
             {column.name: column for column in columns},
             Path(data).name,
             manifest["dictionary"]["columns_left_out"],
+            labels_in(classes),
         )
         if manifest["dictionary"] != expected:
             found.append(Difference(pack.DICTIONARY[0], "it does not describe the columns as they were recoded"))
