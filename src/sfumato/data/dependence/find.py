@@ -22,7 +22,7 @@ whose value is unique for at least half of the rows is named apart, as identifyi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -49,19 +49,21 @@ def dependences(
     *,
     rows: str = "1 = 1",
     raw: str = "raw",
+    made: Mapping[str, str] | None = None,
 ) -> Dependences:
     """What kept columns tell of protected ones.
 
     `kept` are released unchanged and in no figure; a sensitive column may stand in both lists. `beside` are
     quasi-identifiers that are released unchanged: records that differ in them are in different classes anyway, so they
     are reported only for what they tell of generalized columns, and where they do so together with a kept one.
-    `rows` is a condition on the columns of the view `raw`, as which the source is attached.
+    `rows` is a condition on the columns of the view `raw`, as which the source is attached; `made` are columns that the
+    source does not have, as text expressions of those of the view.
     """
     names = list(dict.fromkeys([*kept, *beside, *(p.name for p in protected)]))
-    require(source, names)
+    require(source, [name for name in names if name not in (made or {})])
     if not kept and not beside:
         return Dependences()
-    cells_view(engine, source, names, rows, raw)
+    cells_view(engine, source, names, rows, raw, made)
     looks = look_at(engine, source, names)
     if looks.total == 0:
         return Dependences()

@@ -91,9 +91,21 @@ def _day_sql(cell: str) -> str:
     return f"CAST({days} AS DOUBLE)"
 
 
-def cells_view(engine: Engine, source: Source, names: Sequence[str], rows: str, raw: str) -> None:
-    """The view `searched`: the cleaned cells of some columns as t0, t1, …, where a missing one is the empty text."""
-    cells = [f"coalesce({cleaned(source, source.column(name))}, '') AS t{i}" for i, name in enumerate(names)]
+def cells_view(
+    engine: Engine,
+    source: Source,
+    names: Sequence[str],
+    rows: str = "1 = 1",
+    raw: str = "raw",
+    made: Mapping[str, str] | None = None,
+) -> None:
+    """The view `searched`: the cleaned cells of some columns as t0, t1, …, where a missing one is the empty text.
+
+    Columns that are `made` are expressions of the columns of `raw`.
+    """
+    made = made or {}
+    whole = [made.get(name) or cleaned(source, source.column(name)) for name in names]
+    cells = [f"coalesce({cell}, '') AS t{i}" for i, cell in enumerate(whole)]
     engine.run(f"CREATE OR REPLACE TEMP VIEW searched AS SELECT r, {', '.join(cells)} FROM {raw}_numbered WHERE {rows}")
 
 
