@@ -15,6 +15,12 @@ hypothesis.settings.register_profile("sfumato", deadline=None, max_examples=40, 
 hypothesis.settings.load_profile("sfumato")
 
 
+@pytest.fixture(autouse=True)
+def own_ledger(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ledger for each test: what others published is not compared, and the user's own ledger is left alone."""
+    monkeypatch.setenv("SFUMATO_STATE", str(tmp_path_factory.mktemp("state") / "sfumato"))
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of shared data, or a visible skip."""
