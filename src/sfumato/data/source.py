@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-import tempfile
+import os
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,7 @@ from sfumato.data.address import is_database
 from sfumato.data.dialect import Dialect, detect
 from sfumato.data.engine_names import engine_name
 from sfumato.data.inputs import note_input
+from sfumato.data.scratch import Scratch
 from sfumato.data.settings import FOREIGN, UNPRINTABLE, DataSettings
 from sfumato.errors import DataError, shortened
 
@@ -193,8 +194,8 @@ def _open_parquet(path: Path, files: list[Path], settings: DataSettings) -> Sour
     import duckdb
 
     try:
-        with tempfile.TemporaryDirectory(prefix="sfumato-") as folder, duckdb.connect() as connection:
-            first = engine_name(files[0], Path(folder))
+        with Scratch() as scratch, duckdb.connect() as connection:
+            first = engine_name(files[0], scratch.path)
             relation = connection.read_parquet(first)
             natives, types = list(relation.columns), [str(type_) for type_ in relation.types]
             query = "SELECT name FROM parquet_schema(?) WHERE num_children IS NULL"
@@ -280,7 +281,8 @@ def _transcode(file: Path, target: Path, encoding: str) -> None:
 
     with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as raw:
         reader = io.TextIOWrapper(raw, encoding=encoding, newline=None)  # any line end becomes one
-        with target.open("w", encoding="utf-8", newline="") as out:
+        private = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(private, "w", encoding="utf-8", newline="") as out:
             try:
                 while block := reader.read(1 << 20):
                     out.write(block)
