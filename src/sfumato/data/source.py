@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from sfumato.data.database import Database
 
 TEXT = "VARCHAR"
+MOST_COLUMNS = 4_000  # each is looked at by itself, so that many take minutes
 
 
 @dataclass(frozen=True)
@@ -174,6 +176,7 @@ def _open_csv(path: Path, files: list[Path], settings: DataSettings) -> Source:
         names, rows = rows[0], rows[1:]
     else:
         names = [f"column{i + 1}" for i in range(len(rows[0]))]
+    _refuse_wide(len(names), path.name)
     names = _given(settings, names)
     if not rows:
         raise DataError(f"{path.name} has a header and no rows", expected="a table with rows")
@@ -192,15 +195,17 @@ def _open_csv(path: Path, files: list[Path], settings: DataSettings) -> Source:
 
 def _open_parquet(path: Path, files: list[Path], settings: DataSettings) -> Source:
     import duckdb
+    import pyarrow.parquet
 
     try:
+        _refuse_wide(pyarrow.parquet.read_metadata(files[0]).num_columns, path.name)
         with Scratch() as scratch, duckdb.connect() as connection:
             first = engine_name(files[0], scratch.path)
             relation = connection.read_parquet(first)
             natives, types = list(relation.columns), [str(type_) for type_ in relation.types]
             query = "SELECT name FROM parquet_schema(?) WHERE num_children IS NULL"
             leaves = [row[0] for row in connection.execute(query, [first]).fetchall()]
-    except duckdb.Error as error:
+    except (duckdb.Error, pyarrow.ArrowException, OSError) as error:
         raise DataError(f"{path.name} is not a Parquet file", expected="CSV text or a Parquet file") from error
     # The engine renames names that differ only in case; the file's own spelling is what a user knows.
     names = _given(settings, leaves if len(leaves) == len(natives) else natives)
@@ -219,6 +224,7 @@ def _open_database(settings: DataSettings, folder: Path) -> Source:
     from sfumato.data.database import Database
 
     database = Database(settings, folder)
+    _refuse_wide(len(database.names), database.title)
     names = _given(settings, database.names)
     columns = tuple(Column(n, t, i) for i, (n, t) in enumerate(zip(names, database.types, strict=True)))
     source = Source(Path(database.file_name), "parquet", columns, settings, database=database)
@@ -239,9 +245,18 @@ def _given(settings: DataSettings, names: list[str]) -> list[str]:
     return list(settings.names)
 
 
+def _refuse_wide(columns: int, name: str) -> None:
+    if columns > MOST_COLUMNS:
+        raise DataError(
+            f"{name} has {columns:,} columns",
+            expected=f"at most {MOST_COLUMNS:,}",
+            remedy="keep the columns that describe people, and check the separator",
+        )
+
+
 def _check_names(source: Source) -> None:
     names = source.names
-    repeated = sorted({name for name in names if names.count(name) > 1})
+    repeated = sorted(name for name, count in Counter(names).items() if count > 1)
     if repeated:
         raise DataError(
             f"{len(repeated)} column names stand twice: {shortened(repeated)}",
