@@ -26,7 +26,7 @@ from sfumato.data.dependence.counts import (
 )
 from sfumato.data.dependence.lines import Line, count_on_line, fit, guess_on_line
 from sfumato.data.dependence.pairs import score_pairs
-from sfumato.data.dependence.rows import cells_view, look_at
+from sfumato.data.dependence.rows import Cells, look_at
 from sfumato.data.engine import open_engine
 from sfumato.data.settings import DataSettings
 from sfumato.data.source import open_source
@@ -257,8 +257,7 @@ def test_rows_are_drawn_by_value_where_a_sample_would_hold_none_twice(large: tup
     source = open_source(DataSettings(path=str(folder / "t.parquet")))
     with open_engine() as engine:
         engine.attach(source, "raw")
-        cells_view(engine, source, source.names, "1 = 1", "raw")
-        looks = look_at(engine, source, source.names)
+        looks = look_at(engine, Cells(source, source.names))
     assert looks.total == 120_000
     assert 15_000 < looks.sample.rows < 25_000
     assert set(looks.by_value) == {"parcel", "code", "noisy", "shuffled", "district"} - {"district"}

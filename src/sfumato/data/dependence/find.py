@@ -28,7 +28,7 @@ import numpy as np
 
 from sfumato.data.dependence.confirm import confirm, hold, unique_share, upload_labels
 from sfumato.data.dependence.pairs import pair_candidates
-from sfumato.data.dependence.rows import Looks, cells_view, look_at
+from sfumato.data.dependence.rows import Cells, Looks, look_at
 from sfumato.data.dependence.search import Search
 from sfumato.data.dependence.single import single_candidates
 from sfumato.data.dependence.sums import sum_candidates
@@ -63,8 +63,7 @@ def dependences(
     require(source, [name for name in names if name not in (made or {})])
     if not kept and not beside:
         return Dependences()
-    cells_view(engine, source, names, rows, raw, made)
-    looks = look_at(engine, source, names)
+    looks = look_at(engine, Cells(source, names, rows, raw, made or {}))
     if looks.total == 0:
         return Dependences()
     identifying = _identifying(engine, looks, names, kept)
@@ -76,12 +75,16 @@ def dependences(
 
 
 def _identifying(engine: Engine, looks: Looks, names: Sequence[str], kept: Sequence[str]) -> tuple[Identifying, ...]:
-    """Kept columns that are unique for most rows. In a sample at least as many rows are unique as in the table."""
+    """Kept columns that are unique for most rows.
+
+    In a sample at least as many rows are unique as in the table; rows drawn by value show nearly the share that are.
+    """
     found = []
     for name in kept:
-        codes, missing = looks.sample.codes[name], looks.sample.missing[name]
-        counts = np.bincount(codes)
-        if (counts[codes][~missing] == 1).sum() >= UNIQUE * looks.sample.rows:
+        look = looks.given(name)
+        once = np.bincount(look.codes[name])[look.codes[name]] == 1
+        least = UNIQUE if look is looks.sample else 0.9 * UNIQUE
+        if (once & ~look.missing[name]).sum() >= least * look.rows:
             share = unique_share(engine, names.index(name), looks.total)
             if share >= UNIQUE:
                 found.append(Identifying(name, share))
