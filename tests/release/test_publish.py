@@ -218,24 +218,6 @@ def test_the_mark_needs_room(tmp_path: Path) -> None:
         publish(front, 0, tmp_path / "out", starred=True, state=tmp_path / "state")
 
 
-def test_the_ledger_warns_of_a_second_release(tmp_path: Path) -> None:
-    front, state = front_of(small(tmp_path), [MIDDLE, TOP], 30), tmp_path / "state"
-    assert publish(front, 0, tmp_path / "a", state=state).warnings == ()
-    with (state / "ledger.jsonl").open("a") as file:
-        file.write('{"source": "broken')
-    assert publish(front, 0, tmp_path / "b", state=state).warnings == ()
-    (warning,) = publish(front, 1, tmp_path / "c", state=state).warnings
-    assert "released differently before" in warning
-    assert "released differently before" in (tmp_path / "c" / "internal.html").read_text()
-    assert len(publish(front, 0, tmp_path / "d", starred=True, state=state).warnings) == 1
-    lines = (state / "ledger.jsonl").read_text().splitlines()
-    assert [json.loads(line)["folder"] for line in lines if line.endswith("}")][-1] == str(tmp_path / "d")
-    blocked = tmp_path / "blocked"
-    blocked.write_text("a file")
-    (late,) = publish(front, 0, tmp_path / "e", state=blocked).warnings
-    assert "could not be written" in late
-
-
 def test_the_ledger_is_where_the_environment_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from sfumato.release.ledger import state_folder
 
