@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sfumato.cli.show import AsJson, emit, note, table
+from sfumato.cli.show import AsJson, emit, note, put, table
 from sfumato.report.figures import number, percent
 
 
@@ -73,12 +73,12 @@ def verify_command(
     if as_json:
         emit({"verified": not found, "differences": [{"file": d.file, "what": d.what} for d in found]})
     elif found:
-        print(f"{folder} is not as it was published:")
+        put(f"{folder} is not as it was published:")
         for difference in found:
-            print(f"  {difference}")
+            put(f"  {difference}")
     else:
         rows = " and the rows are those of the source" if source is not None else ""
-        print(f"{folder} is as it was published: files, figures and reports agree{rows}.")
+        put(f"{folder} is as it was published: files, figures and reports agree{rows}.")
     return 1 if found else 0
 
 
