@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import sys
 import traceback
@@ -27,7 +26,7 @@ from sfumato.cli import (
     search,
     serve,
 )
-from sfumato.cli.show import note
+from sfumato.cli.show import emit, note
 from sfumato.cli.signals import ended_as_stopped, exit_code
 from sfumato.cli.watch import StageLine, say, told
 from sfumato.data.inputs import kept_inputs
@@ -163,7 +162,7 @@ def _usage(error: Any) -> SfumatoError:
 
 def _failed(error: SfumatoError, as_json: bool) -> int:
     if as_json:
-        print(json.dumps({"error": error.as_dict()}, ensure_ascii=False))
+        emit({"error": error.as_dict()})
     else:
-        print(f"error: {error}", file=sys.stderr)
+        note(f"error: {error}")
     return error.exit_code

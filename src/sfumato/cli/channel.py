@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sfumato.cli.publish import Accept, parse_accepted
-from sfumato.cli.show import AsJson, Force, emit, note, table
+from sfumato.cli.show import AsJson, Force, emit, note, put, table
 from sfumato.cli.watch import Watch
 from sfumato.report.figures import number, percent
 
@@ -291,7 +291,7 @@ def _print_front(front: ChannelFront) -> None:
     prior = front.prior
     named = f", seed {front.seed}" if front.seed is not None else ""
     kind = "proven optimal" if front.exact else f"best found{named}"
-    print(
+    put(
         f"{prior.records:,} records, {len(prior.categories)} categories of {' × '.join(prior.columns)}; "
         f"privacy can be from {front.range[0]:.4f} to {front.range[1]:.4f}; "
         f"{kind} ({front.engine}, {front.seconds:.1f} CPU s)\n"
@@ -323,7 +323,7 @@ def _shown(value: Any, nothing: str = "–") -> str:
 
 def _print_estimate(found: Estimate) -> None:
     first = found.strata[0].recovered.method
-    print(f"{found.records:,} records, {len(found.channel.outputs)} possible reports, method {first}\n")
+    put(f"{found.records:,} records, {len(found.channel.outputs)} possible reports, method {first}\n")
     for stratum in found.strata:
         shares = stratum.recovered
         rows = [

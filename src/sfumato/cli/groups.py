@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.cli.publish import Accept, parse_accepted
-from sfumato.cli.show import AsJson, Force, emit, note, table
+from sfumato.cli.show import AsJson, Force, emit, note, put, table
 from sfumato.report.figures import number
 
 app = typer.Typer(help="Find where a group of people stands out, and protect it.", no_args_is_help=True)
@@ -44,9 +44,9 @@ def harmonise(
         members = {group: int(flags.sum()) for group, flags in found.members.items()}
         emit({"file": found.name, **dropped.as_dict(), "members": members, "areas": len(found.areas)})
         return
-    print(f"{found.name}: {dropped.kept:,} of {dropped.read:,} rows are in range, in {len(found.areas)} areas")
+    put(f"{found.name}: {dropped.kept:,} of {dropped.read:,} rows are in range, in {len(found.areas)} areas")
     for group, flags in found.members.items():
-        print(f"  group {group}: {int(flags.sum()):,} of {int(found.everyone[group].sum()):,} members are in range")
+        put(f"  group {group}: {int(flags.sum()):,} of {int(found.everyone[group].sum()):,} members are in range")
     rows = [[reason, f"{count:,}", f"{dropped.alone[reason]:,}"] for reason, count in dropped.reasons.items()]
     if dropped.left_out:
         rows.append(["left out by a condition", f"{dropped.left_out:,}", "–"])
@@ -70,7 +70,7 @@ def variables(run: Run, auxiliary: Auxiliary = None, as_json: AsJson = False) ->
         return
     for name, terms in told.items():
         for word, term in terms.items():
-            print(f"{name:12} {word:28} {term['kind']:10} {term['numbers']}")
+            put(f"{name:12} {word:28} {term['kind']:10} {term['numbers']}")
 
 
 @app.command()
@@ -116,7 +116,7 @@ def _print_attack(told: dict[str, Any]) -> None:
     model = told["model"]
     limits = f", γ = {model['gamma']:g}, κ = {model['kappa']:g}" if "gamma" in model else ""
     how = f" ({model['chosen']})" if "chosen" in model else ""
-    print(f"{told['attacker']} attacker, group {told['group']}, learned from {told['auxiliary']}{limits}{how}\n")
+    put(f"{told['attacker']} attacker, group {told['group']}, learned from {told['auxiliary']}{limits}{how}\n")
     rules = told["rules"]
     if rules:
         rows = [
@@ -256,14 +256,14 @@ def _print_protection(told: dict[str, Any]) -> None:
         rows = [[a["area"], number(a["q"][group]), number(a["q_after"][group])] for a in told["areas"]]
         if len(rows) <= 60:
             table(f"True members, {group}", ["area", "before", "after"], rows, right={1, 2})
-    print(_from_below(told))
+    put(_from_below(told))
     for name in told["silent"]:
         note(f"left out: {name} (no rule passes its limits, so it has nothing to attack with)")
     if told["holds"]:
-        print("no attack that was tried finds the sensitive areas any more, by either outlier test or by rank")
+        put("no attack that was tried finds the sensitive areas any more, by either outlier test or by rank")
     else:
         bad = sum(not row["protected"] for row in chosen["residual"])
-        print(f"not hidden from every attack: {bad} of {len(chosen['residual'])} still find a sensitive area")
+        put(f"not hidden from every attack: {bad} of {len(chosen['residual'])} still find a sensitive area")
 
 
 def _from_below(told: dict[str, Any]) -> str:
