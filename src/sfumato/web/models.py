@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from fastapi import Depends, Path, Query
+from fastapi import Depends, Header, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
+
+from sfumato.web.places import UnversionedError
 
 StudyId = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$", description="The id of a study.")]
 JobId = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$", description="The id of a job.")]
@@ -149,3 +151,19 @@ def limits(
 
 
 Limited = Annotated[dict[str, float], Depends(limits)]
+
+
+def version(
+    if_match: Annotated[str | None, Header(max_length=100, description="The ETag of the study as it was read.")] = None,
+) -> str:
+    """The version of a study that a change is meant for."""
+    if if_match is None:
+        raise UnversionedError(
+            "the request does not say which version of the study it changes",
+            expected="the header If-Match with the ETag that GET gave",
+            remedy="read the study first",
+        )
+    return if_match.strip().removeprefix("W/").strip('"')
+
+
+Version = Annotated[str, Depends(version)]

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import FileResponse
 
-from sfumato.web.models import ChannelSearch, Disguise, GroupsSearch, JobId, StudyId
+from sfumato.web.models import ChannelSearch, Disguise, GroupsSearch, JobId, StudyId, Version
 from sfumato.web.places import AbsentError, Places
 from sfumato.web.routes.searching import started
 
@@ -17,9 +17,9 @@ Number = Annotated[int, Path(ge=0, le=10**9)]
 
 
 @router.post("/studies/{study}/channels")
-async def search_channels(request: Request, study: StudyId, body: ChannelSearch) -> dict[str, Any]:
-    """Start a search for channels of a sensitive column."""
-    return await started(request, study, "channel", body.model_dump())
+async def search_channels(request: Request, study: StudyId, body: ChannelSearch, version: Version) -> dict[str, Any]:
+    """Start a search for channels of a sensitive column. 409 if the study has changed since it was read."""
+    return await started(request, study, version, "channel", body.model_dump())
 
 
 @router.get("/studies/{study}/jobs/{job}/channel")
@@ -52,9 +52,9 @@ def disguised(request: Request, study: StudyId, name: FileName) -> FileResponse:
 
 
 @router.post("/studies/{study}/groups")
-async def search_groups(request: Request, study: StudyId, body: GroupsSearch) -> dict[str, Any]:
-    """Attack the areas of a group, and protect them."""
-    return await started(request, study, "groups", body.model_dump())
+async def search_groups(request: Request, study: StudyId, body: GroupsSearch, version: Version) -> dict[str, Any]:
+    """Attack the areas of a group, and protect them. 409 if the study has changed since it was read."""
+    return await started(request, study, version, "groups", body.model_dump())
 
 
 @router.get("/studies/{study}/jobs/{job}/groups")
