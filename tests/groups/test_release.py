@@ -88,12 +88,16 @@ LIES = {
 
 
 @pytest.mark.parametrize("lie", LIES)
-def test_a_tampered_protection_is_not_published(lie: str, out: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_a_tampered_protection_is_not_published(
+    lie: str, out: Path, made: Path, tmp_path: Path, capsys: Capture
+) -> None:
     told = json.loads((out / "protection.json").read_text("utf-8"))
     LIES[lie](told)
     (out / "protection.json").write_text(json.dumps(told), "utf-8")
     accepted = [word for rule in ("uniques", "attacks") for word in ("--accept", f"{rule}=only to see what happens")]
-    code, found = json_of(capsys, "groups", "publish", out, "-o", tmp_path / "never", *accepted)
+    words = ["groups", "publish", out, "-o", tmp_path / "never", *accepted]
+    assert json_of(capsys, *words)[0] == 2  # the folder's seal is broken
+    code, found = json_of(capsys, *words, "--run", made / "run.toml")
     assert (code, "error" in found) == (2, True), found
     assert "nothing was released" in found["error"]["what"]
     assert not (tmp_path / "never").exists()
@@ -103,7 +107,7 @@ def other_swaps(path: Path, how: Callable[[pyarrow.Table], pyarrow.Table]) -> No
     pyarrow.parquet.write_table(how(pyarrow.parquet.read_table(path)), path)
 
 
-def test_tampered_swaps_are_not_published(out: Path, tmp_path: Path) -> None:
+def test_tampered_swaps_are_not_published(out: Path, made: Path, tmp_path: Path) -> None:
     """Another pair, a row that is not there, a pair less: none is what the protection says."""
 
     def next_row(table: pyarrow.Table) -> pyarrow.Table:
@@ -117,8 +121,8 @@ def test_tampered_swaps_are_not_published(out: Path, tmp_path: Path) -> None:
     for how in (next_row, far_row, lambda table: table.slice(1)):
         shutil.copytree(out, tmp_path / "spoiled")
         other_swaps(tmp_path / "spoiled" / "swaps.parquet", how)
-        with pytest.raises(sf.InputError):
-            publish_protection(tmp_path / "spoiled", tmp_path / "never", accept=UNIQUE)
+        with pytest.raises(sf.InputError, match=r"the protection says|that the file lacks|cannot be read"):
+            publish_protection(tmp_path / "spoiled", tmp_path / "never", accept=UNIQUE, run=made / "run.toml")
         assert not (tmp_path / "never").exists()
         shutil.rmtree(tmp_path / "spoiled")
 
@@ -251,7 +255,7 @@ def test_what_attacks_still_find_must_be_accepted(tmp_path: Path, capsys: Captur
 
 
 def test_uniqueness_over_all_columns_is_stated_and_held_to_the_policy(made: Path, tmp_path: Path) -> None:
-    with pytest.raises(sf.UnreachableError, match="released records .* are unique") as raised:
+    with pytest.raises(sf.UnreachableError, match=r"released records .* are unique") as raised:
         publish_protection(made / "out", tmp_path / "out", accept={"attacks": "so small a table"}, state=tmp_path)
     rows = [tuple(line.split(",")[:3]) for line in (made / "t.csv").read_text("utf-8").splitlines()[1:]]
     manifest = pack.read_manifest(made / "release")

@@ -32,6 +32,7 @@ from sfumato.release.apply import apply_plan
 from sfumato.release.earlier import Comparison
 from sfumato.release.publish import publish
 
+ALONE = {"k": "years at work are hard to learn", "uniques": "years at work are hard to learn"}
 ACCEPT = {"rule": "earlier", "reason": "the two files stay in one safe room"}
 
 
@@ -343,10 +344,10 @@ def test_a_disguise_repeated(tmp_path: Path) -> None:
     """REVIEW F3: two reports of each person tell more than one, and the ledger says how much."""
     path = survey(tmp_path)
     study = sf.Study(data={"path": str(path)}, columns={})
-    sf.disguise(study, [warner(0.7)], tmp_path / "one.csv", keep=["years"])
+    sf.disguise(study, [warner(0.7)], tmp_path / "one", keep=["years"], accept=ALONE)
     with pytest.raises(UnreachableError) as refused:
-        sf.disguise(study, [warner(0.6)], tmp_path / "two.csv", keep=["years"])
-    assert not (tmp_path / "two.csv").exists()
+        sf.disguise(study, [warner(0.6)], tmp_path / "two", keep=["years"], accept=ALONE)
+    assert not (tmp_path / "two").exists()
     source = source_of(path)
     shares = source["job"].value_counts(normalize=True)
     alone, both = best_guess(shares, warner(0.6)), best_guess(shares, warner(0.7), warner(0.6))
@@ -359,9 +360,9 @@ def test_a_disguise_repeated(tmp_path: Path) -> None:
     once = ~source["years"].duplicated(keep=False)
     assert number("# of .* people in both files link uniquely", said) == once.sum()
     accepted = sf.Study(data={"path": str(path)}, columns={}, policy={"accept": [ACCEPT]})
-    sf.disguise(accepted, [warner(0.6)], tmp_path / "two.csv", keep=["years"])
+    sf.disguise(accepted, [warner(0.6)], tmp_path / "two", keep=["years"], accept=ALONE)
     with pytest.raises(UnreachableError) as refused:
-        sf.disguise(study, [warner(0.6)], tmp_path / "three.csv")
+        sf.disguise(study, [warner(0.6)], tmp_path / "three")
     three = best_guess(shares, warner(0.7), warner(0.6), warner(0.6))
     assert f"3 reports: the best guess of job is right for {three[0]:.1%} of people" in str(refused.value)
 
@@ -373,7 +374,7 @@ def test_a_disguise_beside_the_column_itself(tmp_path: Path) -> None:
     matrix = np.full((3, 3), 0.2) + 0.4 * np.eye(3)
     channel = sf.Channel(("ill",), ("cold", "flu", "gout"), ("cold", "flu", "gout"), matrix)
     with pytest.raises(UnreachableError) as refused:
-        sf.disguise(study_of(path, PEOPLE), [channel], tmp_path / "told.csv", keep=["income"])
+        sf.disguise(study_of(path, PEOPLE), [channel], tmp_path / "told", keep=["income"])
     said = str(refused.value)
     assert "the best guess of ill is right for 100.0% of people" in said
     source = source_of(path)
@@ -392,9 +393,10 @@ def test_other_swaps_than_before(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert len(swaps[0]) == len(swaps[1])
     assert swaps[0] != swaps[1]
     capsys.readouterr()
-    assert run(["groups", "publish", str(tmp_path / "p"), "-o", str(tmp_path / "a"), "--json"]) == 0
+    given = [w for rule in ("uniques", "attacks") for w in ("--accept", f"{rule}=small tables made for a test")]
+    assert run(["groups", "publish", str(tmp_path / "p"), "-o", str(tmp_path / "a"), *given, "--json"]) == 0
     capsys.readouterr()
-    assert run(["groups", "publish", str(tmp_path / "q"), "-o", str(tmp_path / "b"), "--json"]) == 3
+    assert run(["groups", "publish", str(tmp_path / "q"), "-o", str(tmp_path / "b"), *given, "--json"]) == 3
     said = json.loads(capsys.readouterr().out)["error"]["what"]
     source = source_of(tmp_path / "t.csv")
     towns = []

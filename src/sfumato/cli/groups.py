@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.cli.publish import Accept, parse_accepted
-from sfumato.cli.show import AsJson, Force, emit, note, put, table
+from sfumato.cli.show import AsJson, Force, OwnRun, emit, note, put, table
 from sfumato.report.figures import number
 
 app = typer.Typer(help="Find where a group of people stands out, and protect it.", no_args_is_help=True)
@@ -284,6 +284,7 @@ def publish(
     point: Annotated[int | None, typer.Option("--point", "-p", help="The id of a point [the chosen one].")] = None,
     reason: Annotated[str, typer.Option(help="Why this point: kept in the internal report.")] = "",
     accept: Accept = None,
+    run: OwnRun = None,
     as_json: AsJson = False,
 ) -> None:
     """Write the protected file as a release: vital columns left out, places exchanged, read back and attacked again.
@@ -296,7 +297,7 @@ def publish(
 
     with Watch("steps") as watch:
         release = publish_protection(
-            out, output, point, reason=reason, accept=parse_accepted(accept or ()), progress=watch
+            out, output, point, reason=reason, accept=parse_accepted(accept or ()), run=run, progress=watch
         )
     manifest = release.manifest
     if as_json:

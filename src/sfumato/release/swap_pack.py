@@ -34,16 +34,14 @@ from sfumato.study import Study, read
 
 @dataclass(frozen=True)
 class Protected:
-    """A protection that was worked out again, and the plan of one of its points.
+    """A protection that was worked out again.
 
-    `told` is what it says of all points with the chosen one named, `fingerprint` the source it was made for, and
-    `auxiliary` the files that its attackers learn from, by name and digest. `attack` attacks the file that a study
-    reads, row by row as `told` has it, and raises if that is not what `told` says.
+    `told` is what it says of all points with the chosen one named, and `auxiliary` the files that its attackers learn
+    from, by name and digest. `attack` attacks the file that a study reads: a row for each attack, or an error if they
+    are not what `told` says.
     """
 
-    plan: SwapPlan
     told: Mapping[str, Any]
-    fingerprint: str
     auxiliary: Sequence[Mapping[str, str]]
     attack: Callable[[Study], list[dict[str, Any]]]
 
@@ -54,23 +52,34 @@ class Protected:
 
 
 def publish_swaps(
-    study: Study, protected: Protected, folder: str | Path, *, reason: str = "", state: str | Path | None = None
+    study: Study,
+    plan: SwapPlan,
+    fingerprint: str,
+    folder: str | Path,
+    work_out: Callable[[], Protected],
+    *,
+    reason: str = "",
+    state: str | Path | None = None,
 ) -> Release:
-    """Write a protected file as a new release folder, whole or not at all; the written file is attacked again."""
+    """Write a protected file as a new release folder, whole or not at all; the written file is attacked again.
+
+    `fingerprint` is that of the source the plan was made for. `work_out` may take long, so that it is asked only when
+    everything that is quickly seen has been looked at.
+    """
     folder = Path(folder).absolute()
     refuse_existing_folder(folder)
     settings = study.groups
     if settings is None:
         raise StudyError("the run file has no [groups] section", expected="the run file that was protected")
     source = study_source(study)
-    if source.fingerprint != protected.fingerprint:
+    if source.fingerprint != fingerprint:
         raise InputError(
             f"{source.title} has changed since it was protected",
             expected="the file that was protected",
             remedy="protect it again",
         )
     with ExitStack() as stack, new_folder(folder, private=False) as inside:
-        manifest, comparison = _build(inside, study, settings, source, protected, reason, state)
+        manifest, comparison = _build(inside, study, settings, source, plan, work_out, reason, state)
         late = stack.enter_context(entered(comparison, folder))  # ends after the folder has its name
     return Release(folder, folder / manifest["data"], manifest, (*manifest["warnings"], *late))
 
@@ -87,7 +96,8 @@ def _build(
     study: Study,
     settings: GroupsSettings,
     source: Source,
-    protected: Protected,
+    plan: SwapPlan,
+    work_out: Callable[[], Protected],
     reason: str,
     state: str | Path | None,
 ) -> tuple[dict[str, Any], Comparison]:
@@ -95,8 +105,8 @@ def _build(
     pack.make_parts(folder)
     data = pack.data_name(source)
     with open_engine(study.engine, study.engine_options) as engine:
-        swapped = exchange(engine, source, study, settings, protected.plan)
-        described = describe_swaps(study, source, swapped.names, sorted(swapped.exchanged), protected.plan)
+        swapped = exchange(engine, source, study, settings, plan)
+        described = describe_swaps(study, source, swapped.names, sorted(swapped.exchanged), plan)
         comparison = check(engine, study, source, described, state=state)
         write_mixed(engine, swapped, folder / data)
         own = write_run_file(folder, study, settings, swapped, data)
@@ -106,6 +116,7 @@ def _build(
         whole = whole_file(engine, study, written)
     if changed:
         raise SfumatoError(f"{len(changed)} columns changed their counts", expected="only places exchanged")
+    protected = work_out()
     attacks = protected.attack(own)
     findings = [*comparison.findings, *attack_findings(attacks), *unique_findings(study.policy, whole)]
     refuse_unaccepted(findings, study.policy.accept)

@@ -80,6 +80,7 @@ def internal_page(manifest: Mapping[str, Any]) -> str:
         title="Disguise of " + " and ".join(channel["name"] for channel in manifest["channels"]),
         version=__version__,
         manifest=manifest,
+        warnings=[*manifest["warnings"], *manifest["earlier"]],
         records=number(manifest["records"]),
         dropped=number(manifest["source"]["rows_read"] - manifest["records"]),
         whole=whole_sentences(manifest["whole"]),

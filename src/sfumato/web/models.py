@@ -108,12 +108,6 @@ class ChannelSearch(Body):
     epsilon: float | None = Field(default=None, gt=0, le=50)
 
 
-class Disguise(Body):
-    """Which plain columns go along with the disguised one."""
-
-    keep: list[str] = Field(default_factory=list, max_length=1000)
-
-
 class GroupsSearch(Body):
     """Attack the areas of a group, then protect it; `attacker` instead of the run file's."""
 
@@ -130,12 +124,16 @@ class Limits(Body):
 
 
 class Publication(Body):
-    """Publish a point of a front, with limits the answer to a question, or a protected file; and why."""
+    """Publish a point of a front, with limits the answer to a question, or a protected or disguised file; and why.
+
+    `keep` are plain columns that go along with a disguised one; `accept` the rules of the policy it may break.
+    """
 
     job: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")
     point: int = Field(ge=0, le=10**9)
     reason: str = Field(default="", max_length=4000)
     accept: dict[str, str] = Field(default_factory=dict, max_length=200)
+    keep: list[Annotated[str, Field(max_length=1000)]] = Field(default_factory=list, max_length=1000)
     limits: Limits | None = None
 
 

@@ -296,14 +296,14 @@ def test_a_second_disguise_of_the_same_people_is_refused(study: sf.Study, tmp_pa
     code, found = said(capsys, *words, "-o", tmp_path / "two")
     assert code == 3
     what = found["error"]["what"]
-    assert "job of this source was disguised before (once" in what
+    assert f"to {tmp_path / 'one'} is of the same table" in what
     shares = np.array(list(COUNTS.values())) / RECORDS
     one = warner(4, 0.6)
     two = np.array([one[a] * one[b] for a in range(4) for b in range(4)])
     right = [(matrix * shares).max(axis=1).sum() for matrix in (two, one)]
     worst = [((m * shares) / (m * shares).sum(axis=1, keepdims=True)).max() for m in (two, one)]
-    assert f"guesses {right[0]:.1%} of the records right instead of {right[1]:.1%}" in what
-    assert f"up to {worst[0]:.1%} instead of {worst[1]:.1%}" in what
+    assert f"right for {right[0]:.1%} of people, with this file alone for {right[1]:.1%}" in what
+    assert f"one can be {worst[0]:.1%} sure of it, with this file alone {worst[1]:.1%}" in what
     assert not (tmp_path / "two").exists()
     accepted = ["--accept", "earlier=the first file was never handed out"]
     assert said(capsys, *words, "-o", tmp_path / "two", *accepted)[0] == 0

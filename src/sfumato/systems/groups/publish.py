@@ -17,7 +17,7 @@ from sfumato.study import Study
 from sfumato.systems.groups.again import attacked, first_unlike, refuse_unlike, worked_out_again
 from sfumato.systems.groups.attackers import Progress
 from sfumato.systems.groups.files import read_target, settings_of
-from sfumato.systems.groups.saved import as_dict, load
+from sfumato.systems.groups.saved import Saved, as_dict, load
 
 
 def publish_protection(
@@ -39,31 +39,38 @@ def publish_protection(
     """
     saved = load(out, run)
     number = saved.point(point)
+    study = saved.study.with_accepted(acceptances(accept))
+    return publish_swaps(
+        study,
+        saved.plans[number],
+        str(saved.told["fingerprint"]),
+        folder,
+        lambda: _worked_out(saved, number, progress),
+        reason=reason,
+        state=state,
+    )
+
+
+def _worked_out(saved: Saved, number: int, progress: Progress | None) -> Protected:
+    """A protection as it is, with one of its points chosen, and how the file that is written is to be attacked."""
     again = worked_out_again(saved, progress)
     refuse_unlike(saved, again)
     again = replace(again, chosen=number)
+    told = as_dict(again)
     # Bound and proof stay as the search had them; everything else is what was worked out again.
-    points = [
-        found | {name: said[name] for name in ("bound", "exact")}
-        for found, said in zip(as_dict(again)["points"], saved.told["points"], strict=True)
-    ]
-    told = as_dict(again) | {"points": points}
+    for found, said in zip(told["points"], saved.told["points"], strict=True):
+        found |= {name: said[name] for name in ("bound", "exact")}
 
     def attack(study: Study) -> list[dict[str, Any]]:
         rows = [row.as_dict() for row in attacked(again, read_target(study))]
-        unlike = first_unlike(points[number]["residual"], rows)
-        if unlike is not None:
+        if first_unlike(told["points"][number]["residual"], rows) is not None:
             raise SfumatoError(
                 "the written file does not show an attacker what the plan says",
                 expected="the same records in range in the same areas; nothing was released",
             )
         return rows
 
-    study = saved.study.with_accepted(acceptances(accept))
-    protected = Protected(
-        saved.plans[number], told, str(saved.told["fingerprint"]), auxiliary_files(again.study), attack
-    )
-    return publish_swaps(study, protected, folder, reason=reason, state=state)
+    return Protected(told, auxiliary_files(again.study), attack)
 
 
 def auxiliary_files(study: Study) -> list[dict[str, str]]:

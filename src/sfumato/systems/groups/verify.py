@@ -223,8 +223,7 @@ def _attacks(manifest: Mapping[str, Any], study: Study, own: Study) -> list[Diff
         "what attacks find": first_unlike(manifest["attacks"], rows) is None,
         "the attackers that were left out": told["silent"] == silent,
         "the areas that must not be found": told["sensitive"] == [target.areas[i] for i in sensitive],
-        "the true members": [{name: area[name] for name in ("area", "records", "q")} for area in told["areas"]]
-        == areas,
+        "the true members": said == areas,
     }
     return [
         Difference(str(manifest["data"]), f"attacked again, {name} is not what the manifest says")

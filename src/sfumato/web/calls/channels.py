@@ -1,4 +1,4 @@
-"""Randomized response: a channel front, one of its matrices, and the release of a disguised table."""
+"""Randomized response: a channel front, and one of its matrices."""
 
 from __future__ import annotations
 
@@ -9,13 +9,9 @@ from typing import Any
 from sfumato.data.roles import Role
 from sfumato.errors import InputError
 from sfumato.study import Study
-from sfumato.systems.channel.disguise import disguise as disguised
 from sfumato.systems.channel.front import ChannelFront, load_channel_front, pick_channel
 from sfumato.systems.channel.search import search_channel
-from sfumato.web.calls.binding import refuse_changed
-from sfumato.web.calls.releasing import verify
-from sfumato.web.calls.shelf import study_of
-from sfumato.web.places import Places, new_id, read_json, write_json
+from sfumato.web.places import Places
 
 MOST_OUTPUTS = 160
 
@@ -42,13 +38,13 @@ def changed(study: Study, given: dict[str, Any]) -> Study:
 
 def front(places: Places, study: str, job: str) -> dict[str, Any]:
     """The front of a channel search, with its knee."""
-    found = _front(places, study, job)
+    found = channels_of(places, study, job)
     return found.as_dict() | {"knee": pick_channel(found, knee=True).point.id}
 
 
 def point(places: Places, study: str, job: str, number: int) -> dict[str, Any]:
     """One channel: its matrix, column by column of the truth. Categories are values of a sensitive column."""
-    found = _front(places, study, job).point(number)
+    found = channels_of(places, study, job).point(number)
     channel = found.channel
     order = sorted(range(len(channel.outputs)), key=lambda row: -float(channel.matrix[row].sum()))[:MOST_OUTPUTS]
     kept = sorted(order)
@@ -60,29 +56,8 @@ def point(places: Places, study: str, job: str, number: int) -> dict[str, Any]:
     }
 
 
-def disguise(
-    places: Places, study: str, job: str, number: int, keep: list[str], accept: dict[str, str]
-) -> dict[str, Any]:
-    """Release the table disguised with a channel, and verify it; randomness is the operating system's, kept nowhere."""
-    declared = study_of(places, study)
-    refuse_changed(declared, read_json(places.study(study) / "study.json"))
-    chosen = pick_channel(_front(places, study, job), point=number)
-    folder = places.study(study) / "releases"
-    folder.mkdir(exist_ok=True)
-    release = disguised(declared, [chosen], folder / new_id(f"disguise-{number}"), keep=keep, accept=accept)
-    write_json(folder / f"{release.folder.name}.json", {"job": job, "point": number, "reason": ""})
-    return {
-        "release": release.folder.name,
-        "folder": places.shown(release.folder),
-        "records": release.manifest["records"],
-        "dropped": release.manifest["source"]["rows_read"] - release.manifest["records"],
-        "columns": release.manifest["columns"],
-        "warnings": list(release.warnings),
-        **verify(places, study, release.folder.name),
-    }
-
-
-def _front(places: Places, study: str, job: str) -> ChannelFront:
+def channels_of(places: Places, study: str, job: str) -> ChannelFront:
+    """The front that a search for channels left."""
     folder = places.job(study, job) / "channel"
     if not folder.is_dir():
         raise InputError("this search has no front yet", expected="a search that has ended", remedy="wait, or stop it")

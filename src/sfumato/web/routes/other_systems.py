@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request
-from fastapi.responses import FileResponse
 
-from sfumato.web.models import ChannelSearch, Disguise, GroupsSearch, JobId, StudyId, Version
-from sfumato.web.places import AbsentError, Places
+from sfumato.web.models import ChannelSearch, GroupsSearch, JobId, StudyId, Version
 from sfumato.web.routes.searching import started
 
 router = APIRouter(tags=["channel and groups"])
-FileName = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9-]{0,63}\.csv(\.channel\.json)?$")]
 Number = Annotated[int, Path(ge=0, le=10**9)]
 
 
@@ -32,23 +29,6 @@ async def channel_front(request: Request, study: StudyId, job: JobId) -> dict[st
 async def channel(request: Request, study: StudyId, job: JobId, number: Number) -> dict[str, Any]:
     """One channel with its matrix."""
     return dict(await request.app.state.desks.ask("channels.point", study=study, job=job, number=number))
-
-
-@router.post("/studies/{study}/jobs/{job}/channel/{number}/disguise")
-async def disguise(request: Request, study: StudyId, job: JobId, number: Number, body: Disguise) -> dict[str, Any]:
-    """Write a file in which the column is disguised."""
-    desks = request.app.state.desks
-    return dict(await desks.ask("channels.disguise", study=study, job=job, number=number, keep=body.keep))
-
-
-@router.get("/studies/{study}/disguised/{name}", response_class=FileResponse)
-def disguised(request: Request, study: StudyId, name: FileName) -> FileResponse:
-    """A disguised file, or the channel that goes with it."""
-    places: Places = request.app.state.places
-    path = places.study(study) / "disguised" / name
-    if not path.is_file():
-        raise AbsentError(f"there is no file {name}", expected="a file that was disguised here")
-    return FileResponse(path, filename=name)
 
 
 @router.post("/studies/{study}/groups")
