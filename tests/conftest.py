@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,17 +11,30 @@ import hypothesis
 import pytest
 
 import sfumato as sf
+from sfumato.data.seal import KEY
 
 hypothesis.settings.register_profile("sfumato", deadline=None, max_examples=40, derandomize=True)
 hypothesis.settings.load_profile("sfumato")
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A state folder of the tests' own: no test reads or writes the user's ledger and keys."""
+def _own_key(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A state folder of the tests' own, and one key for all: no test reads or writes the user's ledger and keys."""
+    folder = tmp_path_factory.mktemp("state")
+    key = folder / KEY
+    key.write_bytes(os.urandom(32))
+    key.chmod(0o600)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SFUMATO_STATE", str(tmp_path_factory.mktemp("state")))
-        yield
+        patch.setenv("SFUMATO_STATE", str(folder))
+        yield key
+
+
+@pytest.fixture(autouse=True)
+def _own_ledger(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, _own_key: Path) -> None:
+    """A ledger for each test, so that what others published is not compared."""
+    folder = tmp_path_factory.mktemp("state")
+    shutil.copy(_own_key, folder / KEY)
+    monkeypatch.setenv("SFUMATO_STATE", str(folder))
 
 
 @pytest.fixture(scope="session")

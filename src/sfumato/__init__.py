@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from sfumato.plans.levels import LevelPlan
     from sfumato.release.apply import apply_plan
     from sfumato.release.publish import Release
-    from sfumato.release.verify import verify
     from sfumato.report.baselines_page import draw_baselines
     from sfumato.report.map import draw
     from sfumato.study import Study, read
@@ -56,6 +55,7 @@ if TYPE_CHECKING:
     from sfumato.systems.groups.protect import protect
     from sfumato.systems.publish import publish
     from sfumato.systems.search import search
+    from sfumato.systems.verify import verify
 
 # Names load when they are first used, so that `sfumato --help` does not wait for compilers and databases.
 _HOMES = {
@@ -109,7 +109,7 @@ _HOMES = {
     "sample": "data.sample",
     "search": "systems.search",
     "search_channel": "systems.channel.search",
-    "verify": "release.verify",
+    "verify": "systems.verify",
 }
 
 __all__ = [

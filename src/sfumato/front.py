@@ -163,6 +163,7 @@ class Front:
         folder = Path(folder).absolute()
         with new_folder(folder, replace=replace and (folder / FILES[1]).is_file()) as inside:
             self._write(inside)
+            load_front(inside)  # a front that cannot be read back is none
         return folder
 
     def _write(self, folder: Path) -> None:

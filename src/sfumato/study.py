@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
 from sfumato.data.address import is_database, located
+from sfumato.data.atomic import new_file
 from sfumato.data.compress import KEYED, Use, compress, secret_hierarchy
 from sfumato.data.disguised import refuse_disguised
 from sfumato.data.domain import Builder
@@ -25,9 +23,10 @@ from sfumato.data.inputs import note_input
 from sfumato.data.policy import Acceptance, PolicySettings
 from sfumato.data.roles import Role
 from sfumato.data.seal import sealed
-from sfumato.data.settings import FOREIGN, DataSettings, EngineOptions, Missing, Settings
+from sfumato.data.settings import FOREIGN, DataSettings, EngineOptions, Missing, Seed, Settings, Threads
 from sfumato.data.source import Source, open_source
-from sfumato.errors import DataError, HierarchyError, StudyError, counted, nearest, shortened
+from sfumato.data.toml import parse_toml, toml_key, toml_text
+from sfumato.errors import DataError, HierarchyError, SfumatoError, StudyError, counted, nearest, shortened
 
 BUILT = tuple(RECIPES.values())
 ALGORITHMS = {"lattice": ("exact", "exhaustive", "pbg_ea", "best_first"), "cuts": ("memetic", "nsga2")}
@@ -67,17 +66,17 @@ class SearchSettings(Settings):
     algorithm: Literal["exact", "exhaustive", "pbg_ea", "best_first", "memetic", "nsga2"] | None = None
     objectives: tuple[str | ObjectiveSettings, ...] = Field(default=("k", "general_loss"), min_length=1)
     max_suppression: float = Field(default=0.0, ge=0, lt=1)
-    constraints: dict[str, float] = Field(default_factory=dict)
-    weights: dict[str, float] = Field(default_factory=dict)
-    epsilon: tuple[float, ...] | None = None
-    seed: int = Field(default=1, ge=0)
-    population: int | None = Field(default=None, ge=4)
-    iterations: int = Field(default=100, ge=1)
-    generations: int = Field(default=250, ge=1)
-    local_search: int = Field(default=16, ge=1)
-    evaluations: int | None = Field(default=None, ge=1)
+    constraints: dict[str, Annotated[float, Field(ge=-1e15, le=1e15)]] = Field(default_factory=dict)
+    weights: dict[str, Annotated[float, Field(ge=0, le=1e6)]] = Field(default_factory=dict)
+    epsilon: tuple[Annotated[float, Field(ge=1e-12, le=1e12)], ...] | None = None
+    seed: Seed = 1
+    population: int | None = Field(default=None, ge=4, le=100_000)
+    iterations: int = Field(default=100, ge=1, le=10**9)
+    generations: int = Field(default=250, ge=1, le=10**9)
+    local_search: int = Field(default=16, ge=1, le=10**6)
+    evaluations: int | None = Field(default=None, ge=1, le=10**15)
     reproduction: bool = False
-    threads: int | None = Field(default=None, ge=1)
+    threads: Threads | None = None
 
     @model_validator(mode="after")
     def _own_settings(self) -> Self:
@@ -121,10 +120,10 @@ class ChannelSettings(Settings):
     privacy: tuple[float, ...] = ()
     epsilon: float | None = Field(default=None, gt=0, le=50)
     prior: str | None = None
-    records: int | None = Field(default=None, ge=1)
-    generations: int = Field(default=20_000, ge=1)
-    sweeps: int = Field(default=4, ge=0)
-    seed: int = Field(default=1, ge=0)
+    records: int | None = Field(default=None, ge=1, le=10**12)
+    generations: int = Field(default=20_000, ge=1, le=10**9)
+    sweeps: int = Field(default=4, ge=0, le=10**6)
+    seed: Seed = 1
 
 
 class Study(Settings):
@@ -204,6 +203,8 @@ class Study(Settings):
             given["path"] = located(given["path"], self._folder)
         for name, column in settings.get("columns", {}).items():
             tree = self.columns[name].hierarchy
+            if FOREIGN in (tree, getattr(tree, "path", None)):
+                continue
             if isinstance(tree, str):
                 column["hierarchy"] = str((self._folder / tree).absolute())
             elif isinstance(tree, HierarchyFile):
@@ -356,13 +357,22 @@ def read(path: str | Path) -> Study:
             expected="a TOML file",
             remedy="sfumato inspect FILE writes one to start from",
         )
-    try:
-        settings = tomllib.loads(note_input(path).read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise StudyError(f"{path.name} is not TOML: {error}", expected="a run file") from None
-    study = Study(**settings)
+    study = Study(**parse_toml(note_input(path).read_bytes(), path.name))
     study._folder = path.parent
     return study
+
+
+def write_run_file(path: Path, text: str, *, overwrite: bool = False, private: bool = False) -> Path:
+    """Write a run file and read it back before it gets its name: none is kept that cannot be read."""
+    with new_file(path, overwrite=overwrite, private=private) as part:
+        part.write_text(text, "utf-8")
+        try:
+            read(part)
+        except StudyError as error:
+            raise SfumatoError(
+                f"the run file could not be read back: {error.what}", expected="a run file", remedy="please report it"
+            ) from error
+    return path
 
 
 def read_kept(path: str | Path, run: str | Path | None = None) -> Study:
@@ -377,6 +387,16 @@ def read_kept(path: str | Path, run: str | Path | None = None) -> Study:
         own = read(run)
         return own._changed(search=study.search.model_dump(exclude_unset=True))
     return study if sealed(path) else _foreign(study)
+
+
+def without_trees(study: Study) -> Study:
+    """The study with hierarchy files that are not opened; whether they are public stays."""
+    closed = {}
+    for name, column in study.columns.items():
+        if isinstance(column.hierarchy, str | HierarchyFile):
+            public = isinstance(column.hierarchy, HierarchyFile) and column.hierarchy.public
+            closed[name] = column.model_copy(update={"hierarchy": HierarchyFile(path=FOREIGN, public=public)})
+    return study.with_columns(closed)
 
 
 def _foreign(study: Study) -> Study:
@@ -400,7 +420,7 @@ def check_roles(study: Study, source: Source, *, partial: bool = False, undecide
             f"{counted(len(undeclared), 'column')} {'has' if len(undeclared) == 1 else 'have'} no role: "
             f"{shortened(undeclared, 12)}",
             expected="a role for every column under [columns]",
-            remedy=f'{json.dumps(undeclared[0], ensure_ascii=False)} = {{ role = "drop" }}, or: {", ".join(Role)}',
+            remedy=f'{toml_key(undeclared[0])} = {{ role = "drop" }}, or: {", ".join(Role)}',
         )
     absent = [name for name in study.columns if name not in source.names]
     if partial:
@@ -418,39 +438,6 @@ def check_roles(study: Study, source: Source, *, partial: bool = False, undecide
                 expected=f"at most one {role}",
                 remedy='role = "drop" for the rest',
             )
-
-
-def toml_text(settings: Mapping[str, Any]) -> str:
-    """Settings as TOML: plain keys first, then a section for each table.
-
-    >>> print(toml_text({"version": 1, "data": {"path": "a.csv", "na": ["?"]}, "columns": {"a b": {"role": "drop"}}}))
-    version = 1
-    <BLANKLINE>
-    [data]
-    path = "a.csv"
-    na = ["?"]
-    <BLANKLINE>
-    [columns]
-    "a b" = { role = "drop" }
-    <BLANKLINE>
-    """
-    lines = [f"{_key(name)} = {_value(value)}" for name, value in settings.items() if not isinstance(value, Mapping)]
-    for name, value in settings.items():
-        if isinstance(value, Mapping):
-            lines += ["", f"[{_key(name)}]", *(f"{_key(inner)} = {_value(v)}" for inner, v in value.items())]
-    return "\n".join(lines) + "\n"
-
-
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_key(name)} = {_value(inner)}" for name, inner in value.items()) + " }"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(_value(inner) for inner in value) + "]"
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _explained(error: ValidationError) -> StudyError:

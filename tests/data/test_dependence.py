@@ -24,9 +24,9 @@ from sfumato.data.dependence.counts import (
     guess_by_value,
     joined,
 )
-from sfumato.data.dependence.lines import Line, count_on_line, guess_on_line
+from sfumato.data.dependence.lines import Line, count_on_line, fit, guess_on_line
 from sfumato.data.dependence.pairs import score_pairs
-from sfumato.data.dependence.rows import cells_view, look_at
+from sfumato.data.dependence.rows import Cells, look_at
 from sfumato.data.engine import open_engine
 from sfumato.data.settings import DataSettings
 from sfumato.data.source import open_source
@@ -64,6 +64,7 @@ def people() -> dict[str, Any]:
     wage, rent = np.round(rng.lognormal(9, 1, n)), np.round(rng.lognormal(8, 1, n))
     noise = rng.random(n) < 0.01
     days = (age * 365.25 + rng.random(n) * 364).astype(int)
+    own = np.where(rng.random(n) < 0.07, np.round(rng.lognormal(8, 1, n)), 0)
     one, two = rng.integers(0, 4, n), rng.integers(0, 5, n)
     return {
         "place": place,
@@ -86,6 +87,8 @@ def people() -> dict[str, Any]:
         "one": one,
         "two": two,
         "mixed": (3 * one + 7 * two) % 11,
+        "own": own,
+        "earned": wage + own,
         "rare": (rng.random(n) < 0.03).astype(int),
         "noise": rng.integers(0, 40, n),
         "many": rng.integers(0, 600, n),
@@ -106,6 +109,12 @@ PLANTED: dict[str, tuple[list[str], Protected, str, str]] = {
     "a date of the file's own type": (["born_day"], AGE, "tells", "nearly"),
     "a sum of two columns": (["total", "rent"], Protected("wage", "sensitive"), "computes", "many_to_one"),
     "a sum with 1 % typos": (["total_typed", "rent"], Protected("wage", "sensitive"), "computes", "nearly"),
+    "a sum with a part that is mostly nothing": (
+        ["earned", "own"],
+        Protected("wage", "sensitive"),
+        "computes",
+        "many_to_one",
+    ),
     "a rounded copy": (["thousands"], Protected("wage", "sensitive"), "computes", "nearly"),
     "a bracket of a number": (["bracket"], Protected("wage", "generalized", ({},)), "follows", "many_to_one"),
     "two codes together": (["one", "two"], Protected("mixed", "withheld"), "tells", "many_to_one"),
@@ -248,8 +257,7 @@ def test_rows_are_drawn_by_value_where_a_sample_would_hold_none_twice(large: tup
     source = open_source(DataSettings(path=str(folder / "t.parquet")))
     with open_engine() as engine:
         engine.attach(source, "raw")
-        cells_view(engine, source, source.names, "1 = 1", "raw")
-        looks = look_at(engine, source, source.names)
+        looks = look_at(engine, Cells(source, source.names))
     assert looks.total == 120_000
     assert 15_000 < looks.sample.rows < 25_000
     assert set(looks.by_value) == {"parcel", "code", "noisy", "shuffled", "district"} - {"district"}
@@ -311,6 +319,17 @@ def test_the_engine_counts_the_same(seed: int) -> None:
         assert count_by_value(engine, table, ["k", "k2"], "v", "g") == guess_by_value(both, codes[1], codes[2])
         assert count_by_order(engine, table, "x", "v", "g") == guess_by_order(x, codes[1], codes[2])
         assert count_on_line(engine, table, line, ["x"], "y", 0.4) == guess_on_line(line, [x], y, codes[2], 0.4)
+
+
+@given(seeds, st.floats(0.06, 0.5), st.floats(0, 0.02))
+def test_a_line_is_found_whatever_share_of_a_part_is_nothing(seed: int, share: float, typos: float) -> None:
+    rng = np.random.default_rng(seed)
+    one = np.round(rng.lognormal(9, 1, 1_000))
+    two = np.where(rng.random(1_000) < share, np.round(rng.lognormal(8, 1, 1_000)), 0)
+    total = np.where(rng.random(1_000) < typos, 10 * one, one + two)
+    line = fit(("one", "two"), "total", [one, two], total, rng)
+    assert line.slopes == pytest.approx((1, 1), abs=1e-6)
+    assert line.start == pytest.approx(0, abs=1e-2)
 
 
 @given(seeds)

@@ -76,6 +76,20 @@ def wait(bench: httpx.Client, study: str, job: str, seconds: float = 120) -> dic
     raise AssertionError(f"the job {job} does not end")
 
 
+CHANGED = re.compile(r"(/api/studies/[a-z0-9-]+)(|/hierarchy|/jobs|/channels|/groups)$")
+
+
+class Client(httpx.Client):
+    """Someone who reads a study before they change it: a change names the version that was read."""
+
+    def request(self, method: str, url: Any, **given: Any) -> httpx.Response:  # type: ignore[override]
+        found = CHANGED.match(str(url)) if method in ("PUT", "POST") else None
+        headers = dict(given.pop("headers", None) or {})
+        if found and "if-match" not in headers:
+            headers["if-match"] = self.get(found[1]).headers.get("etag", '"none"')
+        return super().request(method, url, headers=headers, **given)
+
+
 @dataclass
 class Server:
     """A server in a process of its own."""
@@ -100,7 +114,7 @@ class Server:
     def client(self) -> httpx.Client:
         """Someone with a session of their own."""
         headers = {"authorization": f"Bearer {self.secret()}"}
-        return httpx.Client(base_url=self.origin, headers=headers, timeout=120)
+        return Client(base_url=self.origin, headers=headers, timeout=120)
 
     def enter(self, page: Any) -> str:
         """Open the page in a browser, by the file that hands over the key; returns the key."""

@@ -12,12 +12,14 @@ import pytest
 
 from sfumato import cli
 
+AGAIN = ("--accept", "earlier=drawn again for a test")
 COUNTS = {"clerk": 400, "cook": 300, "driver": 200, "nurse": 100}
 
 
 @pytest.fixture
-def people(tmp_path: Path) -> Path:
+def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A table of 1,000 people with a job, a town, and now and then no job."""
+    monkeypatch.setenv("SFUMATO_STATE", str(tmp_path / "state"))
     rows = [(job, "north" if i % 3 else "south") for job, n in COUNTS.items() for i in range(n)]
     rows += [("", "north")] * 5
     path = tmp_path / "people.csv"
@@ -50,17 +52,16 @@ def test_search_prints_what_was_promised(people: Path, capsys: pytest.CaptureFix
 def test_disguise_and_estimate_from_end_to_end(
     people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    front, channel, out = tmp_path / "front", tmp_path / "channel.json", tmp_path / "out.csv"
+    front, channel, out = tmp_path / "front", tmp_path / "channel.json", tmp_path / "out"
     data = ["--data", people]
     assert _json(capsys, "channel", "search", *data, "--column", "job", "--points", "5", "-o", front)[0] == 0
     assert _json(capsys, "channel", "pick", front, "--min-privacy", "0.4", "-o", channel)[0] == 0
-    words = ["channel", "disguise", *data, "--channel", channel, "--keep", "town", "-o", out]
-    code, done = _json(capsys, *words)
-    assert (code, done["rows"], done["dropped"], done["columns"]) == (0, 1000, 5, ["job", "town"])
-    assert done["randomness"] == "operating system"
-    first = out.read_text("utf-8")
-    assert _json(capsys, *words, "--force")[0] == 0
-    assert out.read_text("utf-8") != first, "another draw, and another order"
+    words = ["channel", "disguise", *data, "--channel", channel, "--keep", "town"]
+    code, done = _json(capsys, *words, "-o", out)
+    assert (code, done["released"], done["data"]) == (0, 1000, str(out / "public" / "data.csv"))
+    assert _json(capsys, *words, "-o", tmp_path / "again", *AGAIN)[0] == 0
+    files = [(folder / "public" / "data.csv").read_text("utf-8") for folder in (out, tmp_path / "again")]
+    assert files[0] != files[1], "another draw, and another order"
     code, found = _json(capsys, "channel", "estimate", out)
     assert (code, found["records"], found["method"]) == (0, 1000, "wls")
     shares = {c["category"]: c for c in found["strata"][0]["categories"]}
@@ -70,14 +71,21 @@ def test_disguise_and_estimate_from_end_to_end(
     code, found = _json(capsys, "channel", "estimate", out, "--by", "town", "--method", "em")
     assert [s["values"] for s in found["strata"]] == [{"town": "north"}, {"town": "south"}]
     assert sum(s["records"] for s in found["strata"]) == 1000
-    reports = tmp_path / "reports"
-    assert _json(capsys, "channel", "report", front, "--point", "2", "-o", reports, "--disguised", out)[0] == 0
-    external = (reports / "external.html").read_text("utf-8")
-    assert "sfumato channel estimate" in external
-    assert str(tmp_path) not in external
-    for secret in ("40.0 %", "0.4000", "30.0 %", "prior", "people.csv"):
-        assert secret not in external, secret
-    assert "people.csv" not in (reports / "channel.json").read_text("utf-8")
+    external = (out / "public" / "external.html").read_text("utf-8")
+    assert "sfumato channel estimate data.csv" in external
+    assert cli.run(["verify", str(out), "--source", str(people)]) == 0
+    assert "the rows are those of the source" in capsys.readouterr().out
+
+
+def test_disguise_prints_what_was_measured(people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["channel", "make", "--data", people, "-c", "job", "--family", "grr", "--parameter", "2"]
+    assert _json(capsys, *words, "-o", tmp_path / "grr.json")[0] == 0
+    words = ["channel", "disguise", "--data", people, "--channel", tmp_path / "grr.json", "-o", tmp_path / "out"]
+    assert cli.run([str(word) for word in words]) == 0
+    printed = capsys.readouterr()
+    assert "left out because of a missing value" in printed.out
+    assert "largest gain of a report over a share" in printed.out
+    assert f"Hand out only {tmp_path / 'out' / 'public'}" in printed.err
 
 
 def test_a_test_seed_repeats_and_marks_the_file(
@@ -101,27 +109,16 @@ def test_a_test_seed_repeats_and_marks_the_file(
     code, figures = _json(capsys, *words)
     assert (code, figures["privacy"]) == (0, pytest.approx(0.4))
     texts = []
-    for name in ("a.csv", "b.csv"):
-        words = [
-            "channel",
-            "disguise",
-            "--data",
-            people,
-            "--channel",
-            channel,
-            "--test-seed",
-            "7",
-            "-o",
-            tmp_path / name,
-        ]
-        assert _json(capsys, *words)[0] == 0
-        texts.append((tmp_path / name).read_text("utf-8"))
+    words = ["channel", "disguise", "--data", people, "--channel", channel, "--test-seed", "7", *AGAIN]
+    for name in ("a", "b"):
+        assert _json(capsys, *words, "-o", tmp_path / name)[0] == 0
+        texts.append((tmp_path / name / "public" / "data.csv").read_text("utf-8"))
     assert texts[0] == texts[1]
-    with (tmp_path / "a.csv").open(encoding="utf-8") as stream:
+    with (tmp_path / "a" / "public" / "data.csv").open(encoding="utf-8") as stream:
         rows = list(csv.DictReader(stream))
     assert {row["sfumato_test_seed"] for row in rows} == {"7"}
-    assert "not for release" in (tmp_path / "a.csv.channel.json").read_text("utf-8")
-    assert _json(capsys, "channel", "estimate", tmp_path / "a.csv", "--method", "inversion")[0] == 0
+    assert "Not for release" in (tmp_path / "a" / "public" / "data.csv.channel.json").read_text("utf-8")
+    assert _json(capsys, "channel", "estimate", tmp_path / "a", "--method", "inversion")[0] == 0
 
 
 def test_parquet_two_channels_and_a_joint_one(people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -130,8 +127,8 @@ def test_parquet_two_channels_and_a_joint_one(people: Path, tmp_path: Path, caps
         words = ["channel", "make", *data, "-c", column, "--family", "grr", "--parameter", "1.5"]
         assert _json(capsys, *words, "-o", tmp_path / f"{column}.json")[0] == 0
     both = ["--channel", tmp_path / "job.json", "--channel", tmp_path / "town.json"]
-    out = tmp_path / "out.parquet"
-    assert _json(capsys, "channel", "disguise", *data, *both, "-o", out)[0] == 0
+    out = tmp_path / "out"
+    assert _json(capsys, "channel", "disguise", *data, *both, "--name", "survey.parquet", "-o", out)[0] == 0
     code, found = _json(capsys, "channel", "estimate", out)
     assert code == 0
     assert len(found["strata"][0]["categories"]) == 8
@@ -143,9 +140,12 @@ def test_parquet_two_channels_and_a_joint_one(people: Path, tmp_path: Path, caps
     assert set(point["attributes"]) == {"job", "town"}
     assert point["attributes"]["town"]["worst_posterior"] >= 2 / 3 - 1e-9
     assert _json(capsys, "channel", "pick", tmp_path / "joint", "--point", "1", "-o", tmp_path / "joint.json")[0] == 0
-    words = ["channel", "disguise", *data, "--channel", tmp_path / "joint.json", "-o", tmp_path / "joint.csv"]
-    assert _json(capsys, *words)[1]["columns"] == ["job+town"]
-    assert _json(capsys, "channel", "estimate", tmp_path / "joint.csv")[0] == 0
+    words = ["channel", "disguise", *data, "--channel", tmp_path / "joint.json", "-o", tmp_path / "both", *AGAIN]
+    assert list(_json(capsys, *words)[1]["figures"]) == ["job+town"]
+    assert _json(capsys, "channel", "estimate", tmp_path / "both")[0] == 0
+    mark = json.loads((tmp_path / "both" / "public" / "data.csv.channel.json").read_text("utf-8"))
+    assert set(mark["channels"][0]["notes"]["attributes"]) == {"job", "town"}
+    assert cli.run(["verify", str(tmp_path / "both"), "--source", str(people)]) == 0
 
 
 def test_an_audit_of_a_disguised_column_is_refused(
@@ -158,10 +158,9 @@ def test_an_audit_of_a_disguised_column_is_refused(
     )
     assert _json(capsys, "channel", "search", "--run", run, "-o", tmp_path / "front")[0] == 0
     assert _json(capsys, "channel", "pick", tmp_path / "front", "--point", "1", "-o", tmp_path / "c.json")[0] == 0
-    out = tmp_path / "out.csv"
-    words = ["channel", "disguise", "--run", run, "--channel", tmp_path / "c.json", "--keep-rest", "-o", out]
-    assert _json(capsys, *words)[0] == 0
-    code, said = _json(capsys, "audit", "--run", run, out)
+    words = ["channel", "disguise", "--run", run, "--channel", tmp_path / "c.json", "--keep-rest"]
+    assert _json(capsys, *words, "-o", tmp_path / "out")[0] == 0
+    code, said = _json(capsys, "audit", "--run", run, tmp_path / "out" / "public" / "data.csv")
     assert code == 2
     assert "not defined" in said["error"]["what"]
     assert _json(capsys, "channel", "search", "--run", run, "--column", "town")[1]["error"]["what"].startswith(
@@ -230,12 +229,13 @@ def test_bad_channel_files_and_strange_reports(
     channel = tmp_path / "c.json"
     words = ["channel", "make", "--data", people, "-c", "job", "--family", "warner", "-o", channel, "--parameter"]
     assert _json(capsys, *words, "0.25", "--force")[1]["infinite"] == ["mse", "mse_to_file"]
-    out = tmp_path / "out.csv"
-    disguise = ["channel", "disguise", "--data", people, "--channel", channel, "-o", out, "--force"]
-    assert _json(capsys, *disguise)[0] == 0
-    code, said = _json(capsys, "channel", "estimate", out)
+    disguise = ["channel", "disguise", "--data", people, "--channel", channel, "-o"]
+    assert _json(capsys, *disguise, tmp_path / "flat")[0] == 0
+    code, said = _json(capsys, "channel", "estimate", tmp_path / "flat")
     assert (code, "singular" in said["error"]["what"]) == (2, True)
+    assert "singular" in (tmp_path / "flat" / "public" / "external.html").read_text("utf-8")
     assert _json(capsys, *words, "0.7", "--force")[0] == 0
+    out, never = tmp_path / "out.csv", tmp_path / "never"
     out.write_text("job\nclerk\npilot\npilot\n", "utf-8")
     code, said = _json(capsys, "channel", "estimate", out, "--channel", channel)
     assert code == 2
@@ -243,13 +243,14 @@ def test_bad_channel_files_and_strange_reports(
     assert "row 2" in said["error"]["what"]
     assert "pilot" not in json.dumps(said)
     people.write_text(people.read_text("utf-8") + "pilot,north\n", "utf-8")
-    code, said = _json(capsys, *disguise)
+    code, said = _json(capsys, *disguise, never)
     assert (code, "does not know" in said["error"]["what"], "pilot" in json.dumps(said)) == (2, True, False)
     broken = json.loads(channel.read_text("utf-8"))
     broken["matrix"][0][0] = 0.9
     channel.write_text(json.dumps(broken), "utf-8")
-    code, said = _json(capsys, *disguise)
+    code, said = _json(capsys, *disguise, never)
     assert (code, "do not sum to 1" in said["error"]["what"]) == (2, True)
+    assert not never.exists()
     assert _json(capsys, "channel", "estimate", out, "--channel", tmp_path / "no.json")[0] == 2
 
 
@@ -296,8 +297,9 @@ def test_reports_are_drawn_with_the_probabilities_of_the_matrix(people: Path, tm
     study = Study(data={"path": str(people)}, columns={})
     counts = np.zeros(3)
     for seed in range(20):
-        disguise(study, [channel], tmp_path / "out.csv", test_seed=seed, overwrite=True)
-        with (tmp_path / "out.csv").open(encoding="utf-8") as stream:
+        accept = {"earlier": "drawn again for a test"}
+        release = disguise(study, [channel], tmp_path / f"out{seed}", test_seed=seed, accept=accept)
+        with release.data.open(encoding="utf-8") as stream:
             drawn = [row["job"] for row in csv.DictReader(stream)]
         counts += [drawn.count(name) for name in "xyz"]
     expected = matrix @ np.array(list(COUNTS.values())) * 20

@@ -35,10 +35,6 @@ CASES: dict[str, tuple[Sequence[str], Sequence[str]]] = {
         ["--data", "people.csv", "-c", "ill", "--family", "grr", "--parameter", "1", "-o", "TARGET"],
         ["people.csv"],
     ),
-    "channel disguise": (
-        ["--data", "people.csv", "--channel", "c.json", "-o", "TARGET"],
-        ["people.csv", "c.json"],
-    ),
     "groups harmonise": (["groups/run.toml", "-o", "TARGET"], ["groups/run.toml", "groups/t.csv"]),
     "groups attack": (
         ["groups/run.toml", "--html", "TARGET"],
@@ -87,7 +83,7 @@ def test_an_input_is_not_overwritten(
     assert "is an input of this command" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["inspect", "channel disguise", "hierarchy build"])
+@pytest.mark.parametrize("command", ["inspect", "channel make", "hierarchy build"])
 def test_a_hard_link_is_the_same_file(
     files: Path, command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -138,8 +134,9 @@ def test_another_file_is_overwritten(files: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_disguise_in_python_does_not_overwrite_its_table(files: Path) -> None:
     before = contents(files)
     study = sf.Study(data={"path": str(files / "people.csv")})
-    with pytest.raises(InputError, match="is an input"):
-        sf.disguise(study, [load_channel(files / "c.json")], files / "people.csv", overwrite=True)
+    for name in ("people.csv", "c.json", "groups"):
+        with pytest.raises(InputError, match="already exists"):
+            sf.disguise(study, [load_channel(files / "c.json")], files / name)
     assert contents(files) == before
 
 

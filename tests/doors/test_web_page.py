@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -143,11 +144,24 @@ def test_a_channel_is_found_and_a_column_disguised(page: Any, tmp_path: Path) ->
     page.wait_for_selector("#channel-point canvas")
     assert drawn(page, ".step.explore canvas") > 300  # error against privacy
     assert drawn(page, "#channel-point canvas") > 300  # the matrix
-    page.click("#disguise")
+    page.click("#to-publish")
+    page.click("#publish")
+    page.wait_for_selector("#result .verified")
+    assert "worst posterior" in page.inner_text(".step.publish")
     with page.expect_download() as download:
-        page.locator("#disguised button").first.click()
-    download.value.save_as(tmp_path / "disguised.csv")
-    assert len((tmp_path / "disguised.csv").read_text("utf-8").splitlines()) == 401
+        page.click("[data-download]")
+    download.value.save_as(tmp_path / "public.zip")
+    with zipfile.ZipFile(tmp_path / "public.zip") as pack:
+        names = sorted(name.rsplit("/", 1)[1] for name in pack.namelist())
+        assert names == ["data.csv", "data.csv.channel.json", "external.html"]
+        data = next(name for name in pack.namelist() if name.endswith("data.csv"))
+        assert len(pack.read(data).decode("utf-8").splitlines()) == 401
+    page.click("#publish")  # the same people again
+    page.wait_for_selector("#refused")
+    assert "is of the same table" in page.inner_text("#refused")
+    page.fill("#refused textarea", "the first file was never handed out")
+    page.click("#accept")
+    page.wait_for_selector("#result .verified")
 
 
 def test_a_group_is_attacked_and_protected(page: Any) -> None:
@@ -164,6 +178,9 @@ def test_a_group_is_attacked_and_protected(page: Any) -> None:
     page.click("#to-publish")
     page.fill("#reason", "no attack finds the base")
     page.click("#publish")
+    page.wait_for_selector("#refused")  # most records of so small a census are unique over all columns
+    page.fill("#refused textarea", "a synthetic census, made for a test")
+    page.click("#accept")
     page.wait_for_selector("#result .verified")
     assert "attacks find 0 of" in page.inner_text(".step.publish")
     page.click("#tools button")

@@ -17,6 +17,7 @@ from sfumato.systems.groups.census import make_census
 from tests.groups.files import GOOD, PROTECT, rows
 
 Capture = pytest.CaptureFixture[str]
+ACCEPTED = ("--accept", "uniques=a census made for a test", "--accept", "attacks=what is left is looked at here")
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +69,7 @@ def test_protect_publish_verify(census: Path, tmp_path: Path, capsys: Capture, m
     assert all(0 <= point["loss"] <= 1 for point in found["points"])
     before = sum(area["q"]["military"] for area in found["areas"])
     assert before == sum(area["q_after"]["military"] for area in found["areas"])
-    code, told = json_of(capsys, "groups", "publish", str(out), "-o", str(release))
+    code, told = json_of(capsys, "groups", "publish", str(out), "-o", str(release), *ACCEPTED)
     assert code == 0, told
     one = pyarrow.parquet.read_table(census / "survey.parquet")
     two = pyarrow.parquet.read_table(release / "public" / "data.parquet")
@@ -78,8 +79,8 @@ def test_protect_publish_verify(census: Path, tmp_path: Path, capsys: Capture, m
     stays = [name for name in two.column_names if name not in ("state", "puma")]
     rows = [sorted(zip(*(t[name].to_pylist() for name in stays), strict=True)) for t in (one, two)]
     assert rows[0] == rows[1]
-    source = str(census / "survey.parquet")
-    assert run(["verify", str(release), "--source", source]) == 0
+    for source in ("survey.parquet", "run.toml"):
+        assert run(["verify", str(release), "--source", str(census / source)]) == 0
     manifest = (release / "private" / "manifest.json").read_text("utf-8")
     swapped = pyarrow.parquet.read_table(out / "swaps.parquet")["giver"].to_pylist()
     assert "giver" not in manifest
@@ -237,8 +238,9 @@ def test_the_vital_column_is_never_released(small: Path, capsys: Capture, monkey
     code, found = json_of(capsys, "groups", "publish", str(small / "out"), "-o", str(small / "release"))
     assert code == 2
     assert "name the group by themselves: branch" in found["error"]["what"]
-    change("[groups]", '[columns]\njob = { role = "other" }\n[groups]')(small / "out")
-    code, found = json_of(capsys, "groups", "publish", str(small / "out"), "-o", str(small / "release"))
+    change("[groups]", '[columns]\njob = { role = "other" }\n[groups]')(small)
+    words = ("groups", "publish", str(small / "out"), "--run", str(small / "run.toml"), "-o", str(small / "release"))
+    code, found = json_of(capsys, *words)
     assert code == 2
     assert "the vital columns job are declared for release" in found["error"]["what"]
     assert not (small / "release").exists()

@@ -123,7 +123,8 @@ def test_the_commands(
     release: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SFUMATO_STATE", str(tmp_path / "state"))
-    front, out = str(tmp_path / "front"), str(tmp_path / "cli")
+    front, out = str(tmp_path / "sealed"), str(tmp_path / "cli")
+    front_of(small(tmp_path, rows=400), [LEVELS], 20).save(front)  # under the key of this state
     code, found = ran(capsys, "publish", front, "--point", "0", "-o", out, "--reason", "because")
     assert code == 0
     assert found["released"] == 400 - found["suppressed"]

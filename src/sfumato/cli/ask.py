@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sfumato.cli.show import AsJson, OwnRun, emit, note
+from sfumato.cli.show import AsJson, OwnRun, emit, note, put
 
 if TYPE_CHECKING:
     from sfumato.decide import Answer
@@ -42,15 +42,15 @@ def command(
 def _print(answer: Answer) -> None:
     from sfumato.decide.sentences import safe, share
 
-    print(answer.says)
-    print(f"  asked for: {answer.limits.says()}")
+    put(answer.says)
+    put(f"  asked for: {answer.limits.says()}")
     if answer.limits.given() == ["max_suppression"]:
-        print("  this is the knee: a limit such as --max-loss 0.25 asks for more")
+        put("  this is the knee: a limit such as --max-loss 0.25 asks for more")
     else:
         binds = [LIMITS[name] for name in answer.binds]
-        print(f"  what binds: {', '.join(binds) or 'nothing: there is no more in this front'}")
+        put(f"  what binds: {', '.join(binds) or 'nothing: there is no more in this front'}")
     for text in answer.notes:
-        print(f"  {text}")
+        put(f"  {text}")
     _section("Relaxations that pay", [found.says for found in answer.relaxations] or ["none nearby"])
     if answer.choices:
         _section("Choices", [", ".join(f"{safe(o)} at {share(o.loss)}" for o in answer.choices)])
@@ -61,22 +61,22 @@ def _print(answer: Answer) -> None:
     shape += [f"steep, much loss for little privacy: {text}" for text in stretches["steep"]]
     _section(f"The trade-off of {answer.about} and loss", [*shape, f"curve: {answer.fit.says(answer.about)}"])
     _section("The recoding", list(answer.words))
-    print("The four questions")
+    put("The four questions")
     for question in answer.questions:
-        print(f"  {question.number}. {question.asks}")
-        print(f"     {question.says}")
+        put(f"  {question.number}. {question.asks}")
+        put(f"     {question.says}")
         for text in question.relaxed[:2]:
-            print(f"     {text}")
+            put(f"     {text}")
         if question.command:
-            print(f"     a search for exactly this: {question.command}")
+            put(f"     a search for exactly this: {question.command}")
     note(f"publish it: {answer.publish}")
     if answer.command:
         note(f"search with this limit: {answer.command}")
 
 
 def _section(title: str, lines: list[str]) -> None:
-    print(f"\n{title}")
+    put(f"\n{title}")
     for line in lines:
-        print(f"  {line}")
+        put(f"  {line}")
     if title == "The recoding":
-        print()
+        put()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sfumato.cli.show import AsJson, Force, emit, note, table
+from sfumato.cli.show import AsJson, Force, emit, note, put, table
 from sfumato.report.figures import number, percent
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def list_measures(as_json: AsJson = False) -> None:
 def _print(found: Audit) -> None:
     classes = found.classes
     released = classes.records - classes.suppressed_rows
-    print(f"{released:,} records in {int(classes.kept.sum()):,} classes; {classes.suppressed_rows:,} suppressed\n")
+    put(f"{released:,} records in {int(classes.kept.sum()):,} classes; {classes.suppressed_rows:,} suppressed\n")
     for kind, title in (("privacy", "Disclosure"), ("loss", "Loss")):
         rows = []
         for figure in found.figures.values():

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sfumato.cli.show import AsJson, Force, emit, note, table
+from sfumato.cli.show import AsJson, Force, emit, note, put, table
 
 HEADS = ["method", "k asked", "k", "l", "loss", "suppressed", "classes", "labels", ""]
 
@@ -46,7 +46,7 @@ def command(
     rows = sorted(costs.rows, key=lambda row: (row.asked, costs.methods.index(row.method)))
     table("What each kind of recoding costs", HEADS, [told(row) for row in rows], right=set(range(1, 8)))
     for sentence in sentences(costs):
-        print(sentence)
+        put(sentence)
     for remark in costs.notes:
         note(remark)
     if output is not None:

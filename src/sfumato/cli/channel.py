@@ -1,4 +1,4 @@
-"""`sfumato channel`: search, pick, make, measure, disguise, estimate, report."""
+"""`sfumato channel`: search, pick, make, measure, disguise, estimate."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.show import AsJson, Force, emit, note, table
+from sfumato.cli.publish import Accept, parse_accepted
+from sfumato.cli.show import AsJson, Force, emit, note, put, table
 from sfumato.cli.watch import Watch
 from sfumato.report.figures import number, percent
 
@@ -116,13 +117,14 @@ def pick(
         point=point,
     )
     if output is not None:
-        choice.point.channel.save(output, overwrite=force)
+        choice.channel.save(output, overwrite=force)
     if as_json:
         emit({"reason": choice.reason, "point": choice.point.as_dict(), "channel": str(output) if output else None})
         return
     table(f"Point {choice.point.id}: {choice.reason}", HEADS, [_row(choice.point)], right=set(range(8)))
     if output is not None:
-        note(f"channel: {output}. Next: sfumato channel disguise … --channel {output} -o disguised.csv")
+        note(f"channel: {output} (for you only: it tells the shares)")
+        note(f"next: sfumato channel disguise … --channel {output} -o release")
 
 
 @app.command()
@@ -172,45 +174,66 @@ def measure(
 @app.command()
 def disguise(
     channel: ChannelFiles,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The disguised file, CSV or Parquet.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The new folder of the release.")],
     run: Run = None,
     data: Data = None,
     na: Missing = None,
     keep: Annotated[list[str] | None, typer.Option(help="A plain column to keep; may be repeated.")] = None,
     keep_rest: Annotated[bool, typer.Option("--keep-rest", help="Keep all other columns as they are.")] = False,
     keep_order: Annotated[bool, typer.Option("--keep-order", help="Keep the rows' order, which can tell.")] = False,
+    name: Annotated[str, typer.Option(help="The name of the file: .csv, .csv.gz or .parquet.")] = "data.csv",
+    reason: Annotated[str, typer.Option(help="Why this channel: kept in the internal report.")] = "",
+    accept: Accept = None,
     test_seed: Annotated[int | None, typer.Option(help="For tests only: a fixed draw, marked in the file.")] = None,
-    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Replace a column's values by reports drawn at random. The rows come out shuffled."""
+    """Release a table in which a column's values are replaced by reports drawn at random; the rows come out shuffled.
+
+    The folder public is for analysts. The folder private holds the true shares and stays with you.
+    """
     from sfumato.plans.channel import load_channel
     from sfumato.systems.channel.disguise import disguise as draw
 
-    done = draw(
+    release = draw(
         _study(run, data, na, None),
         [load_channel(path) for path in channel],
         output,
         keep=None if keep_rest else keep or (),
         keep_order=keep_order,
         test_seed=test_seed,
-        overwrite=force,
+        name=name,
+        reason=reason,
+        accept=parse_accepted(accept or ()),
     )
     if as_json:
-        emit(done.as_dict())
+        emit(release.as_dict())
         return
-    note(f"{done.rows:,} rows in {done.path}, its channel in {done.mark}; columns: {', '.join(done.columns)}")
-    if done.dropped:
-        note(f"{done.dropped:,} rows with a missing value in the disguised column are left out")
-    if len(done.columns) > len(channel):
-        note("plain columns are as they were; who knows them may guess better than the channel's figures say")
-    if test_seed is not None:
-        note("DRAWN WITH A FIXED TEST SEED: anyone can undo it. Never publish this file.")
+    found = release.manifest
+    dropped = found["source"]["rows_read"] - found["records"]
+    for about in found["channels"]:
+        figures = about["figures"]
+        rows = [
+            ["records", number(found["records"])],
+            *([["left out because of a missing value", number(dropped)]] if dropped else []),
+            ["privacy", f"{figures['privacy']:.4f}"],
+            ["worst posterior", f"{figures['worst_posterior']:.4f}"],
+            ["ε", "∞" if figures["epsilon"] is None else number(figures["epsilon"])],
+            ["error of an estimated share (mse)", _shown(figures["mse_of_estimate"], "∞")],
+            ["largest gain of a report over a share", f"{figures['largest_gain']:.1f} times"],
+            ["loss", percent(figures["loss"])],
+        ]
+        table(f"Measured on the file: {about['name']}", ["figure", "value"], rows, right={1})
+    for text in release.warnings:
+        note(f"warning: {text}")
+    for entry in found["accepted"]:
+        note(f"accepted: {entry['what']} Reason: {entry['reason']}")
+    note(f"release: {release.folder}. Hand out only {release.public}; the rest stays with you.")
+    note(f"check it at any time: sfumato verify {release.folder}")
 
 
 @app.command()
 def estimate(
-    file: Annotated[Path, typer.Argument(help="The disguised file.")],
+    file: Annotated[Path, typer.Argument(help="The disguised file, or the folder of its release.")],
     channel: Annotated[list[Path] | None, typer.Option("--channel", help="Its channel [beside the file].")] = None,
     by: Annotated[list[str] | None, typer.Option(help="A plain column whose values are strata; repeatable.")] = None,
     method: Annotated[str, typer.Option(help="auto, inversion, wls or em.")] = "auto",
@@ -218,35 +241,15 @@ def estimate(
     as_json: AsJson = False,
 ) -> None:
     """Estimate the true distribution from a disguised file, with intervals; also by strata or as a cross-table."""
-    from sfumato.plans.channel import load_channel
+    from sfumato.plans.channel import load_channels
     from sfumato.systems.channel.estimate import estimate as recover
 
-    channels = [load_channel(path) for path in channel or []]
+    channels = [one for path in channel or [] for one in load_channels(path)]
     found = recover(file, channels, by=tuple(by or ()), method=method, level=level)
     if as_json:
         emit(found.as_dict())
     else:
         _print_estimate(found)
-
-
-@app.command()
-def report(
-    folder: Annotated[Path, typer.Argument(help="The folder of a channel front.")],
-    point: Annotated[int, typer.Option(help="The point that was chosen.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="A new folder for the reports.")],
-    disguised: Annotated[Path | None, typer.Option(help="The disguised file, to be named in the reports.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Write what an analyst needs (external.html, channel.json), and the publisher's own page (internal.html)."""
-    from sfumato.systems.channel.front import load_channel_front
-    from sfumato.systems.channel.report import write_reports
-
-    written = write_reports(load_channel_front(folder), point, output, disguised)
-    if as_json:
-        emit({name: str(path) for name, path in written.items()})
-    else:
-        for name, path in written.items():
-            note(f"{name}: {path}")
 
 
 def _study(run: Path | None, data: Path | None, na: list[str] | None, prior: Path | None) -> Study:
@@ -288,7 +291,7 @@ def _print_front(front: ChannelFront) -> None:
     prior = front.prior
     named = f", seed {front.seed}" if front.seed is not None else ""
     kind = "proven optimal" if front.exact else f"best found{named}"
-    print(
+    put(
         f"{prior.records:,} records, {len(prior.categories)} categories of {' × '.join(prior.columns)}; "
         f"privacy can be from {front.range[0]:.4f} to {front.range[1]:.4f}; "
         f"{kind} ({front.engine}, {front.seconds:.1f} CPU s)\n"
@@ -314,13 +317,13 @@ def _print_figures(found: dict[str, Any], title: str, as_json: bool) -> None:
     table(title, ["figure", "value"], rows, right={1})
 
 
-def _shown(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else "–" if value is None else str(value)
+def _shown(value: Any, nothing: str = "–") -> str:
+    return f"{value:.6g}" if isinstance(value, float) else nothing if value is None else str(value)
 
 
 def _print_estimate(found: Estimate) -> None:
     first = found.strata[0].recovered.method
-    print(f"{found.records:,} records, {len(found.channel.outputs)} possible reports, method {first}\n")
+    put(f"{found.records:,} records, {len(found.channel.outputs)} possible reports, method {first}\n")
     for stratum in found.strata:
         shares = stratum.recovered
         rows = [

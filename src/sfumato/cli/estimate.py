@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sfumato.cli.show import AsJson, emit, table
+from sfumato.cli.show import AsJson, emit, put, table
 from sfumato.report.figures import number
 
 
@@ -37,15 +37,15 @@ def command(
         emit(found | ({"compared": beside} if happened is not None else {}))
         return
     whole = "all of them read" if found["sampled_rows"] == found["rows"] else f"{found['sampled_rows']:,} read"
-    print(f"{found['rows']:,} rows ({whole}), about {found['tuples']:,} distinct tuples")
-    print(f"about {found['evaluations']:,} evaluations in a space of {number(found['nodes'])}\n")
+    put(f"{found['rows']:,} rows ({whole}), about {found['tuples']:,} distinct tuples")
+    put(f"about {found['evaluations']:,} evaluations in a space of {number(found['nodes'])}\n")
     rows = [[part["stage"], f"{part['cpu_seconds']:,.1f}"] for part in found["stages"]]
     rows.append(["together", f"{found['cpu_seconds']:,.1f}"])
     table("Processor seconds", ["stage", "expected"], rows, right={1})
-    print(f"at most {found['peak_bytes'] / 2**30:.1f} GiB of memory")
+    put(f"at most {found['peak_bytes'] / 2**30:.1f} GiB of memory")
     if pairs:
         rows = [[name, f"{guess:,.1f}", f"{fact:,.1f}", _times(guess, fact)] for name, guess, fact in pairs]
-        print()
+        put()
         table("Expected and measured", ["", "expected", "measured", "ratio"], rows, right={1, 2, 3})
 
 

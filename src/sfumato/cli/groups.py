@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from sfumato.cli.show import AsJson, Force, emit, note, table
+from sfumato.cli.publish import Accept, parse_accepted
+from sfumato.cli.show import AsJson, Force, OwnRun, emit, note, put, table
 from sfumato.report.figures import number
 
 app = typer.Typer(help="Find where a group of people stands out, and protect it.", no_args_is_help=True)
@@ -43,9 +44,9 @@ def harmonise(
         members = {group: int(flags.sum()) for group, flags in found.members.items()}
         emit({"file": found.name, **dropped.as_dict(), "members": members, "areas": len(found.areas)})
         return
-    print(f"{found.name}: {dropped.kept:,} of {dropped.read:,} rows are in range, in {len(found.areas)} areas")
+    put(f"{found.name}: {dropped.kept:,} of {dropped.read:,} rows are in range, in {len(found.areas)} areas")
     for group, flags in found.members.items():
-        print(f"  group {group}: {int(flags.sum()):,} of {int(found.everyone[group].sum()):,} members are in range")
+        put(f"  group {group}: {int(flags.sum()):,} of {int(found.everyone[group].sum()):,} members are in range")
     rows = [[reason, f"{count:,}", f"{dropped.alone[reason]:,}"] for reason, count in dropped.reasons.items()]
     if dropped.left_out:
         rows.append(["left out by a condition", f"{dropped.left_out:,}", "–"])
@@ -69,7 +70,7 @@ def variables(run: Run, auxiliary: Auxiliary = None, as_json: AsJson = False) ->
         return
     for name, terms in told.items():
         for word, term in terms.items():
-            print(f"{name:12} {word:28} {term['kind']:10} {term['numbers']}")
+            put(f"{name:12} {word:28} {term['kind']:10} {term['numbers']}")
 
 
 @app.command()
@@ -115,7 +116,7 @@ def _print_attack(told: dict[str, Any]) -> None:
     model = told["model"]
     limits = f", γ = {model['gamma']:g}, κ = {model['kappa']:g}" if "gamma" in model else ""
     how = f" ({model['chosen']})" if "chosen" in model else ""
-    print(f"{told['attacker']} attacker, group {told['group']}, learned from {told['auxiliary']}{limits}{how}\n")
+    put(f"{told['attacker']} attacker, group {told['group']}, learned from {told['auxiliary']}{limits}{how}\n")
     rules = told["rules"]
     if rules:
         rows = [
@@ -255,14 +256,14 @@ def _print_protection(told: dict[str, Any]) -> None:
         rows = [[a["area"], number(a["q"][group]), number(a["q_after"][group])] for a in told["areas"]]
         if len(rows) <= 60:
             table(f"True members, {group}", ["area", "before", "after"], rows, right={1, 2})
-    print(_from_below(told))
+    put(_from_below(told))
     for name in told["silent"]:
         note(f"left out: {name} (no rule passes its limits, so it has nothing to attack with)")
     if told["holds"]:
-        print("no attack that was tried finds the sensitive areas any more, by either outlier test or by rank")
+        put("no attack that was tried finds the sensitive areas any more, by either outlier test or by rank")
     else:
         bad = sum(not row["protected"] for row in chosen["residual"])
-        print(f"not hidden from every attack: {bad} of {len(chosen['residual'])} still find a sensitive area")
+        put(f"not hidden from every attack: {bad} of {len(chosen['residual'])} still find a sensitive area")
 
 
 def _from_below(told: dict[str, Any]) -> str:
@@ -281,29 +282,43 @@ def publish(
     out: Annotated[Path, typer.Argument(help="The folder that sfumato groups protect wrote.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The new folder of the release.")],
     point: Annotated[int | None, typer.Option("--point", "-p", help="The id of a point [the chosen one].")] = None,
-    reason: Annotated[str, typer.Option(help="Why this point: kept in the manifest.")] = "",
+    reason: Annotated[str, typer.Option(help="Why this point: kept in the internal report.")] = "",
+    accept: Accept = None,
+    run: OwnRun = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write the protected file as a release: vital columns left out, places exchanged, read back and compared."""
+    """Write the protected file as a release: vital columns left out, places exchanged, read back and attacked again.
+
+    Exit 3 if an attack still finds an area, or the policy is broken otherwise, and that is not accepted.
+    """
+    from sfumato.cli.watch import Watch
+    from sfumato.report.release_pages import whole_sentences
     from sfumato.systems.groups.publish import publish_protection
 
-    release = publish_protection(out, output, point, reason=reason)
-    found = release.manifest
+    with Watch("steps") as watch:
+        release = publish_protection(
+            out, output, point, reason=reason, accept=parse_accepted(accept or ()), run=run, progress=watch
+        )
+    manifest = release.manifest
     if as_json:
         emit(release.as_dict())
         return
+    figures = manifest["figures"]
     rows = [
-        ["records released", number(found["released"])],
-        ["pairs swapped", number(found["point"]["swaps"])],
-        ["columns exchanged", ", ".join(found["exchanged"])],
-        ["columns left out", number(found["left_out"])],
-        ["findings before → after", f"{found['figures']['found_before']} → {found['figures']['found_after']}"],
+        ["records released", number(manifest["released"])],
+        ["pairs swapped", number(manifest["point"]["swaps"])],
+        ["cost", number(figures["cost"])],
+        ["columns exchanged", ", ".join(manifest["exchanged"])],
+        ["columns left out", number(manifest["dictionary"]["columns_left_out"])],
+        ["findings before → after", f"{figures['found_before']} → {figures['found_after']}"],
     ]
-    table("Released", ["figure", "value"], rows)
-    for text in release.warnings:
-        note(f"warning: {text}")
+    table(f"Measured on the file, by {len(manifest['attacks'])} attacks", ["figure", "value"], rows)
+    for text in (*(f"warning: {text}" for text in release.warnings), *whole_sentences(manifest["whole"])):
+        note(text)
+    for entry in manifest["accepted"]:
+        note(f"accepted: {entry['what']} Reason: {entry['reason']}")
     note(f"release: {release.folder}. Hand out only {release.public}; the rest stays with you.")
-    note(f"check it at any time: sfumato verify {release.folder}")
+    note(f"check it at any time: sfumato verify {release.folder} --source run.toml (your run file attacks it again)")
 
 
 @app.command()

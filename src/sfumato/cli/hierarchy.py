@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.show import AsJson, Force, emit, note
+from sfumato.cli.show import AsJson, Force, emit, note, put
 
 if TYPE_CHECKING:
     from sfumato.data.hierarchies import Hierarchy
@@ -50,10 +50,10 @@ def check(
             }
         )
         return
-    print(f"{found.name}: {levels[0]:,} values, {found.height} steps to {found.root!r}; labels per level {levels}")
+    put(f"{found.name}: {levels[0]:,} values, {found.height} steps to {found.root!r}; labels per level {levels}")
     if counts is not None:
         unused = len(found.leaves) - sum(leaf in counts for leaf in found.leaves)
-        print(f"covers all {len(counts):,} values of the data; {unused:,} of its leaves do not occur")
+        put(f"covers all {len(counts):,} values of the data; {unused:,} of its leaves do not occur")
 
 
 @app.command()
@@ -76,7 +76,7 @@ def show(
     if as_json:
         emit({"name": found.name, "paths": [list(path) for path in found.paths], "counts": counts})
     else:
-        print(draw(found, counts, most))
+        put(draw(found, counts, most))
 
 
 @app.command()

@@ -38,8 +38,9 @@ def command(
     as_json: AsJson = False,
 ) -> None:
     """Profile a table: values, what may mean missing, suggested roles, sets of columns that single people out."""
-    from sfumato.data.atomic import refuse_existing, write_text
+    from sfumato.data.atomic import refuse_existing
     from sfumato.measures.inspection import inspect
+    from sfumato.study import write_run_file
 
     if output is not None:
         refuse_existing(output, overwrite=force)
@@ -61,7 +62,7 @@ def command(
     if written:
         home = target.absolute().parent
         secret = None if password_file is None else _seen_from(home, password_file)
-        write_text(target, found.run_file(_seen_from(home, file), password_file=secret), overwrite=force)
+        write_run_file(target, found.run_file(_seen_from(home, file), password_file=secret), overwrite=force)
     if as_json:
         emit(found.as_dict() | {"run_file": str(target) if written else None})
         return

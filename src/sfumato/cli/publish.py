@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.show import AsJson, OwnRun, emit, note, table
+from sfumato.cli.show import AsJson, OwnRun, emit, note, put, table
 from sfumato.report.figures import number, percent
 
 if TYPE_CHECKING:
@@ -96,18 +96,22 @@ def verify_command(
     as_json: AsJson = False,
 ) -> int:
     """Check a release again: every file, every figure, and with the source every row. Exit 1 on a difference."""
-    from sfumato.release.verify import verify
+    from sfumato.systems.verify import verify
 
     checked = verify(folder, source, engine=engine)
     if as_json:
         emit(checked.as_dict())
     elif not checked:
-        print(f"{folder} is not as it was published:")
+        put(f"{folder} is not as it was published:")
         for difference in checked.differences:
-            print(f"  {difference}")
+            put(f"  {difference}")
     else:
         rows = " and the rows are those of the source" if "rows" in checked.compared else ""
-        print(f"{folder} is as it was published: files, figures and reports agree{rows}.")
+        attacks = "; attacked again, it shows what it did" if "attacks" in checked.compared else ""
+        put(f"{folder} is as it was published: files, figures and reports agree{rows}{attacks}.")
+    if not as_json:
+        for what in checked.not_compared:
+            note(f"not compared: {what}")
     return 0 if checked else 1
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sfumato.cli.show import AsJson, Force, emit, note, table
+from sfumato.cli.show import AsJson, Force, emit, note, put, table
 
 if TYPE_CHECKING:
     from sfumato.systems.channel.reproduce import Panel
@@ -149,7 +149,7 @@ def channel(
         emit({"generations": generations, "seed": seed, "panels": [panel.as_dict() for panel in found]})
         return
     for panel in found:
-        print(_panel_words(panel))
+        put(_panel_words(panel))
         title = f"Figure {panel.case.figure}: {panel.case.name}, δ = {panel.case.delta:g}"
         heads = _panel_heads(panel)
         table(title, heads, _panel_rows(panel), right=set(range(len(heads))))

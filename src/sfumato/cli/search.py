@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.show import AsJson, Force, OwnRun, emit, note, table
+from sfumato.cli.show import AsJson, Force, OwnRun, emit, note, put, table
 from sfumato.cli.watch import Watch
 from sfumato.report.figures import number, percent
 
@@ -91,7 +91,7 @@ def pick(
         return
     found = choice.point
     values = ", ".join(f"{o.name} {number(found.values[o.name])}" for o in front.objectives)
-    print(f"point {found.id}: {values}, loss {percent(found.loss)}, {found.suppressed:,} suppressed ({choice.reason})")
+    put(f"point {found.id}: {values}, loss {percent(found.loss)}, {found.suppressed:,} suppressed ({choice.reason})")
 
 
 def compare(
@@ -161,7 +161,7 @@ def _go_on(run: Path, output: Path | None) -> str:
 
 
 def _print(front: Front) -> None:
-    print(f"{len(front.points)} non-dominated generalizations: {front.how}, in {front.seconds:.1f} s\n")
+    put(f"{len(front.points)} non-dominated generalizations: {front.how}, in {front.seconds:.1f} s\n")
     shown: list[Any] = list(front.points)
     if len(shown) > MOST_ROWS:
         shown = [shown[round(i * (len(shown) - 1) / (MOST_ROWS - 1))] for i in range(MOST_ROWS)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,18 +14,35 @@ OwnRun = Annotated[
     Path | None, typer.Option("--run", help="A run file of yours that names the table, for a folder made elsewhere.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Machine output on stdout, nothing else there.")]
+# Control characters but tabs and line ends, and marks that turn the direction of writing.
+STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the file if it exists; never an input of the command.")]
+
+
+def shown(text: str) -> str:
+    """A text as a terminal can be given it: what would steer the terminal is written as an escape.
+
+    >>> print(shown("red \x1b[31m"))
+    red \\x1b[31m
+    """
+    return STEERING.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def emit(found: dict[str, Any]) -> None:
     """Print JSON; a number that JSON lacks would be a fault of ours."""
     readable = (sys.stdout.encoding or "").lower() in ("utf-8", "utf8")
-    print(json.dumps(found, ensure_ascii=not readable, allow_nan=False))
+    text = json.dumps(found, ensure_ascii=not readable, allow_nan=False)
+    print(STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+
+
+def put(text: str = "") -> None:
+    """Print a line of the result for people."""
+    print(shown(text))
 
 
 def note(text: str) -> None:
     """Tell the person something that is not the result."""
-    print(text, file=sys.stderr)
+    print(shown(text), file=sys.stderr)
 
 
 def table(title: str, columns: list[str], rows: list[list[str]], right: set[int] | None = None) -> None:
@@ -35,10 +53,10 @@ def table(title: str, columns: list[str], rows: list[list[str]], right: set[int]
 
     drawn = Table(header_style="dim", box=None, pad_edge=False)
     for place, name in enumerate(columns):
-        drawn.add_column(name, justify="right" if place in (right or set()) else "left", overflow="fold")
+        drawn.add_column(Text(shown(name)), justify="right" if place in (right or set()) else "left", overflow="fold")
     for row in rows:
-        drawn.add_row(*[Text(cell) for cell in row])
+        drawn.add_row(*[Text(shown(cell)) for cell in row])
     console = Console() if sys.stdout.isatty() else Console(width=160)
-    console.print(Text(title, style="bold"))  # as the title of a narrow table it would be folded
+    console.print(Text(shown(title), style="bold"))  # as the title of a narrow table it would be folded
     console.print(drawn)
     console.print()

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from sfumato.data.inputs import refuse_input
+from sfumato.data.scratch import BEFORE, Scratch, sweep
 from sfumato.errors import InputError, reason_of
 
 UNFINISHED = "new"  # what a folder is called until it is complete
@@ -28,20 +27,24 @@ def new_folder(path: str | Path, *, private: bool = True, replace: bool = False)
     """
     folder = Path(path).absolute()
     refuse_existing_folder(folder, replace=replace)
-    with explained(folder):
-        part = Path(tempfile.mkdtemp(prefix=f".{folder.name[:NAME_CHARACTERS]}-", dir=folder.parent))
-        try:
-            inside = part / UNFINISHED
-            inside.mkdir()
-            yield inside
-            if private:
-                make_private(inside)
-            flush(inside)
-            refuse_existing_folder(folder, replace=replace)
-            _rename(inside, folder, part / "before")
-            sync(folder.parent)
-        finally:
-            shutil.rmtree(part, ignore_errors=True)
+    with explained(folder), _beside(folder) as part:
+        inside = part / UNFINISHED
+        inside.mkdir()
+        yield inside
+        if private:
+            make_private(inside)
+        flush(inside)
+        refuse_existing_folder(folder, replace=replace)
+        _rename(inside, folder, part / BEFORE)
+        sync(folder.parent)
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[Path]:
+    """A temporary folder beside a path, on its file system; what killed processes left there is removed first."""
+    sweep(path.parent, ".")
+    with Scratch(f".{path.name[:NAME_CHARACTERS]}-", path.parent, path.name) as scratch:
+        yield scratch.path
 
 
 def unfinished(folder: str | Path) -> bool:
@@ -65,7 +68,7 @@ def _rename(inside: Path, folder: Path, before: Path) -> None:
 
 @contextmanager
 def new_file(path: str | Path, *, overwrite: bool = False, private: bool = False) -> Iterator[Path]:
-    """Yield the path of an empty file that gets the name `path` when the block ends; otherwise it is removed.
+    """Yield a path to write to; what is written gets the name `path` when the block ends, or is removed.
 
     A private file can be read by its owner alone (0600), whatever the umask.
     """
@@ -77,7 +80,7 @@ def new_file(path: str | Path, *, overwrite: bool = False, private: bool = False
 def new_files(
     paths: Sequence[str | Path], *, overwrite: bool = False, private: bool = False
 ) -> Iterator[tuple[Path, ...]]:
-    """Yield the paths of empty files that get their names together when the block ends.
+    """Yield paths to write to; what is written gets its names together when the block ends.
 
     After any exception, and where one of them cannot get its name, all the earlier files are as they were. They are
     named in the order they are given; a kill in between leaves the later ones as they were.
@@ -85,28 +88,23 @@ def new_files(
     targets = [Path(path) for path in paths]
     for path in targets:
         refuse_existing(path, overwrite=overwrite)
-    parts = tuple(path.with_name(f".{secrets.token_hex(8)}{path.suffix}") for path in targets)
-    with explained(targets[0]):
-        try:
-            for part in parts:
-                os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666))
-            yield parts
-            for path, part in zip(targets, parts, strict=True):
-                refuse_existing(path, overwrite=overwrite)
-                if private:
-                    part.chmod(0o600)  # a writer may have put another file in its stead
-                sync(part)
-            _replace_all(targets, parts)
-            for folder in {path.absolute().parent for path in targets}:
-                sync(folder)
-        finally:
-            for part in parts:
-                part.unlink(missing_ok=True)
+    with explained(targets[0]), ExitStack() as stack:
+        folders = [stack.enter_context(_beside(path.absolute())) for path in targets]
+        parts = tuple(folder / f"new{path.suffix}" for folder, path in zip(folders, targets, strict=True))
+        yield parts
+        for path, part in zip(targets, parts, strict=True):
+            refuse_existing(path, overwrite=overwrite)
+            if private:
+                part.chmod(0o600)
+            sync(part)
+        _replace_all(targets, parts)
+        for folder in {path.absolute().parent for path in targets}:
+            sync(folder)
 
 
 def _replace_all(targets: Sequence[Path], parts: Sequence[Path]) -> None:
-    """Give files their names; earlier files of these names are kept beside them until all is done."""
-    kept = {path: path.with_name(f".{secrets.token_hex(8)}.before") for path in targets if path.exists()}
+    """Give files their names; earlier files of these names are kept beside the new ones until all is done."""
+    kept = {path: part.with_name("earlier") for path, part in zip(targets, parts, strict=True) if path.exists()}
     done: list[Path] = []
     try:
         if len(targets) > 1:
@@ -122,9 +120,6 @@ def _replace_all(targets: Sequence[Path], parts: Sequence[Path]) -> None:
             else:
                 path.unlink(missing_ok=True)
         raise
-    finally:
-        for before in kept.values():
-            before.unlink(missing_ok=True)
 
 
 def _link(path: Path, other: Path) -> None:

@@ -16,6 +16,8 @@ from typing import Any, TypeVar, cast
 
 import numba
 
+from sfumato.data.kernel_cache import KernelCache, ours_alone
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).parents[1]
@@ -29,11 +31,23 @@ kernels = Path(given or home)  # the package's own folder may be read-only
 
 def compiled(function: F) -> F:
     """Compile for one thread, release the interpreter lock, keep the machine code for the next run."""
+    found: Any = numba.njit(nogil=True)(function)
+    if not usable():
+        return cast(F, found)
     settings.CACHE_DIR = str(kernels / digest(Path(function.__code__.co_filename)))
     try:
-        return cast(F, numba.njit(cache=True, nogil=True)(function))
+        found._cache = KernelCache(found.py_func)
+    except (OSError, RuntimeError):  # no folder to keep it in: it is compiled at every run
+        pass
     finally:
         settings.CACHE_DIR = given  # the loops of whoever imports us are kept where they were
+    return cast(F, found)
+
+
+@cache
+def usable() -> bool:
+    """Whether machine code can be kept where nobody else can write."""
+    return ours_alone(kernels.absolute(), own=not given)
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
@@ -21,6 +22,8 @@ COMMA_NUMBER = re.compile(r"[-+]?\d+,\d+$")
 POINT_NUMBER = re.compile(r"[-+]?\d+\.\d+$")
 # DuckDB decodes these itself; any other encoding is transcoded in a stream before it reads.
 NATIVE_ENCODINGS = {"utf-8": "utf-8", "latin-1": "latin-1"}
+# Ways to write text in other text, which Python lists among the encodings.
+ESCAPES = ("idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined")
 
 
 @dataclass(frozen=True)
@@ -136,6 +139,8 @@ def _known(name: str) -> str:
     lowered = aliases.get(lowered, lowered)
     try:
         "a".encode(lowered)
+        if codecs.lookup(lowered).name in ESCAPES:
+            raise LookupError(lowered)
     except (LookupError, UnicodeError, ValueError) as error:
         raise DataError(
             f'unknown encoding "{name}"',

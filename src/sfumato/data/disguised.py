@@ -35,5 +35,5 @@ def refuse_disguised(path: Path, measured: list[str]) -> None:
             f"{shortened(found)} in {path.name} is disguised by randomized response: k-anonymity and the other "
             "measures of equivalence classes are not defined for it",
             expected="columns whose values are the records' own; a class of equal reports is no class of equal people",
-            remedy='sfumato channel report says what the disguise guarantees; role = "drop" measures the other columns',
+            remedy='external.html beside it says what the disguise guarantees; role = "drop" measures the others',
         )

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-import secrets
-import shutil
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,10 +13,11 @@ from typing import Any, Self
 import duckdb
 import numpy as np
 
+from sfumato.data.atomic import new_file
 from sfumato.data.database import Database
 from sfumato.data.dialect import NATIVE_ENCODINGS, not_in_encoding
 from sfumato.data.engine_names import engine_name
-from sfumato.data.inputs import refuse_input
+from sfumato.data.scratch import Scratch, sweep
 from sfumato.data.settings import EngineOptions
 from sfumato.data.source import Source, transcoded
 from sfumato.data.stages import active
@@ -46,7 +44,9 @@ class DuckEngine:
     ordered = True
 
     def __init__(self, options: EngineOptions) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="sfumato-", dir=_existing(options.temp_folder)))
+        sweep(_existing(options.temp_folder))
+        self._scratch = Scratch(parent=options.temp_folder)
+        self._folder = self._scratch.path
         # These two default to on, and would reach for a network.
         config: dict[str, str | bool | int | float | list[str]] = {
             "autoinstall_known_extensions": "false",
@@ -65,7 +65,7 @@ class DuckEngine:
             for name, meaning in MACROS.items():
                 self._connection.execute(f"CREATE MACRO {name}(x) AS {meaning}")
         except duckdb.Error as error:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            self._scratch.close()
             raise StudyError(
                 "the engine refuses its options", expected='memory_limit such as "2GB", threads from 1'
             ) from error
@@ -125,8 +125,6 @@ class DuckEngine:
 
     def write(self, sql: str, path: Path, like: Source, names: Sequence[str]) -> None:
         listed = ", ".join(f'c{i} AS "{name.replace(chr(34), chr(34) * 2)}"' for i, name in enumerate(names))
-        refuse_input(path)
-        part = path.with_name(f".{secrets.token_hex(8)}{path.suffix}")
         dialect = like.dialect
         if dialect is None:
             options = "FORMAT parquet"
@@ -138,17 +136,14 @@ class DuckEngine:
             if path.suffix == ".gz":
                 options += ", COMPRESSION gzip"
         try:
-            with self._watched():
+            with new_file(path, overwrite=True) as part, self._watched():
                 self._connection.execute(f"COPY (SELECT {listed} FROM ({sql})) TO {quoted(str(part))} ({options})")
-            part.replace(path)
         except duckdb.IOException:
             raise InputError(
                 f"{path.name} could not be written", expected="a folder with room to write in", remedy="free some space"
             ) from None
         except duckdb.Error as error:
             raise self._explained(error) from None  # its text holds rows
-        finally:
-            part.unlink(missing_ok=True)
 
     def hashed(self, cells: Sequence[str]) -> str:
         return f"hash({', '.join(cells)})"
@@ -173,7 +168,7 @@ class DuckEngine:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._connection.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._scratch.close()
 
     def _execute(self, sql: str) -> duckdb.DuckDBPyConnection:
         try:

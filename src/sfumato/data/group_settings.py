@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from sfumato.data.harmonise import Attribute, FileMapping
 from sfumato.data.recipes_census import recipe
-from sfumato.data.settings import DataSettings, Settings
+from sfumato.data.settings import DataSettings, Seed, Settings
 from sfumato.errors import StudyError, nearest
 
 AttackerName = Literal["exact", "evolutionary", "boosted"]
@@ -23,7 +24,8 @@ class AuxiliarySettings(DataSettings, FileMapping):
 
     @property
     def title(self) -> str:
-        return self.name or self.path
+        """How it is called: as declared, else as the file is; where it stands does not matter."""
+        return self.name or Path(self.path).name
 
 
 class AttackSettings(Settings):
@@ -35,14 +37,14 @@ class AttackSettings(Settings):
     least_records: int = Field(default=5, ge=0)
     significance: float = Field(default=0.01, gt=0, lt=1)
     folds: int = Field(default=5, ge=2, le=20)
-    seed: int = 1
-    seeds: int = Field(default=5, ge=1)
-    population: int = Field(default=100, ge=4)
-    replaced: int = Field(default=40, ge=1)
-    tournament: int = Field(default=10, ge=1)
+    seed: Seed = 1
+    seeds: int = Field(default=5, ge=1, le=1000)
+    population: int = Field(default=100, ge=4, le=100_000)
+    replaced: int = Field(default=40, ge=1, le=100_000)
+    tournament: int = Field(default=10, ge=1, le=100_000)
     mutation: float = Field(default=0.05, ge=0, le=1)
-    generations: int = Field(default=100, ge=1)
-    runs: int = Field(default=10, ge=1)
+    generations: int = Field(default=100, ge=1, le=10**6)
+    runs: int = Field(default=10, ge=1, le=1000)
 
 
 class ProtectSettings(Settings):
@@ -56,9 +58,9 @@ class ProtectSettings(Settings):
     suspicious_partners: bool = False
     metric: Literal["cells", "influential"] = "cells"
     columns: tuple[str, ...] = ()
-    generations: int = Field(default=1000, ge=1)
-    known_seeds: int = Field(default=3, ge=1)
-    fresh_seeds: int = Field(default=2, ge=1)
+    generations: int = Field(default=1000, ge=1, le=10**6)
+    known_seeds: int = Field(default=3, ge=1, le=1000)
+    fresh_seeds: int = Field(default=2, ge=1, le=1000)
 
 
 class GroupsSettings(FileMapping):

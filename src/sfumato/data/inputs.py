@@ -1,8 +1,9 @@
-"""Files that a command reads: it never writes over them, whatever it is told to overwrite."""
+"""Files that a command reads: regular ones, which it never writes over, whatever it is told to overwrite."""
 
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,14 +24,15 @@ def kept_inputs() -> Iterator[None]:
 
 
 def note_input(path: Path) -> Path:
-    """Say that a file is an input; every reader of files does."""
-    if _active:
-        try:
-            found = path.stat()
-        except OSError:
-            return path  # whoever opens it says what is wrong
-        for noted in _active:
-            noted[found.st_dev, found.st_ino] = path.resolve()
+    """Say that a file is an input; every reader of files does. Pipes and devices, which may never end, are refused."""
+    try:
+        found = path.stat()
+    except OSError:
+        return path  # whoever opens it says what is wrong
+    if not stat.S_ISREG(found.st_mode):
+        raise InputError(f"{path} is not a regular file", expected="a file on a disk", remedy="copy it to a file first")
+    for noted in _active:
+        noted[found.st_dev, found.st_ino] = path.resolve()
     return path
 
 

@@ -6,12 +6,15 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Decimal
 
 NUMBER = r"[-+]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][-+]?\d+)?"
 BRACKETED = re.compile(rf"^([\[\](])\s*({NUMBER})\s*(?:[;–]|,\s|,(?=\S)|\.\.|-)\s*({NUMBER})\s*([\[\])])$")
 BARE = re.compile(rf"^({NUMBER})\s*(?:-|–|\.\.|to)\s*({NUMBER})$")
 BOUND = re.compile(rf"^(<=|>=|<|>|≤|≥)\s*({NUMBER})$")
 OPEN_ENDED = re.compile(rf"^({NUMBER})\s*\+$")
+SPANNED = re.compile(r"^\[\S.* \.\. .*\S\]$")
+LISTED = re.compile(r"^\{\S.* \| .*\S\}$")
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,48 @@ class Interval:
         above = value > self.low if self.low_open else value >= self.low
         below = value < self.high if self.high_open else value <= self.high
         return above and below
+
+
+def spanned(first: str, last: str) -> str:
+    """The label of all values from the first to the last that occur.
+
+    >>> spanned("3", "29"), spanned("7", "7")
+    ('[3 .. 29]', '7')
+    """
+    return first if first == last else f"[{first} .. {last}]"
+
+
+def listed(values: Sequence[str]) -> str:
+    """The label of some values that occur.
+
+    >>> listed(["clerk", "cook"])
+    '{clerk | cook}'
+    """
+    return "{" + " | ".join(values) + "}"
+
+
+def from_values(label: str) -> bool:
+    """Whether a label is made of values that occur in the data: a span, or a list. A release names such groups anew.
+
+    >>> [from_values(label) for label in ("[3 .. 29]", "{clerk | cook}", "[20, 30)", "20-29", "office")]
+    [True, True, False, False, False]
+    """
+    return bool(SPANNED.match(label) or LISTED.match(label))
+
+
+def roundest(above: Decimal, upto: Decimal) -> Decimal:
+    """The number with the fewest digits that is above one number and not above another.
+
+    >>> [str(roundest(Decimal(a), Decimal(b))) for a, b in (("56", "57"), ("56", "64"), ("199", "200.5"), ("-7", "3"))]
+    ['57', '60', '200', '0']
+    """
+    least = upto.as_tuple().exponent
+    for exponent in range(max(above.adjusted(), upto.adjusted()) + 1, least if isinstance(least, int) else 0, -1):
+        step = Decimal(1).scaleb(exponent)
+        found = (upto / step).to_integral_value(rounding=ROUND_FLOOR) * step
+        if above < found <= upto:
+            return Decimal(format(found, "f"))
+    return upto
 
 
 def number(text: str, decimal: str = ".") -> float | None:

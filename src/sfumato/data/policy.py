@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from sfumato.data.settings import Settings
 
-Rule = Literal["k", "l", "t", "suppressed", "uniques", "raw", "dependence", "identifying", "earlier"]
+Rule = Literal["k", "l", "t", "suppressed", "uniques", "raw", "attacks", "dependence", "identifying", "earlier"]
 
 
 class Acceptance(Settings):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import io
-import tempfile
+import os
+from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,13 +15,15 @@ from sfumato.data.address import is_database
 from sfumato.data.dialect import Dialect, detect
 from sfumato.data.engine_names import engine_name
 from sfumato.data.inputs import note_input
-from sfumato.data.settings import FOREIGN, DataSettings
+from sfumato.data.scratch import Scratch
+from sfumato.data.settings import FOREIGN, UNPRINTABLE, DataSettings
 from sfumato.errors import DataError, shortened
 
 if TYPE_CHECKING:
     from sfumato.data.database import Database
 
 TEXT = "VARCHAR"
+MOST_COLUMNS = 4_000  # each is looked at by itself, so that many take minutes
 
 
 @dataclass(frozen=True)
@@ -173,6 +176,7 @@ def _open_csv(path: Path, files: list[Path], settings: DataSettings) -> Source:
         names, rows = rows[0], rows[1:]
     else:
         names = [f"column{i + 1}" for i in range(len(rows[0]))]
+    _refuse_wide(len(names), path.name)
     names = _given(settings, names)
     if not rows:
         raise DataError(f"{path.name} has a header and no rows", expected="a table with rows")
@@ -191,15 +195,17 @@ def _open_csv(path: Path, files: list[Path], settings: DataSettings) -> Source:
 
 def _open_parquet(path: Path, files: list[Path], settings: DataSettings) -> Source:
     import duckdb
+    import pyarrow.parquet
 
     try:
-        with tempfile.TemporaryDirectory(prefix="sfumato-") as folder, duckdb.connect() as connection:
-            first = engine_name(files[0], Path(folder))
+        _refuse_wide(pyarrow.parquet.read_metadata(files[0]).num_columns, path.name)
+        with Scratch() as scratch, duckdb.connect() as connection:
+            first = engine_name(files[0], scratch.path)
             relation = connection.read_parquet(first)
             natives, types = list(relation.columns), [str(type_) for type_ in relation.types]
             query = "SELECT name FROM parquet_schema(?) WHERE num_children IS NULL"
             leaves = [row[0] for row in connection.execute(query, [first]).fetchall()]
-    except duckdb.Error as error:
+    except (duckdb.Error, pyarrow.ArrowException, OSError) as error:
         raise DataError(f"{path.name} is not a Parquet file", expected="CSV text or a Parquet file") from error
     # The engine renames names that differ only in case; the file's own spelling is what a user knows.
     names = _given(settings, leaves if len(leaves) == len(natives) else natives)
@@ -218,6 +224,7 @@ def _open_database(settings: DataSettings, folder: Path) -> Source:
     from sfumato.data.database import Database
 
     database = Database(settings, folder)
+    _refuse_wide(len(database.names), database.title)
     names = _given(settings, database.names)
     columns = tuple(Column(n, t, i) for i, (n, t) in enumerate(zip(names, database.types, strict=True)))
     source = Source(Path(database.file_name), "parquet", columns, settings, database=database)
@@ -238,14 +245,30 @@ def _given(settings: DataSettings, names: list[str]) -> list[str]:
     return list(settings.names)
 
 
+def _refuse_wide(columns: int, name: str) -> None:
+    if columns > MOST_COLUMNS:
+        raise DataError(
+            f"{name} has {columns:,} columns",
+            expected=f"at most {MOST_COLUMNS:,}",
+            remedy="keep the columns that describe people, and check the separator",
+        )
+
+
 def _check_names(source: Source) -> None:
     names = source.names
-    repeated = sorted({name for name in names if names.count(name) > 1})
+    repeated = sorted(name for name, count in Counter(names).items() if count > 1)
     if repeated:
         raise DataError(
             f"{len(repeated)} column names stand twice: {shortened(repeated)}",
             expected="every column name once",
             remedy="rename them in the file, or give names = [...] under [data]",
+        )
+    odd = next((place for place, name in enumerate(names, start=1) if UNPRINTABLE.search(name)), 0)
+    if odd:
+        raise DataError(
+            f"the name of column {odd} holds control characters, or is not UTF-8",
+            expected="names of printable characters",
+            remedy="rename it in the file, or give names = [...] under [data]",
         )
     if "" in names:
         where = names.index("") + 1
@@ -273,7 +296,8 @@ def _transcode(file: Path, target: Path, encoding: str) -> None:
 
     with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as raw:
         reader = io.TextIOWrapper(raw, encoding=encoding, newline=None)  # any line end becomes one
-        with target.open("w", encoding="utf-8", newline="") as out:
+        private = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(private, "w", encoding="utf-8", newline="") as out:
             try:
                 while block := reader.read(1 << 20):
                     out.write(block)

@@ -11,9 +11,7 @@ only lose rows, it would tell more about a person than one report may.
 from __future__ import annotations
 
 import re
-import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +21,7 @@ from typing import Any, Self
 import numpy as np
 
 from sfumato.data.engine import quoted
+from sfumato.data.scratch import Scratch, sweep
 from sfumato.data.settings import EngineOptions
 from sfumato.data.source import Source, transcoded
 from sfumato.data.spark_files import frame, write
@@ -57,7 +56,9 @@ class SparkEngine:
         self._sources: list[Source] = []
         with self._explaining(), _by_value():
             self._define()
-        self._folder = Path(tempfile.mkdtemp(prefix="sfumato-", dir=options.temp_folder))
+        sweep(options.temp_folder)
+        self._scratch = Scratch(parent=options.temp_folder)
+        self._folder = self._scratch.path
 
     def _define(self) -> None:
         """Our functions (data/engine.py). Lambdas, because PySpark wants its own words as annotations, or none."""
@@ -141,7 +142,7 @@ class SparkEngine:
         for name in list(self._held):
             with _quietly():
                 self._free(name)
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._scratch.close()
 
     def _hold(self, name: str, found: Any) -> None:
         """A temporary table: kept by the workers, in memory or on their disks; what is lost is made again."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 
@@ -12,9 +11,8 @@ from sfumato.data.profile import ColumnProfile
 from sfumato.data.roles import Role
 from sfumato.data.source import Source
 from sfumato.data.suggest import Suggestion
+from sfumato.data.toml import toml_key, toml_value
 from sfumato.errors import counted, shortened
-
-BARE_KEY = re.compile(r"[A-Za-z0-9_-]+$")
 
 
 def first_run_file(
@@ -46,14 +44,14 @@ def first_run_file(
 
 def _data(source: Source, path: str, password_file: str | None) -> list[str]:
     """The [data] section up to what means missing: what it takes to read the table again, nothing left to detect."""
-    lines = ["", "[data]", f"path = {json.dumps(path, ensure_ascii=False)}"]
+    lines = ["", "[data]", f"path = {toml_value(path)}"]
     asked = {"table": source.settings.table, "query": source.settings.query, "password_file": password_file}
-    lines += [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in asked.items() if value is not None]
+    lines += [f"{key} = {toml_value(value)}" for key, value in asked.items() if value is not None]
     dialect = source.dialect
     if dialect is not None:
-        lines.append(f"separator = {json.dumps(dialect.separator)}")
+        lines.append(f"separator = {toml_value(dialect.separator)}")
         if source.settings.quote is not None:
-            lines.append(f"quote = {json.dumps(dialect.quote)}")
+            lines.append(f"quote = {toml_value(dialect.quote)}")
         if dialect.decimal == "," or source.settings.decimal is not None:
             lines.append(f'decimal = "{dialect.decimal}"')
         if dialect.encoding != "utf-8":
@@ -61,22 +59,22 @@ def _data(source: Source, path: str, password_file: str | None) -> list[str]:
         if not dialect.header:
             lines.append("header = false")
     if source.settings.names is not None or (dialect is not None and not dialect.header):
-        lines.append(f"names = {json.dumps(list(source.names))}  # change them to your own")
+        lines.append(f"names = {toml_value(list(source.names))}  # change them to your own")
     return lines
 
 
 def _missing(na: Sequence[str], candidates: Mapping[str, Sequence[str]]) -> list[str]:
     """What means missing, and what may: `na` holds for every column, so a code is never put there by itself."""
-    lines = [f"na = {json.dumps(list(na), ensure_ascii=False)}  # what means missing, beside an empty cell"]
+    lines = [f"na = {toml_value(list(na))}  # what means missing, beside an empty cell"]
     if candidates:
         lines.append("# These may mean missing too; in na, a value means missing in every column of the table:")
     for word, names in candidates.items():
-        lines.append(f"#   {json.dumps(word, ensure_ascii=False)} in {shortened(map(_shown, names))}")
+        lines.append(f"#   {toml_value(word)} in {shortened(map(_shown, names))}")
     return lines
 
 
 def _line(column: ColumnProfile, suggestion: Suggestion) -> str:
-    key = column.name if BARE_KEY.match(column.name) else json.dumps(column.name, ensure_ascii=False)
+    key = toml_key(column.name)
     about = f"{suggestion.reason}; {_seen(column)}"
     if suggestion.role is None:
         return f'# {key} = {{ role = "" }}  # {about}; as a quasi_identifier: hierarchy = {recipe(column)}'
@@ -91,7 +89,7 @@ def _seen(column: ColumnProfile) -> str:
 
 def _shown(name: str) -> str:
     """A name in a comment: one line, whatever it holds."""
-    return name if name.isprintable() else json.dumps(name, ensure_ascii=False)
+    return name if name.isprintable() else toml_value(name)
 
 
 def recipe(column: ColumnProfile) -> str:

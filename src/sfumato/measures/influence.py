@@ -61,6 +61,10 @@ class Influence:
         _distances(self.codes, self.values, self.ordinal, self.weights, left, right, found)
         return found
 
+    def of_pairs(self, left: Counts64, right: Counts64) -> float:
+        """The cost of swapping each of `left` with the one of `right` at the same place."""
+        return sum(float(self.between(left[i : i + 1], right[i : i + 1])[0, 0]) for i in range(len(left)))
+
 
 def literal_distance(one: Sequence[float], two: Sequence[float], ordinal: Sequence[bool]) -> float:
     """Equation 25 for two records, word by word, all weights 1: the oracle of the kernel.

@@ -18,6 +18,7 @@ Direction = Literal["max", "min"]
 Reads = Literal["sizes", "cells", "sensitive", "label", "population", "weights", "originals"]
 Fold = Literal["worst", "sum", "mean"] | Callable[[ClassTable, Property], float]
 
+MOST_WHOLE, MOST = 10**9, 1e12  # of a parameter
 NEEDS = {
     "sensitive": ("a sensitive column", 'role = "sensitive" for what must not be learned'),
     "label": ("a label column", 'role = "label" for the class an analyst predicts'),
@@ -131,11 +132,14 @@ class Measure:
             fits, expected = value in self.choices, "one of: " + ", ".join(self.choices)
         elif isinstance(default, int):
             fits, expected = (
-                isinstance(value, int | float) and value == int(value) and value >= 1,
-                "a whole number from 1",
+                isinstance(value, int | float) and 1 <= value <= MOST_WHOLE and value == int(value),
+                f"a whole number from 1 to {MOST_WHOLE:,}",
             )
         else:
-            fits, expected = isinstance(value, int | float) and 0 < value < float("inf"), "a number above 0"
+            fits, expected = (
+                isinstance(value, int | float) and 0 < value <= MOST,
+                f"a number above 0, and at most {MOST:g}",
+            )
         if not fits:
             raise MeasureError(
                 f"{self.name} with {name} = {value!r}", expected=expected, remedy=f"{name} = {json.dumps(default)}"

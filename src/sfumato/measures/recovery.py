@@ -6,6 +6,7 @@ for more, B weights the reports by a reference distribution, and is the best suc
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -81,6 +82,18 @@ def linear(method: str, inverse: Floats, counts: Floats, level: float = 0.95) ->
     # Given the file, only the disguise is random: Var = (B diag(p*) Bᵀ − diag(f))/N.
     to_file = np.sqrt(np.maximum(second - np.clip(raw, 0.0, 1.0), 0.0) / degrees)
     return _with_interval(method, raw, projected(raw), error, to_file, level)
+
+
+def linear_error(inverse: Floats | None, matrix: Floats, shares: Floats, records: int) -> float:
+    """The mean squared error of a linear estimate of shares, against the population; infinite if there is none.
+
+    >>> linear_error(np.eye(2), np.eye(2), np.array([0.5, 0.5]), 100)
+    0.0025
+    """
+    if inverse is None:
+        return math.inf
+    variance = inverse**2 @ (matrix @ shares) - shares**2
+    return float(variance.sum() / (len(shares) * records))
 
 
 def em(matrix: Floats, counts: Floats, level: float = 0.95) -> Recovered:

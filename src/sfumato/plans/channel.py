@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,10 @@ from sfumato.data.inputs import note_input
 from sfumato.errors import InputError, shortened
 
 FORMAT = "sfumato-channel"
+SEVERAL = "sfumato-channels"
+REMEDY = "sfumato channel pick FOLDER -o channel.json writes one"
 SLACK = 1e-6  # how far the sums of a file written by hand may be off; they are then made exact
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +67,11 @@ class Channel:
         return self.categories == self.outputs
 
     @property
+    def output_cells(self) -> list[tuple[str]]:
+        """The outputs as cells of the one column that is published."""
+        return [(name,) for name in self.outputs]
+
+    @property
     def name(self) -> str:
         """What the published column is called."""
         return "+".join(self.columns)
@@ -80,7 +88,7 @@ class Channel:
         return said
 
     def as_dict(self) -> dict[str, Any]:
-        """What `channel.json` holds: all an analyst needs, nothing of the records."""
+        """What a channel file holds. With a reference and notes it is the publisher's own: they may tell the shares."""
         found: dict[str, Any] = {
             "format": FORMAT,
             "version": 1,
@@ -94,33 +102,64 @@ class Channel:
             found["reference"] = [float(share) for share in self.reference]
         return found | ({"notes": dict(self.notes)} if self.notes else {})
 
+    @classmethod
+    def from_dict(cls, found: Mapping[str, Any]) -> Channel:
+        """The channel of a dictionary that `as_dict` made; InputError says what is wrong with any other."""
+        try:
+            wrong = None if found["format"] == FORMAT else "another format"
+            if wrong is None:
+                return cls(
+                    tuple(map(str, found["columns"])),
+                    tuple(map(str, found["categories"])),
+                    tuple(map(str, found["outputs"])),
+                    _rows(found["matrix"]),
+                    None if found.get("reference") is None else _rows(found["reference"]),
+                    dict(found.get("notes", {})),
+                    tuple(tuple(map(str, cell)) for cell in found.get("cells", ())),
+                )
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            wrong = f"no {error}" if isinstance(error, KeyError) else "entries of another kind"
+        raise InputError(f"the channel has {wrong}", expected=f'"format": "{FORMAT}" with a matrix', remedy=REMEDY)
+
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
-        """Write the channel as JSON."""
-        return write_text(path, json.dumps(self.as_dict(), indent=1, ensure_ascii=False) + "\n", overwrite=overwrite)
+        """Write the channel as JSON that its owner alone can read: it may tell the shares it was designed for."""
+        text = json.dumps(self.as_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        return write_text(path, text, overwrite=overwrite, private=True)
+
+    def bare(self, notes: Mapping[str, Any] | None = None) -> Channel:
+        """The same channel without the reference and with other notes: what may be handed out."""
+        return replace(self, reference=None, notes=dict(notes or {}))
 
 
 def load_channel(path: str | Path) -> Channel:
     """Read a channel back from its file, and check it."""
+    found = load_channels(path)
+    if len(found) > 1:
+        raise InputError(f"{Path(path).name} holds {len(found)} channels", expected="a file with one channel")
+    return found[0]
+
+
+def load_channels(path: str | Path) -> list[Channel]:
+    """The channels of a file: one, or those of a disguised file that has several."""
     path = Path(path)
-    remedy = "sfumato channel pick FOLDER -o channel.json writes one"
     if not path.is_file():
-        raise InputError(f"there is no channel file {path}", expected="a JSON file with a matrix", remedy=remedy)
+        raise InputError(f"there is no channel file {path}", expected="a JSON file with a matrix", remedy=REMEDY)
     try:
-        found = json.loads(note_input(path).read_text("utf-8"))
-        wrong = None if found["format"] == FORMAT else "is another format"
-        if wrong is None:
-            return Channel(
-                tuple(map(str, found["columns"])),
-                tuple(map(str, found["categories"])),
-                tuple(map(str, found["outputs"])),
-                _rows(found["matrix"]),
-                None if found.get("reference") is None else _rows(found["reference"]),
-                dict(found.get("notes", {})),
-                tuple(tuple(map(str, cell)) for cell in found.get("cells", ())),
-            )
-    except (ValueError, TypeError, KeyError, UnicodeDecodeError) as error:
-        wrong = f"lacks {error}" if isinstance(error, KeyError) else "cannot be read"
-    raise InputError(f"{path.name} {wrong}", expected=f'JSON with "format": "{FORMAT}"', remedy=remedy)
+        found = json.loads(note_input(path).read_text("utf-8"), parse_constant=_refuse_constant)
+        several = found["channels"] if found.get("format") == SEVERAL else [found]
+        channels = [Channel.from_dict(one) for one in several]
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        channels = []
+    except InputError as error:
+        raise InputError(f"{path.name}: {error.what}", expected=error.expected, remedy=error.remedy) from None
+    if not channels:
+        raise InputError(f"{path.name} cannot be read", expected=f'JSON with "format": "{FORMAT}"', remedy=REMEDY)
+    return channels
+
+
+def _refuse_constant(name: str) -> float:
+    """NaN and infinities are no JSON."""
+    raise ValueError(name)
 
 
 def _rows(values: Any) -> Floats:
@@ -144,7 +183,8 @@ def checked_matrix(matrix: Floats, outputs: int, categories: int) -> Floats:
             expected="for each true category, probabilities of all outputs that sum to 1",
             remedy="check that rows are outputs and columns are categories, not the other way round",
         )
-    fixed = matrix / sums
+    # What sums to 1 but for rounding stays as it is, so that a channel read back and written again is the same.
+    fixed = matrix / np.where(np.abs(sums - 1.0) > ROUNDING, sums, 1.0)
     fixed.setflags(write=False)
     return np.asarray(fixed)
 

@@ -11,6 +11,7 @@ from sfumato.data.arrays import Codes, Floats
 from sfumato.data.domain import MISSING, Domain, leaf_values
 from sfumato.data.frequency import FrequencyTable
 from sfumato.data.hierarchies import Hierarchy
+from sfumato.data.labels import from_values, listed, spanned
 from sfumato.errors import StudyError, shortened
 from sfumato.plans.recoding import Recoding, at_level
 
@@ -106,11 +107,14 @@ class CutPlan:
 
 
 def labels_of(domain: Domain, runs: Sequence[Sequence[int]]) -> list[str]:
-    """A readable label for each group of leaves: the value, an interval of numbers, a node of the tree, or a set.
+    """A readable label for each group of leaves: the value, a span of numbers, a node of the tree, or a list.
+
+    These are for the publisher. They hold values that may be gone from a release, which has labels of its own
+    (`release.labels`).
 
     >>> from sfumato.data.domain import domain_of
     >>> labels_of(domain_of("age", {"17": 1, "18": 1, "30": 1}), [[0, 1], [2]])
-    ['17-18', '30']
+    ['[17 .. 18]', '30']
     >>> labels_of(domain_of("race", {"a": 1, "b": 1, "c": 1}), [[0, 1], [2]])
     ['{a | b}', 'c']
     """
@@ -119,7 +123,7 @@ def labels_of(domain: Domain, runs: Sequence[Sequence[int]]) -> list[str]:
     for place, run in enumerate(runs):
         clashes = found.count(found[place]) > 1 or (len(run) > 1 and found[place] in leaves)
         if clashes:  # two nodes of a hierarchy may share a name: the values themselves do not
-            found[place] = "{" + " | ".join(leaves[leaf] for leaf in run) + "}"
+            found[place] = listed([leaves[leaf] for leaf in run])
     return found
 
 
@@ -141,11 +145,9 @@ def _label(domain: Domain, run: Sequence[int]) -> str:
         return tree.root
     values = leaf_values(tree, domain.decimal)
     if domain.spans is not None and values is not None and _neighbours(values, run):
-        low, high = tree.leaves[run[0]], tree.leaves[run[-1]]
-        plain = all(part.replace(".", "", 1).isdigit() for part in (low, high))
-        return f"{low}-{high}" if plain else f"[{low} .. {high}]"
-    nodes = _nodes_within(tree, set(run))
-    return nodes[0] if len(nodes) == 1 else "{" + " | ".join(nodes) + "}"
+        return spanned(tree.leaves[run[0]], tree.leaves[run[-1]])
+    nodes = nodes_within(tree, set(run))
+    return nodes[0] if len(nodes) == 1 else listed(nodes)
 
 
 def _neighbours(values: Floats, run: Sequence[int]) -> bool:
@@ -154,16 +156,30 @@ def _neighbours(values: Floats, run: Sequence[int]) -> bool:
     return bool(low <= high) and int(np.count_nonzero((values >= low) & (values <= high))) == len(run)
 
 
-def _nodes_within(tree: Hierarchy, inside: set[int]) -> list[str]:
-    """The fewest nodes of a hierarchy that make up a set of leaves, in the order of their leaves."""
+def nodes_within(
+    tree: Hierarchy, inside: set[int], among: set[int] | None = None, under: int | None = None
+) -> list[str]:
+    """The fewest nodes of a hierarchy that make up a set of leaves, in the order of their leaves.
+
+    `among` are the leaves that count (all, unless given), `under` the level that nodes must be below. Labels that are
+    made of values, or are called like another value, are no names for nodes then.
+    """
     found: list[tuple[int, str]] = []
     left = set(inside)
-    for level in range(tree.height, -1, -1):
+    counted = set(range(len(tree.leaves))) if among is None else among
+    for level in range(tree.height if under is None else under - 1, -1, -1):
         members: dict[int, set[int]] = {}
-        for leaf, place in enumerate(tree.maps[level].tolist()):
-            members.setdefault(place, set()).add(leaf)
+        for leaf in sorted(counted):
+            members.setdefault(int(tree.maps[level][leaf]), set()).add(leaf)
         for place, leaves in members.items():
-            if leaves <= left:
-                found.append((min(leaves), tree.levels[level][place]))
+            label = tree.levels[level][place]
+            if leaves <= left and (among is None or level == 0 or _is_name(tree, label, leaves)):
+                found.append((min(leaves), label))
                 left -= leaves
     return [label for _, label in sorted(found)]
+
+
+def _is_name(tree: Hierarchy, label: str, leaves: set[int]) -> bool:
+    """Whether a label is a name of its own: not made of values, not that of another value."""
+    level, leaf = tree.nodes[label]
+    return not from_values(label) and (level > 0 or leaves == {leaf})

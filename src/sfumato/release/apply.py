@@ -23,24 +23,29 @@ from sfumato.measures.suppression import suppress_planned
 from sfumato.plans.levels import LevelPlan
 from sfumato.release import pack
 from sfumato.release.columns import missing_leaf
+from sfumato.release.labels import Naming, named_trees, naming_from, namings
 from sfumato.release.publish import Release, publish
 from sfumato.release.readback import loss_of, weights_of
 from sfumato.release.recode import complete_rows
 from sfumato.release.sources import reading
 from sfumato.release.verify import study_of
-from sfumato.study import SearchSettings, Study, read
+from sfumato.study import SearchSettings, Study, read, without_trees
 
 SYSTEMS = ("lattice", "cuts")
 
 
 @dataclass(frozen=True)
 class SavedPlan:
-    """A plan with all it needs on other data: how to read them, the hierarchies as they were, levels and limits."""
+    """A plan with all it needs on other data: how to read them, the hierarchies as they were, levels and limits.
+
+    `names` are those of the groups in the release, which hold for what the other data release too.
+    """
 
     study: Study
     trees: Mapping[str, Hierarchy]
     distances: Mapping[str, str]
     plan: LevelPlan
+    names: Mapping[str, Naming]
 
 
 @dataclass(frozen=True)
@@ -80,8 +85,9 @@ def apply_plan(
         strange = unseen_values(opened, study.source(), study, saved.trees)
     if strange and unseen == "error":
         raise _unknown(strange)
-    trees, plan = dict(saved.trees), saved.plan
+    trees, plan, names = dict(saved.trees), saved.plan, dict(saved.names)
     for found in strange:
+        names.pop(found.column, None)  # its groups are named anew
         level = plan.levels[found.column]
         trees[found.column] = with_stars(trees[found.column], level, found.values)
         if level == 0:
@@ -89,8 +95,9 @@ def apply_plan(
     table = study.table(trees=trees, distances=saved.distances)
     front = _front(study, table, plan)
     warnings = [*_star_warnings(strange), *_limit_warnings(saved.study, front)]
-    reason = reason or f"the plan of {Path(folder).name}"
-    return publish(front, 0, target, reason=reason, accept=accept, state=state, table=table, warnings=warnings)
+    return publish(
+        front, 0, target, reason=reason, accept=accept, state=state, table=table, names=names, warnings=warnings
+    )
 
 
 def saved_plan(folder: str | Path, point: int | None = None, run: str | Path | None = None) -> SavedPlan:
@@ -115,7 +122,13 @@ def saved_plan(folder: str | Path, point: int | None = None, run: str | Path | N
     plan = LevelPlan(manifest["levels"], saved["suppress_below"], saved.get("diversity_below", 0))
     released = read(folder / pack.RUN).columns
     distances = {name: column.distance for name, column in released.items() if column.distance is not None}
-    return SavedPlan(study_of(manifest), trees, distances, plan)
+    study = without_trees(study_of(manifest))
+    names = {
+        name: naming_from(entry["named"], trees[name], manifest["levels"][name], study.columns[name])
+        for name, entry in manifest["hierarchies"].items()
+        if entry["named"] is not None
+    }
+    return SavedPlan(study, trees, distances, plan, names)
 
 
 def _front_plan(front: Front, point: int | None) -> SavedPlan:
@@ -132,8 +145,10 @@ def _front_plan(front: Front, point: int | None) -> SavedPlan:
             remedy="apply a release folder instead: it holds its hierarchies",
         )
     trees, levels = pack.trees_and_levels(front.study, table, plan)
+    planned = suppress_planned(classify(table, plan.recoding(table)), plan.suppress_below, plan.diversity_below)
+    names = namings(front.study.columns, planned, trees, levels)
     applied = LevelPlan(levels, plan.suppress_below, plan.diversity_below)
-    return SavedPlan(front.study, trees, pack.distances_of(table), applied)
+    return SavedPlan(front.study, named_trees(trees, names), pack.distances_of(table), applied, names)
 
 
 def unseen_values(engine: Engine, source: Source, study: Study, trees: Mapping[str, Hierarchy]) -> tuple[Unseen, ...]:

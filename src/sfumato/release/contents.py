@@ -14,7 +14,7 @@ from sfumato.measures.classes import ClassTable
 from sfumato.measures.whole import WholeFile
 from sfumato.release import facts, pack
 from sfumato.release.columns import ColumnRecode
-from sfumato.release.dictionary import data_dictionary
+from sfumato.release.dictionary import data_dictionary, labels_in
 from sfumato.release.policy import Finding, accepted_findings
 from sfumato.release.recode import Recoded
 from sfumato.report.release_pages import dictionary_page, external_page, internal_page
@@ -69,6 +69,7 @@ class Contents:
             "suppressed": recoded.suppressed,
             "released": recoded.rows,
             "loss": self.loss,
+            "released_loss": facts.released_loss(self.after, self.columns, self.hierarchies),
             "figures": dict(self.figures),
             "whole": self.whole.as_dict(),
             "policy": front.study.policy.model_dump(mode="json", exclude={"accept"}),
@@ -80,6 +81,7 @@ class Contents:
                 {column.name: column for column in self.columns},
                 Path(self.data).name,
                 len(recoded.source.columns) - len(recoded.columns),
+                labels_in(self.after),
             ),
             "front": front.as_dict(),
             "comparison": {

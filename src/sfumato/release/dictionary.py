@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sfumato.data.domain import MISSING
-from sfumato.data.hierarchies.recipes import HierarchyFile
+from sfumato.data.labels import interval, number
 from sfumato.data.roles import Role
+from sfumato.measures.classes import ClassTable
 from sfumato.release.columns import ColumnRecode
+from sfumato.release.labels import is_public
 from sfumato.study import Study
 
-BUILT = (
-    "This grouping was built from the data, so the original values are not listed: "
-    "the list would tell which of them occur."
-)
+UNLISTED = "The original values behind each label are not listed: the list would show which of them occur in the data."
 SAID = {
     Role.SENSITIVE: "Kept as it is. Its values are not listed here.",
     Role.LABEL: "Kept as it is.",
@@ -24,54 +23,76 @@ SAID = {
 
 
 def data_dictionary(
-    study: Study, released: Sequence[str], columns: Mapping[str, ColumnRecode], data: str, left_out: int
+    study: Study,
+    released: Sequence[str],
+    columns: Mapping[str, ColumnRecode],
+    data: str,
+    left_out: int,
+    occurring: Mapping[str, Collection[str]],
 ) -> dict[str, Any]:
-    """The dictionary as JSON. Sensitive columns have no list of values."""
+    """The dictionary as JSON: labels that occur in the file, and what they stand for where that is public.
+
+    Sensitive columns have no list of values.
+    """
     described = []
     for name in released:
         role = study.columns[name].role
         entry: dict[str, Any] = {"name": name, "role": str(role), "meaning": role.meaning}
         if name in columns:
-            entry |= _recoded(columns[name], _declared(study, name))
+            entry |= _recoded(columns[name], occurring[name], is_public(study.columns[name]))
         else:
             entry |= {"done": "kept", "words": SAID.get(role, "Kept as it is.")}
         described.append(entry)
     return {"file": data, "columns": described, "columns_left_out": left_out}
 
 
-def words_for(column: ColumnRecode) -> str:
+def labels_in(released: ClassTable) -> dict[str, set[str]]:
+    """The labels of each quasi-identifier that occur in a released file."""
+    return {
+        domain.name: {label for label, count in zip(domain.labels, domain.counts.tolist(), strict=True) if count}
+        for domain in released.table.domains
+    }
+
+
+def words_for(column: ColumnRecode, occurring: Collection[str]) -> str:
     """What was done to a quasi-identifier, in a sentence.
 
     >>> from sfumato.data.hierarchies.hierarchy import flat
-    >>> words_for(ColumnRecode("sex", flat("sex", ["F", "M"]), 1))
+    >>> words_for(ColumnRecode("sex", flat("sex", ["F", "M"]), 1), {"*"})
     'Hidden: every value is released as *.'
     """
-    tree = column.tree
     if column.hidden:
-        return f"Hidden: every value is released as {tree.root}."
+        return f"Hidden: every value is released as {column.tree.root}."
     if column.level == 0:
         return "Kept as it is."
-    return f"Generalized to level {column.level} of {tree.height} of its hierarchy ({len(column.labels)} groups)."
+    groups = len(_shown(column, occurring))
+    return "Grouped into one group." if groups == 1 else f"Grouped into {groups:,} groups."
 
 
-def _recoded(column: ColumnRecode, declared: bool) -> dict[str, Any]:
+def _recoded(column: ColumnRecode, occurring: Collection[str], public: bool) -> dict[str, Any]:
     done = "hidden" if column.hidden else "kept" if column.level == 0 else "generalized"
-    entry: dict[str, Any] = {
-        "done": done,
-        "words": words_for(column),
-        "level": column.level,
-        "levels": column.tree.height,
-    }
-    if column.missing_stays:
+    entry: dict[str, Any] = {"done": done, "words": words_for(column, occurring)}
+    if column.missing_stays and column.labels[column.kept_group] in occurring:
         entry["missing"] = "A missing value is released as a missing value."
     if done != "generalized":
         return entry
-    if not declared:
-        return entry | {"labels": [label for label in column.labels if label != MISSING], "note": BUILT}
+    shown = _shown(column, occurring)
+    if not public:
+        return entry | {"labels": shown, "note": UNLISTED}
     pairs = zip(column.tree.leaves, column.released, strict=True)
-    return entry | {"recode": {leaf: label for leaf, label in pairs if label is not None and leaf != MISSING}}
+    return entry | {"recode": {leaf: label for leaf, label in pairs if label in shown and leaf != MISSING}}
 
 
-def _declared(study: Study, name: str) -> bool:
-    """Whether the hierarchy comes from a file: its values are then not taken from the data."""
-    return isinstance(study.columns[name].hierarchy, str | HierarchyFile)
+def _shown(column: ColumnRecode, occurring: Collection[str]) -> list[str]:
+    """The labels that occur, a missing value apart, in an order that depends on them alone: by number, or by letter."""
+    kept = column.labels[column.kept_group] if column.missing_stays else MISSING
+    labels = sorted(label for label in column.labels if label in occurring and label not in (MISSING, kept))
+    lows = [_low(label) for label in labels]
+    if None in lows:
+        return labels
+    return [label for _, label in sorted(zip([low for low in lows if low is not None], labels, strict=True))]
+
+
+def _low(label: str) -> float | None:
+    found = interval(label)
+    return number(label) if found is None else found.low

@@ -11,14 +11,14 @@ Every kind of release uses it in the same way:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sfumato.data.engine import Engine
 from sfumato.data.policy import PolicySettings
 from sfumato.data.source import Source
-from sfumato.errors import InputError, shortened
+from sfumato.errors import shortened
 from sfumato.release.joint import Joint, join_releases
 from sfumato.release.ledger import RELEASED, WITHDRAWN, Entry, Ledger, new_id, now
 from sfumato.release.people import HashedRows, hashed_rows, own_hashes
@@ -55,10 +55,10 @@ def check(
 ) -> Comparison:
     """Compare a release that is about to be made with every earlier one about the same people.
 
-    The source is attached to the engine as `raw`. Nothing is written but the ledger's key.
+    The source is attached to the engine as `raw`. Nothing is written.
     """
     ledger = Ledger(state)
-    key = ledger.key()
+    key = ledger.key
     description = replace(description, swaps=hashed_pairs(engine, source, key, description), pairs=None)
     own = own_hashes(engine, source, description.person, key)
     entry = Entry(new_id(), now(), Path(), source.fingerprint, description, tuple(own))
@@ -95,18 +95,13 @@ def entered(comparison: Comparison | None, folder: Path) -> Iterator[list[str]]:
     ledger, entry = comparison.ledger, replace(comparison.entry, folder=folder.absolute())
     existed = folder.exists()
     ledger.intend(entry)
-    if ledger.others_before(entry, comparison.known):
-        ledger.end(entry, WITHDRAWN)
-        raise InputError(
-            "another release of this table was entered in the ledger at the same time",
-            expected="one release after the other, so that each is compared with those before it",
-            remedy="publish again",
-        )
     try:
+        ledger.refuse_others(entry, comparison.known)
         yield warnings
     except BaseException:
         if existed or not folder.exists():
-            ledger.end(entry, WITHDRAWN)
+            with suppress(OSError):  # without this line, a folder that does not exist is not counted either
+                ledger.end(entry, WITHDRAWN)
         raise
     try:
         ledger.end(entry, RELEASED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from sfumato.measures.audit import finite
 from sfumato.measures.classes import ClassTable
 from sfumato.measures.contribution import contributions
 from sfumato.release.columns import ColumnRecode
-from sfumato.release.dictionary import words_for
+from sfumato.release.dictionary import labels_in, words_for
 from sfumato.release.readback import measures_of
 from sfumato.study import Study
 
@@ -40,12 +41,13 @@ def before_after(study: Study, before: ClassTable, figures: Mapping[str, Mapping
 
 def per_column(before: ClassTable, after: ClassTable, columns: Sequence[ColumnRecode]) -> list[dict[str, Any]]:
     """What each quasi-identifier adds to the risk, before and after, and the share of it that is lost."""
-    lost = column_losses(after)
+    lost, occurring = column_losses(after), labels_in(after)
+    by_name = {column.name: column for column in columns}
     risks = zip(contributions(before), contributions(after), strict=True)
     return [
         {
             "column": raw.column,
-            "done": words_for(next(column for column in columns if column.name == raw.column)),
+            "done": words_for(by_name[raw.column], occurring[raw.column]),
             "risk_before": raw.marketer_risk,
             "risk_after": now.marketer_risk,
             "loss": lost[raw.column],
@@ -90,11 +92,31 @@ def external_facts(manifest: Mapping[str, Any]) -> dict[str, Any]:
         "k": int(manifest["figures"]["k"]["value"]),
         "suppressed_share": guarded_share(manifest["suppressed"], records),
         "dropped_share": guarded_share(rows_read - records, rows_read),
-        "loss_share": round(manifest["loss"], 3),
+        "loss_share": manifest["released_loss"],
         "unique_share": guarded_share(everything["unique"], everything["records"]),
         "columns": everything["columns"],
         "columns_in_no_figure": list(manifest["whole"]["columns_in_no_figure"]),
     }
+
+
+def released_loss(after: ClassTable, columns: Sequence[ColumnRecode], hierarchies: Mapping[str, Any]) -> float:
+    """The loss for readers of the file, in thousandths: of released records, among released values.
+
+    The loss of the plan counts suppressed records and the values that only they have, so it tells how few they are
+    and where their values stand. `hierarchies` is what the manifest says of them.
+    """
+    by_name = {column.name: column for column in columns}
+    lost = []
+    for domain in after.table.domains:
+        column, named = by_name[domain.name], hierarchies[domain.name]["named"]
+        leaves = zip(column.tree.leaves, column.groups, strict=True)
+        values = None if named is None else set(named["values"])
+        covers = Counter(group for leaf, group in leaves if values is None or leaf in values)
+        place = {label: group for group, label in enumerate(column.labels)}
+        counts = {label: count for label, count in zip(domain.labels, domain.counts.tolist(), strict=True) if count}
+        gone = sum(count * (covers[place[label]] - 1) for label, count in counts.items())
+        lost.append(gone / (sum(counts.values()) * max(covers.total() - 1, 1)))
+    return round(float(np.average(lost, weights=after.attribute_weights)), 3)
 
 
 def guarded(count: int) -> int | str:

@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -61,23 +62,22 @@ class Reading:
 
 
 class Ledger:
-    """The ledger in a state folder; it is made when something is first asked of it."""
+    """The ledger in a state folder; nothing is written to it before a release is entered."""
 
     def __init__(self, state: str | Path | None = None) -> None:
         self.folder = state_folder(state).absolute() / FOLDER
-        with _explained(self.folder):
-            _private_folder(self.folder)
 
+    @cached_property
     def key(self) -> str:
-        """The key of the row hashes: drawn once, kept beside them, the same for all releases."""
+        """The key of the row hashes, the same for all releases: drawn at the first one, and kept beside them."""
+        kept = self._kept_key()
+        return secrets.token_hex(32) if kept is None else kept
+
+    def _kept_key(self) -> str | None:
         path = self.folder / KEY
+        if not path.exists():
+            return None
         with _explained(self.folder):
-            if not path.exists():
-                part = self.folder / f".{secrets.token_hex(8)}"
-                _write(part, secrets.token_hex(32).encode("ascii"))
-                with suppress(FileExistsError):  # another process was first: its key is the key
-                    os.link(part, path)
-                part.unlink()
             text = path.read_text(encoding="ascii", errors="replace").strip()
         if len(text) != 64:
             raise InputError(
@@ -86,6 +86,16 @@ class Ledger:
                 remedy="restore it; without it, earlier sources are recognized only if not a byte of them has changed",
             )
         return text
+
+    def _keep_key(self) -> None:
+        """Keep the key if there is none yet; another process that was first has made hashes that ours do not match."""
+        part = self.folder / f".{secrets.token_hex(8)}.part"
+        _write(part, self.key.encode("ascii"))
+        with suppress(FileExistsError):
+            os.link(part, self.folder / KEY)
+        part.unlink()
+        if self._kept_key() != self.key:
+            raise _at_the_same_time()
 
     def read(self) -> Reading:
         """Every release that is known. What cannot be read is passed over, and counted."""
@@ -117,6 +127,8 @@ class Ledger:
             "rows": [{"columns": r.columns, "rows": r.rows, "distinct": r.distinct} for r in entry.rows],
         }
         with _explained(self.folder):
+            _private_folder(self.folder)
+            self._keep_key()
             _write(self.folder / f"{entry.id}.npz", packed.getvalue())
             _write(self.folder / f"{entry.id}.json", json.dumps(content, ensure_ascii=False).encode("utf-8"))
             self._append(
@@ -137,17 +149,16 @@ class Ledger:
             for suffix in (".json", ".npz"):
                 (self.folder / f"{entry.id}{suffix}").unlink(missing_ok=True)
 
-    def others_before(self, entry: Entry, known: Collection[str]) -> bool:
-        """Whether another release of the same source was entered before this one and after `known` was read."""
+    def refuse_others(self, entry: Entry, known: Collection[str]) -> None:
+        """Raise if another release of the same source was entered before this one and after `known` was read."""
         events, _ = self._events()
         gone = {str(event["id"]) for event in events if event["event"] == WITHDRAWN}
         for event in events:
             if event["id"] == entry.id:
-                return False
+                return
             fresh = event["event"] == INTENDED and event["id"] not in known and event["id"] not in gone
             if fresh and event["source"] == entry.source:
-                return True
-        return False
+                raise _at_the_same_time()
 
     def _events(self) -> tuple[list[dict[str, Any]], int]:
         path = self.folder / LINES
@@ -215,6 +226,14 @@ def now() -> str:
 
 def new_id() -> str:
     return secrets.token_hex(8)
+
+
+def _at_the_same_time() -> InputError:
+    return InputError(
+        "another release was entered in the ledger at the same time",
+        expected="one release after the other, so that each is compared with those before it",
+        remedy="publish again",
+    )
 
 
 def _private_folder(folder: Path) -> None:

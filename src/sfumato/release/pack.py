@@ -17,11 +17,14 @@ from sfumato.data.frequency import FrequencyTable
 from sfumato.data.hierarchies import Hierarchy, load, save
 from sfumato.data.hierarchies.hierarchy import flat
 from sfumato.data.hierarchies.recipes import HierarchyFile
+from sfumato.data.settings import FOREIGN
 from sfumato.data.source import Source
+from sfumato.data.toml import toml_text
 from sfumato.errors import HierarchyError, InputError
 from sfumato.plans.plan import Plan
+from sfumato.release.labels import Naming
 from sfumato.release.recode import Recoded
-from sfumato.study import Study, read, toml_text
+from sfumato.study import Study, read
 
 FORMAT = 2
 PUBLIC = "public"
@@ -118,11 +121,16 @@ def write_hierarchies(folder: Path, trees: Mapping[str, Hierarchy]) -> dict[str,
 
 
 def about_hierarchies(
-    study: Study, folder: Path, trees: Mapping[str, Hierarchy], files: Mapping[str, str]
+    study: Study,
+    folder: Path,
+    trees: Mapping[str, Hierarchy],
+    files: Mapping[str, str],
+    names: Mapping[str, Naming],
 ) -> dict[str, dict[str, Any]]:
     """What the manifest says of each hierarchy: its file, digests of it and of the declared file (null: built).
 
-    Files have no empty labels, so a leaf for missing values is told here instead of there.
+    Files have no empty labels, so a leaf for missing values is told here instead of there. `named` tells how groups
+    were named, for releases to come.
     """
     found = {}
     for column, hierarchy in trees.items():
@@ -131,8 +139,9 @@ def about_hierarchies(
         found[column] = {
             "file": name,
             "sha256": digest(folder / name) if name else None,
-            "declared_sha256": digest(study.folder / path) if path is not None else None,
+            "declared_sha256": digest(study.folder / path) if path not in (None, FOREIGN) else None,
             "missing_leaf": MISSING in hierarchy.leaves,
+            "named": names[column].as_dict() if column in names else None,
         }
     return found
 

@@ -60,8 +60,8 @@ def acceptances(given: Mapping[str, str] | Sequence[Acceptance]) -> tuple[Accept
         except InputError as error:
             raise InputError(
                 f'the acceptance of "{key}" is not valid: {error.what}',
-                expected="a rule (k, l, t, suppressed, uniques, raw, earlier; dependence:COLUMN, identifying:COLUMN) "
-                "and a reason of ten characters or more",
+                expected="a rule (k, l, t, suppressed, uniques, raw, attacks, earlier; dependence:COLUMN, "
+                "identifying:COLUMN) and a reason of ten characters or more",
             ) from None
     return tuple(parsed)
 
@@ -111,16 +111,21 @@ def policy_findings(
                 f"{suppressed / max(records, 1):.1%} of the records are suppressed, more than {policy.suppressed:.1%}.",
             )
         )
-    if whole.known.unique > policy.uniques * whole.known.records:
-        findings.append(
-            Finding(
-                "uniques",
-                f"{whole.known.unique:,} of {whole.known.records:,} released records "
-                f"({whole.known.unique_share:.1%}) are unique over the quasi-identifiers and the columns that are kept "
-                f"as they are, more than {policy.uniques:.1%}.",
-            )
+    return findings + unique_findings(policy, whole)
+
+
+def unique_findings(policy: PolicySettings, whole: WholeFile) -> list[Finding]:
+    """Too many records of a released file that are unique in what somebody may know of them."""
+    known = whole.known
+    if not known.columns or known.unique <= policy.uniques * known.records:
+        return []
+    return [
+        Finding(
+            "uniques",
+            f"{known.unique:,} of {known.records:,} released records ({known.unique_share:.1%}) are unique over the "
+            f"quasi-identifiers and the columns that are kept as they are, more than {policy.uniques:.1%}.",
         )
-    return findings
+    ]
 
 
 def refuse_unaccepted(findings: Sequence[Finding], given: Sequence[Acceptance]) -> None:

@@ -27,6 +27,7 @@ from sfumato.release.contents import Contents
 from sfumato.release.dependences import dependence_findings
 from sfumato.release.earlier import Comparison, check, entered
 from sfumato.release.extremes import extreme_columns, extreme_warnings
+from sfumato.release.labels import Naming, named_trees, namings
 from sfumato.release.policy import acceptances, policy_findings, refuse_unaccepted
 from sfumato.release.readback import (
     figure_value,
@@ -64,7 +65,7 @@ class Release:
             "folder": str(self.folder),
             "public": str(self.public),
             "data": str(self.data),
-            **{name: self.manifest[name] for name in told},
+            **{name: self.manifest[name] for name in told if name in self.manifest},
             "warnings": list(self.warnings),
             "stages": [stage.as_dict() for stage in self.stages],
         }
@@ -80,6 +81,7 @@ def publish(
     name: str | None = None,
     state: str | Path | None = None,
     table: FrequencyTable | None = None,
+    names: Mapping[str, Naming] | None = None,
     warnings: Sequence[str] = (),
 ) -> Release:
     """Write point `number` of a front as a new release folder, whole or not at all.
@@ -87,7 +89,8 @@ def publish(
     What the written file breaks of the study's policy is refused, unless `accept` gives a reason for the rule:
     `{"uniques": "the file stays in the safe room"}`. `name` is that of the released file, `data` unless given;
     `state` the folder of the ledger, the user's own unless given; `table` the source's frequency table where its
-    hierarchies are not those that the study declares; `warnings` what else the publisher should know.
+    hierarchies are not those that the study declares, and `names` how an earlier release named their groups;
+    `warnings` what else the publisher should know.
     """
     folder = Path(folder).absolute()
     refuse_existing_folder(folder)
@@ -97,7 +100,7 @@ def publish(
     _same_source(front)
     with ExitStack() as stack, new_folder(folder, private=False) as inside:
         with recording() as recorder:
-            contents, comparison = _build(inside, front, point, reason, warnings, name, table, state)
+            contents, comparison = _build(inside, front, point, reason, warnings, name, table, state, names or {})
             with stage("write the reports"):
                 manifest = contents.write()
         _same_source(front)
@@ -135,6 +138,7 @@ def _build(
     name: str | None,
     table: FrequencyTable | None,
     state: str | Path | None,
+    earlier: Mapping[str, Naming],
 ) -> tuple[Contents, Comparison]:
     """Everything in the folder: recode, write, read back, compare, check against the policy, report."""
     study, plan = front.study, point.plan
@@ -144,6 +148,9 @@ def _build(
         planned = classify(table, plan.recoding(table), weights)
     planned = suppress_planned(planned, plan.suppress_below, plan.diversity_below)
     trees, levels = pack.trees_and_levels(study, table, plan)
+    names = namings(study.columns, planned, trees, levels)
+    names |= {name: earlier[name].with_values(names[name].values) for name in earlier if name in names}
+    trees = named_trees(trees, names)
     columns = column_recodes(study, levels, trees)
     pack.make_parts(folder)
     files = pack.write_hierarchies(folder, trees)
@@ -189,7 +196,7 @@ def _build(
         recoded=recoded,
         columns=columns,
         levels=levels,
-        hierarchies=pack.about_hierarchies(study, folder, trees, files),
+        hierarchies=pack.about_hierarchies(study, folder, trees, files, names),
         before=classify(table, weights=weights),
         after=after,
         figures=figures,
@@ -197,7 +204,7 @@ def _build(
         whole=whole,
         findings=findings,
         reason=reason,
-        warnings=(*warnings, *in_vain, *_label_warnings(columns), *_name_warnings(recoded)),
+        warnings=(*warnings, *in_vain, *_label_warnings(columns, names), *_name_warnings(recoded)),
     )
     return contents, comparison
 
@@ -212,12 +219,15 @@ def refuse_torn(rows: int) -> None:
         )
 
 
-def _label_warnings(columns: Sequence[ColumnRecode]) -> list[str]:
+def _label_warnings(columns: Sequence[ColumnRecode], names: Mapping[str, Naming]) -> list[str]:
+    """Labels that mean something else on another level. A value as the name of a group is true of all its records."""
+    own = {name: set(naming.labels) - set(naming.tree.levels[naming.level]) for name, naming in names.items()}
+    ambiguous = {c.name: [label for label in c.ambiguous if label not in own.get(c.name, ())] for c in columns}
     return [
-        f"{column.name} is released with {len(column.ambiguous)} labels that its hierarchy uses on several levels: "
+        f"{name} is released with {len(labels)} labels that its hierarchy uses on several levels: "
         "read without the plan they mean something else."
-        for column in columns
-        if column.ambiguous
+        for name, labels in ambiguous.items()
+        if labels
     ]
 
 

@@ -90,8 +90,8 @@ def recode(
     complete = complete_rows(source, study)
     _count(engine, source, columns, values, complete)
     _refuse_unknown(engine, columns)
-    _spellings(engine, columns)
     _sizes(engine, columns, len(values))
+    _spellings(engine, columns, _kept(columns, below))
     _view(engine, source, released, columns, complete)
     read = int(engine.rows("SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM tuples")[0][0])
     records, gone = engine.rows(
@@ -165,11 +165,23 @@ def _refuse_unknown(engine: Engine, columns: Sequence[ColumnRecode]) -> None:
         )
 
 
-def _spellings(engine: Engine, columns: Sequence[ColumnRecode]) -> None:
-    """One spelling of missing per column: `?` in one row and `NA` in another would tell alike records apart."""
+def _kept(columns: Sequence[ColumnRecode], below: Below) -> str:
+    """The tuples of classes that are released."""
+    cells = ", ".join(["k.*", *_groups(columns)])
+    grouped = f"SELECT {cells} FROM tuples AS k {_joins(columns)} WHERE k.whole = 1"
+    keys = " AND ".join(f"r.g{i} = s.g{i}" for i in range(len(columns)))
+    return f"SELECT r.* FROM ({grouped}) AS r JOIN sizes AS s ON {keys} WHERE NOT {below.sql}"
+
+
+def _spellings(engine: Engine, columns: Sequence[ColumnRecode], kept: str) -> None:
+    """One spelling of missing per column: `?` in one row and `NA` in another would tell alike records apart.
+
+    It is one that released records have.
+    """
     found = ["count(*) AS one"]  # an aggregate even where no column needs a spelling: the table has one row
     found += [f"min(m{place}) AS m{place}" for place, column in enumerate(columns) if column.missing_stays]
-    engine.run(f"CREATE OR REPLACE TEMP TABLE spellings AS SELECT {', '.join(found)} FROM tuples WHERE whole = 1")
+    tuples = f"({kept})" if len(found) > 1 else "tuples"
+    engine.run(f"CREATE OR REPLACE TEMP TABLE spellings AS SELECT {', '.join(found)} FROM {tuples} AS t")
 
 
 def _cell(column: Column, columns: Sequence[ColumnRecode]) -> str:

@@ -7,7 +7,7 @@ from which the original area follows, and geography beside the area, which is ex
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from sfumato.data.rows import cleaned
 from sfumato.data.source import Column, Source
 from sfumato.errors import DataError, StudyError, nearest, shortened
 from sfumato.plans.swaps import SwapPlan
+from sfumato.release.telling import geography, refuse_marked
 from sfumato.study import Study
 
 
@@ -35,14 +36,16 @@ class Swapped:
     def names(self) -> list[str]:
         return [column.name for column in self.columns]
 
-    def sql(self) -> str:
-        """The released rows; their columns are `c0`, `c1`, …"""
+    def sql(self, mark: bool = False) -> str:
+        """The released rows; their columns are `c0`, `c1`, …, and for us alone `swapped`."""
         cells = [
             f"CASE WHEN s.partner IS NULL THEN r.{c.sql} ELSE p.{c.sql} END AS c{i}"
             if c.name in self.exchanged
             else f"r.{c.sql} AS c{i}"
             for i, c in enumerate(self.columns)
         ]
+        if mark:
+            cells.append("s.partner IS NOT NULL AS swapped")
         return (
             f"SELECT {', '.join(cells)} FROM held AS r LEFT JOIN swaps AS s ON r.r = s.r "
             f"LEFT JOIN held AS p ON p.r = s.partner"
@@ -62,7 +65,7 @@ def exchange(engine: Engine, source: Source, study: Study, settings: GroupsSetti
     released = tuple(column for column in source.columns if column.name not in withheld)
     area = " || '-' || ".join(f"coalesce({cleaned(source, source.column(name))}, '')" for name in mapping.area)
     exchanged = {*mapping.area, *settings.swap, *mapping.usually_swapped} & {column.name for column in released}
-    exchanged |= _geography(engine, source, [c for c in released if c.name not in exchanged], area)
+    exchanged |= geography(engine, source, [c for c in released if c.name not in exchanged], area)
     flags = " OR ".join(meets(source, conditions) for conditions in mapping.vital.values())
     free = [c for c in released if c.name not in exchanged]
     basic = {name for attribute in mapping.attributes.values() for name in attribute.columns}
@@ -70,7 +73,14 @@ def exchange(engine: Engine, source: Source, study: Study, settings: GroupsSetti
     count = int(engine.rows("SELECT count(*) FROM held")[0][0])
     if len(rows) and int(rows.max()) >= count:
         raise DataError("the plan swaps rows that the file lacks", expected="the file that was protected")
-    return Swapped(source, released, frozenset(exchanged), count, plan.swaps)
+    swapped = Swapped(source, released, frozenset(exchanged), count, plan.swaps)
+    # As columns of the released rows, where they have other positions than in the source.
+    cells = {c.name: f"coalesce({cleaned(source, replace(c, position=i))}, '')" for i, c in enumerate(released)}
+    places = [cells[name] for name in mapping.area if name in cells]
+    if plan.swaps and places:
+        stays = [(column.name, cells[column.name]) for column in free]
+        refuse_marked(engine, swapped.sql(mark=True), stays, " || '-' || ".join(places), "swapped")
+    return swapped
 
 
 def withheld_columns(study: Study, settings: GroupsSettings, source: Source) -> set[str]:
@@ -94,31 +104,6 @@ def withheld_columns(study: Study, settings: GroupsSettings, source: Source) -> 
     dropped = {name for name, role in declared.items() if not role.released}
     usual = set(settings.mapping().usually_withheld) & set(source.names)
     return vital | set(settings.withhold) | dropped | usual
-
-
-def _geography(engine: Engine, source: Source, columns: Sequence[Column], area: str) -> set[str]:
-    """Columns that follow from the area are exchanged with it; a column from which the area follows is refused."""
-    areas, records = (int(n) for n in engine.rows(f"SELECT count(DISTINCT {area}), count(*) FROM held")[0])
-    found, telling = set(), []
-    for column in columns:
-        cell = f"coalesce({cleaned(source, column)}, '')"
-        values, pairs = (
-            int(n)
-            for n in engine.rows(
-                f"SELECT count(DISTINCT v), count(*) FROM (SELECT {cell} AS v, {area} AS a FROM held GROUP BY 1, 2)"
-            )[0]
-        )
-        if values > 1 and pairs == areas:
-            found.add(column.name)
-        elif 1 < values < records and pairs == values:
-            telling.append(column.name)
-    if telling:
-        raise StudyError(
-            f"the original area follows from {shortened(telling)}",
-            expected="no released column from which the area can be read back, such as a household's number",
-            remedy="name it under withhold, or under swap if it is a place, in [groups]",
-        )
-    return found
 
 
 def _refuse_telling(engine: Engine, source: Source, columns: Sequence[Column], flags: str) -> None:

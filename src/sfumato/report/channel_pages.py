@@ -1,142 +1,167 @@
-"""The pages of a channel: for analysts how to read and use the reports, for the publisher the whole front."""
+"""The pages of a disguise: for analysts how to read and use the reports, for the publisher what was measured."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from sfumato.data.arrays import Floats
-from sfumato.measures.channel import Figures
-from sfumato.plans.channel import Channel
 from sfumato.report.figures import number, percent
 from sfumato.report.page import ACCENT, INK, SECOND, figure, page
+from sfumato.report.release_pages import json_block, whole_sentences
 from sfumato.version import __version__
 
-
-@dataclass(frozen=True, eq=False)
-class Facts:
-    """What the pages tell of a chosen channel."""
-
-    channel: Channel
-    figures: Figures
-    delta: float
-    lower_bound: float | None
-    attributes: Mapping[str, tuple[float, float]]
-    records: int
-    file: str | None
+SMALL = 10
 
 
-def external_page(facts: Facts) -> str:
-    """For analysts and the people who report: what was done, what it guarantees, how to estimate."""
-    channel, figures = facts.channel, facts.figures
-    tiles = [
-        {"value": percent(figures.worst_posterior), "says": "the most that a report lets anyone believe of a category"},
-        {"value": percent(1 - figures.privacy), "says": "of the records are guessed right by the best guesser"},
-        {
-            "value": f"± {figures.error**0.5:.4f}",
-            "says": f"typical error of an estimated share, {facts.records:,} records",
-        },
-        {"value": number(figures.epsilon), "says": "ε of local differential privacy"},
-    ]
+def external_page(mark: Mapping[str, Any]) -> str:
+    """For analysts and the people who report, from the file that stands beside the data: what was done, how to use it.
+
+    It says nothing that the mark does not say.
+    """
+    notes = mark["notes"]
     return page(
         "channel_external.html",
-        title=f"The disguised column {channel.name}",
+        title="The disguised columns of this file"
+        if len(mark["channels"]) > 1
+        else "The disguised column of this file",
         version=__version__,
-        file=facts.file,
-        tiles=tiles,
-        channel=channel,
-        square=channel.square,
-        rows=_rows(channel),
-        attributes=_attributes(facts),
-        endless=figures.epsilon == float("inf"),
-        delta=percent(facts.delta),
+        notes=notes,
+        records=number(notes["records"]) if notes["records"] >= SMALL else f"fewer than {SMALL}",
+        channels=[_public(channel) for channel in mark["channels"]],
+        block=json_block({**notes, "channels": [channel["notes"] for channel in mark["channels"]]}),
     )
 
 
-def internal_page(
-    facts: Facts,
-    shares: Floats,
-    points: Sequence[tuple[int, Figures, float | None]],
-    chosen: int,
-    engine: str,
-    exact: bool,
-) -> str:
-    """For the publisher: where the choice stands on the front, what it gains over the certified bound, the prior."""
-    channel, figures = facts.channel, facts.figures
-    reported = channel.matrix @ shares
-    kept = float(sum(channel.matrix[channel.outputs.index(name), x] * shares[x] for x, name in _told(channel)))
-    tiles = [
-        {"value": f"{figures.privacy:.4f}", "says": "privacy"},
-        {"value": f"{figures.error:.3e}", "says": "mean squared error against the population"},
-        {"value": f"{figures.error_to_file:.3e}", "says": "against the shares of the file itself"},
-        {"value": percent(figures.loss), "says": "loss: the share of the records' information that it costs"},
-    ]
-    if facts.lower_bound is not None:
-        tiles.append({"value": f"{figures.error / facts.lower_bound:.4f}", "says": "times the certified least error"})
-    if channel.square:
-        tiles.append({"value": percent(kept), "says": "of the records report the truth"})
-    return page(
-        "channel_internal.html",
-        title=f"Channel of {channel.name}, point {chosen}",
-        version=__version__,
-        engine=engine,
-        exact=exact,
-        chosen=chosen,
-        tiles=tiles,
-        front=_front(points, chosen),
-        prior=[
-            (name, percent(float(shares[x])), percent(float(channel.matrix[:, x].max())))
-            for x, name in enumerate(channel.categories)
+def _public(channel: Mapping[str, Any]) -> dict[str, Any]:
+    """One channel as analysts read it."""
+    notes = channel["notes"]
+    error = "∞" if notes["expected_error"] is None else f"± {notes['expected_error'] ** 0.5:.2g}"
+    epsilon = "∞" if notes["epsilon"] is None else f"{notes['epsilon']:g}"
+    return {
+        "name": "+".join(channel["columns"]),
+        "columns": channel["columns"],
+        "categories": channel["categories"],
+        "outputs": len(channel["outputs"]),
+        "square": channel["categories"] == channel["outputs"],
+        "inverted": len(channel["outputs"]) == len(channel["categories"]),
+        "singular": notes["expected_error"] is None,
+        "endless": notes["epsilon"] is None,
+        "worst": percent(notes["worst_posterior"]),
+        "tiles": [
+            {
+                "value": percent(notes["worst_posterior"]),
+                "says": "the most that a report lets anyone believe of a category",
+            },
+            {"value": percent(1 - notes["privacy"]), "says": "of the records are guessed right by the best guesser"},
+            {"value": error, "says": "typical error of an estimated share, over all records"},
+            {"value": epsilon, "says": "ε of local differential privacy"},
         ],
-        reports=[(name, percent(float(reported[y]))) for y, name in enumerate(channel.outputs)],
-        attributes=_attributes(facts),
-        points=[_cells(number_, said, bound) for number_, said, bound in points],
-        delta=percent(facts.delta),
-        square=channel.square,
-    )
+        "rows": _rows(channel),
+        "attributes": _attributes(notes.get("attributes", {})),
+    }
 
 
-def _told(channel: Channel) -> list[tuple[int, str]]:
-    return [(x, name) for x, name in enumerate(channel.categories) if name in channel.outputs]
-
-
-def _rows(channel: Channel) -> list[dict[str, Any]]:
+def _rows(channel: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The rows of the matrix: whole where the reports are the categories, else only what is not zero."""
     shown = []
-    for name, row in zip(channel.outputs, channel.matrix, strict=True):
+    for name, row in zip(channel["outputs"], channel["matrix"], strict=True):
         said = [f"{cell:.4g}" if cell > 0 else "" for cell in row]
-        some = ", ".join(f"{category} {cell}" for category, cell in zip(channel.categories, said, strict=True) if cell)
+        some = ", ".join(f"{what} {cell}" for what, cell in zip(channel["categories"], said, strict=True) if cell)
         shown.append({"name": name, "cells": said, "some": some})
     return shown
 
 
-def _attributes(facts: Facts) -> list[tuple[str, str, str]]:
-    return [(name, percent(1 - private), percent(worst)) for name, (private, worst) in facts.attributes.items()]
+def internal_page(manifest: Mapping[str, Any]) -> str:
+    """For the publisher: what was measured on the written file, what the matrix itself tells, the categories."""
+    agreement = manifest["agreement"]
+    return page(
+        "channel_internal.html",
+        title="Disguise of " + " and ".join(channel["name"] for channel in manifest["channels"]),
+        version=__version__,
+        manifest=manifest,
+        warnings=[*manifest["warnings"], *manifest["earlier"]],
+        records=number(manifest["records"]),
+        dropped=number(manifest["source"]["rows_read"] - manifest["records"]),
+        whole=whole_sentences(manifest["whole"]),
+        chance=f"{agreement['chance']:.2g}",
+        level=f"{agreement['level']:.0e}",
+        compared=number(agreement["compared"]),
+        channels=[_private(channel, place) for place, channel in enumerate(manifest["channels"])],
+        about=[
+            ("source", manifest["source"]["name"]),
+            ("SHA-256 of the source", manifest["source"]["sha256"]),
+            ("rows read", number(manifest["source"]["rows_read"])),
+            *manifest["versions"].items(),
+        ],
+        block=json_block({name: manifest[name] for name in ("records", "released", "loss", "figures", "agreement")}),
+    )
 
 
-def _cells(place: int, said: Figures, bound: float | None) -> dict[str, Any]:
-    return {
-        "id": place,
-        "privacy": f"{said.privacy:.4f}",
-        "error": f"{said.error:.4e}",
-        "ratio": "–" if bound is None else f"{said.error / bound:.4f}",
-        "worst": f"{said.worst_posterior:.4f}",
-        "epsilon": number(said.epsilon),
-        "loss": percent(said.loss),
+def _private(channel: Mapping[str, Any], place: int) -> dict[str, Any]:
+    """One channel as the publisher reads it."""
+    figures, front = channel["figures"], channel["front"]
+    tiles = [
+        {"value": f"{figures['privacy']:.4f}", "says": "privacy"},
+        {"value": f"{figures['worst_posterior']:.4f}", "says": "worst posterior"},
+        {"value": _number(figures["mse_of_estimate"]), "says": "mean squared error of the estimate analysts make"},
+        {"value": _number(figures["mse"]), "says": "of one who knows the shares already"},
+        {"value": percent(figures["loss"]), "says": "loss: the share of the records' information that it costs"},
+        {"value": _number(figures["epsilon"], "{:.3f}"), "says": "ε of local differential privacy"},
+        {"value": f"{figures['largest_gain']:.1f}", "says": "times more likely: the largest gain of a report"},
+    ]
+    if figures["lower_bound"] is not None and figures["mse"] is not None:
+        tiles.append(
+            {"value": f"{figures['mse'] / figures['lower_bound']:.4f}", "says": "times the certified least error"}
+        )
+    return dict(channel) | {
+        "tiles": tiles,
+        "picture": "" if front is None else _front(front["points"], front["chosen"], f"front{place}"),
+        "points": [] if front is None else [_cells(point) for point in front["points"]],
+        "attributes": _attributes(channel["attributes"]),
+        "categories": [
+            row | {"share": percent(row["share"]), "gain": f"{row['gain']:.1f}", "likeliest": percent(row["likeliest"])}
+            for row in channel["categories"]
+        ],
+        "reports": [
+            row | {"expected": percent(row["expected"]), "observed": percent(row["observed"])}
+            for row in channel["reports"]
+        ],
     }
 
 
-def _front(points: Sequence[tuple[int, Figures, float | None]], chosen: int) -> Any:
-    privacy = [said.privacy for _, said, _ in points]
+def _number(value: float | None, shown: str = "{:.3e}") -> str:
+    return "∞" if value is None else shown.format(value)
+
+
+def _attributes(attributes: Mapping[str, Mapping[str, float]]) -> list[tuple[str, str, str]]:
+    return [(name, percent(1 - said["privacy"]), percent(said["worst_posterior"])) for name, said in attributes.items()]
+
+
+def _cells(point: Mapping[str, Any]) -> dict[str, Any]:
+    bound = point["lower_bound"]
+    return {
+        "id": point["id"],
+        "privacy": f"{point['privacy']:.4f}",
+        "error": f"{point['mse']:.4e}",
+        "ratio": "–" if bound is None else f"{point['mse'] / bound:.4f}",
+        "worst": f"{point['worst_posterior']:.4f}",
+        "epsilon": number(math.inf if point["epsilon"] is None else point["epsilon"]),
+        "loss": percent(point["loss"]),
+    }
+
+
+def _front(points: Sequence[Mapping[str, Any]], chosen: int, name: str) -> Any:
+    privacy = [point["privacy"] for point in points]
     traces: list[dict[str, Any]] = [
-        curve("found", privacy, [said.error for _, said, _ in points], ACCENT, "lines+markers")
+        curve("best found", privacy, [point["mse"] for point in points], ACCENT, "lines+markers")
     ]
-    if all(bound is not None for *_, bound in points):
-        traces.append(curve("certified least", privacy, [bound for *_, bound in points if bound], INK, "lines", "dot"))
-    here = next(said for place, said, _ in points if place == chosen)
-    traces.append(curve("chosen", [here.privacy], [here.error], SECOND, "markers", size=12))
-    return figure(traces, {"title": {"text": "privacy"}}, _error_axis(traces), "front")
+    bounds = [point["lower_bound"] for point in points]
+    if all(bound is not None for bound in bounds):
+        traces.append(curve("certified least", privacy, bounds, INK, "lines", "dot"))
+    here = next(point for point in points if point["id"] == chosen)
+    traces.append(curve("chosen", [here["privacy"]], [here["mse"]], SECOND, "markers", size=12))
+    return figure(traces, {"title": {"text": "privacy"}}, _error_axis(traces), name)
 
 
 def _error_axis(traces: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

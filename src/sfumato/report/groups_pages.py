@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from sfumato.report.figures import number, percent
 from sfumato.report.page import ACCENT, SECOND, figure, page
-from sfumato.report.release_pages import json_block
+from sfumato.report.release_pages import json_block, whole_sentences
 from sfumato.version import __version__
 
 FAINT = "#9fb3c8"
@@ -89,24 +89,31 @@ def signal_figure(areas: Sequence[Mapping[str, Any]], sensitive: set[str], outli
 
 def swapped_page(facts: Mapping[str, Any], dictionary: Mapping[str, Any]) -> str:
     """The report for readers of a file in which places were exchanged. It does not say for whom, nor where."""
-    share = facts["exchanged_share"]
+    share, released, unique = facts["exchanged_share"], facts["released"], facts["unique_share"]
     return page(
         "groups_external.html",
         title="About this file",
         version=__version__,
         file=dictionary["file"],
         tiles=[
-            {"value": number(facts["released"]), "says": "records in the file"},
+            {"value": released if isinstance(released, str) else number(released), "says": "records in the file"},
             {"value": share if isinstance(share, str) else percent(share), "says": "of them have another's place"},
             {"value": percent(facts["loss_share"]), "says": "of the cells describe a neighbour's place"},
         ],
         columns=[column for column in dictionary["columns"] if column["done"] == "exchanged"],
+        all_columns=facts["columns"],
+        unique=unique if isinstance(unique, str) else percent(unique),
         block=json_block(facts),
     )
 
 
-def protection_page(told: Mapping[str, Any], block: Markup | None = None) -> str:
-    """The publisher's page of a protection: what it costs, what is still found, by whom and how."""
+def protection_page(
+    told: Mapping[str, Any], release: Mapping[str, Any] | None = None, block: Markup | None = None
+) -> str:
+    """The publisher's page of a protection: what it costs, what is still found, by whom and how.
+
+    Of a `release` (its manifest) it also tells what was measured on the written file, and what was accepted.
+    """
     chosen = told["points"][told["chosen"]]
     names = [a["area"] for a in told["areas"]]
     pictures = [
@@ -125,6 +132,8 @@ def protection_page(told: Mapping[str, Any], block: Markup | None = None) -> str
         residual=[_residual(row) for row in chosen["residual"]],
         loss=percent(chosen["loss"]),
         areas=told["areas"],
+        release=release,
+        whole=[] if release is None else whole_sentences(release["whole"]),
         block=block or "",
     )
 

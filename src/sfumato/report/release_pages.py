@@ -72,7 +72,7 @@ def external_page(facts: Mapping[str, Any], dictionary: Mapping[str, Any]) -> st
             {"value": f"{released:,}" if isinstance(released, int) else released, "says": "records in the file"},
             {"value": number(k), "says": "size of the smallest group of records with equal key columns (k)"},
             {"value": _share(facts["suppressed_share"]), "says": "of the records suppressed"},
-            {"value": percent(facts["loss_share"]), "says": "of the detail of the key columns lost"},
+            {"value": percent(facts["loss_share"]), "says": "of the detail of these records lost"},
         ],
         k=k,
         others=f"{k - 1:,} {'other' if k == 2 else 'others'}",

@@ -19,6 +19,7 @@ from sfumato.plans.plan import Plan
 from sfumato.plans.recoding import at_level
 from sfumato.study import SearchSettings, Study
 from sfumato.systems.comparable import asked_of, no_levels, refuse_fronts, refuse_table
+from sfumato.systems.goals import check_weights
 from sfumato.systems.lattice import search_lattice
 from sfumato.systems.local import DIVIDES, LocalTable
 from sfumato.systems.optimum import classes_at, optimum
@@ -58,6 +59,7 @@ def baselines(
     asked = asked_of(ks, table.rows)
     refuse_table(table, l)
     refuse_fronts(study, table, fronts)
+    check_weights(study.search, table)
     most = budget(study.search.max_suppression, table.records)
     notes: list[str] = []
     rows: list[Cost] = []

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import os
 import re
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -22,6 +21,7 @@ import numpy as np
 from sfumato.data.engine import open_engine
 from sfumato.data.frequency import FrequencyTable
 from sfumato.data.sampling import distinct, rows_of, sampled
+from sfumato.data.scratch import Scratch
 from sfumato.data.source import Source
 from sfumato.data.stages import peak_memory, recording, stage
 from sfumato.errors import UnreachableError
@@ -98,8 +98,8 @@ def estimate(study: Study) -> Estimate:
     """Rows, tuples, evaluations, and processor time and memory of every stage from the file to the published file."""
     source = study.source()
     rows = rows_of(source)
-    with tempfile.TemporaryDirectory(prefix="sfumato-", dir=study.engine_options.temp_folder) as name:
-        folder = Path(name)
+    with Scratch(parent=study.engine_options.temp_folder) as scratch:
+        folder = scratch.path
         some, few = (_of(study, sampled(source, rows, wanted, folder)) for wanted in (SAMPLE, REHEARSED))
         with recording() as read:
             table = some.table()

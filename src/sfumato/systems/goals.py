@@ -16,6 +16,12 @@ def goal_of(study: Study, name: str, direction: str | None, limit: float | None 
     return Goal(found, direction or found.direction, limit)
 
 
+def check_measures(study: Study) -> None:
+    """Raise unless every measure that is given parameters is known and has them."""
+    for name, given in study.measures.items():
+        measure(name).with_parameters(given)
+
+
 def check_algorithm(settings: SearchSettings, system: str) -> None:
     """Raise unless the algorithm is one of the system's."""
     known = ALGORITHMS[system]
@@ -36,3 +42,5 @@ def check_weights(settings: SearchSettings, table: FrequencyTable) -> None:
             expected="quasi-identifiers",
             remedy=nearest(unknown[0], table.columns),
         )
+    if not any(settings.weights.get(name, 1.0) for name in table.columns):
+        raise StudyError("every weight is 0", expected="at least one quasi-identifier with a weight above 0")

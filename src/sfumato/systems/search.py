@@ -10,6 +10,7 @@ from sfumato.errors import InputError
 from sfumato.front import Front
 from sfumato.study import Study
 from sfumato.systems.cuts import search_cuts
+from sfumato.systems.goals import check_measures
 from sfumato.systems.lattice import Live, Progress, search_lattice
 
 
@@ -36,6 +37,7 @@ def search(
         )
     if resume and checkpoint is None:
         raise InputError("nothing to resume", expected="a search with a checkpoint", remedy="leave --resume out")
+    check_measures(study)
     with recording() as recorder:
         table = study.table()
         find = search_cuts if study.search.system == "cuts" else search_lattice

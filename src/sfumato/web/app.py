@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,6 +68,7 @@ def make_app(places: Places, options: Options | None = None) -> FastAPI:
     )
     app.state.places, app.state.limits = places, limits
     app.state.keys = Keys(places.work)
+    app.state.turns = defaultdict(asyncio.Lock)  # changes of one study are made one after another
     for part in (entering, opening, declaring, searching, exploring, publishing, other_systems, replaying):
         app.include_router(part.router, prefix="/api")
     app.include_router(entering.page)

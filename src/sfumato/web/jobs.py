@@ -39,12 +39,12 @@ class Jobs:
             elif about.get("status") == "queued":
                 self._queue.append(folder)
 
-    def prepare(self, study: str, kind: str, given: dict[str, Any]) -> Path:
+    def prepare(self, study: str, kind: str, given: dict[str, Any], more: dict[str, Any] | None = None) -> Path:
         """The folder of a new job, to be filled and then added."""
         folder = self.places.study(study) / "jobs" / new_id(kind)
         folder.mkdir(parents=True)
         about = {"id": folder.name, "study": study, "kind": kind, "with": given, "status": "queued"}
-        write_json(folder / "job.json", about | {"added": time.time()})
+        write_json(folder / "job.json", about | {"added": time.time()} | (more or {}))
         return folder
 
     def add(self, folder: Path) -> dict[str, Any]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from fastapi import Depends, Path, Query
+from fastapi import Depends, Header, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
+
+from sfumato.web.places import UnversionedError
 
 StudyId = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$", description="The id of a study.")]
 JobId = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$", description="The id of a job.")]
@@ -106,12 +108,6 @@ class ChannelSearch(Body):
     epsilon: float | None = Field(default=None, gt=0, le=50)
 
 
-class Disguise(Body):
-    """Which plain columns go along with the disguised one."""
-
-    keep: list[str] = Field(default_factory=list, max_length=1000)
-
-
 class GroupsSearch(Body):
     """Attack the areas of a group, then protect it; `attacker` instead of the run file's."""
 
@@ -128,12 +124,16 @@ class Limits(Body):
 
 
 class Publication(Body):
-    """Publish a point of a front, with limits the answer to a question, or a protected file; and why."""
+    """Publish a point of a front, with limits the answer to a question, or a protected or disguised file; and why.
+
+    `keep` are plain columns that go along with a disguised one; `accept` the rules of the policy it may break.
+    """
 
     job: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")
     point: int = Field(ge=0, le=10**9)
     reason: str = Field(default="", max_length=4000)
     accept: dict[str, str] = Field(default_factory=dict, max_length=200)
+    keep: list[Annotated[str, Field(max_length=1000)]] = Field(default_factory=list, max_length=1000)
     limits: Limits | None = None
 
 
@@ -149,3 +149,19 @@ def limits(
 
 
 Limited = Annotated[dict[str, float], Depends(limits)]
+
+
+def version(
+    if_match: Annotated[str | None, Header(max_length=100, description="The ETag of the study as it was read.")] = None,
+) -> str:
+    """The version of a study that a change is meant for."""
+    if if_match is None:
+        raise UnversionedError(
+            "the request does not say which version of the study it changes",
+            expected="the header If-Match with the ETag that GET gave",
+            remedy="read the study first",
+        )
+    return if_match.strip().removeprefix("W/").strip('"')
+
+
+Version = Annotated[str, Depends(version)]

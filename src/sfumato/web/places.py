@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import secrets
@@ -24,6 +25,10 @@ class AbsentError(InputError):
 
 class ConflictError(InputError):
     """What was asked does not fit what has happened in the meantime."""
+
+
+class UnversionedError(InputError):
+    """A change that does not say what it changes."""
 
 
 class TooLargeError(InputError):
@@ -131,6 +136,15 @@ class Places:
             expected=f"a path inside {self.root.name or self.root}",
             remedy="upload the file, or start sfumato serve with its folder",
         )
+
+
+def version_of(folder: Path) -> str:
+    """What tells one state of a study from any other: a digest of everything that is declared."""
+    digest = hashlib.sha256()
+    for name in ("run.toml", "study.json"):
+        content = (folder / name).read_bytes() if (folder / name).is_file() else b""
+        digest.update(b"%d " % len(content) + content)
+    return digest.hexdigest()[:32]
 
 
 def new_id(stem: str) -> str:

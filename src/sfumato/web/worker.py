@@ -19,9 +19,15 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from sfumato.errors import SfumatoError
-from sfumato.web.places import AbsentError, ConflictError, Places, TooLargeError
+from sfumato.web.places import AbsentError, ConflictError, Places, TooLargeError, UnversionedError
 
-STATUS: dict[type[BaseException], int] = {AbsentError: 404, ConflictError: 409, TooLargeError: 413, MemoryError: 507}
+STATUS: dict[type[BaseException], int] = {
+    AbsentError: 404,
+    ConflictError: 409,
+    TooLargeError: 413,
+    UnversionedError: 428,
+    MemoryError: 507,
+}
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 MODULES = ("opening", "declaring", "trees", "exploring", "releasing", "replaying", "channels", "groups")
 

@@ -22,13 +22,13 @@ whose value is unique for at least half of the rows is named apart, as identifyi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
 from sfumato.data.dependence.confirm import confirm, hold, unique_share, upload_labels
 from sfumato.data.dependence.pairs import pair_candidates
-from sfumato.data.dependence.rows import Looks, cells_view, look_at
+from sfumato.data.dependence.rows import Cells, Looks, look_at
 from sfumato.data.dependence.search import Search
 from sfumato.data.dependence.single import single_candidates
 from sfumato.data.dependence.sums import sum_candidates
@@ -49,20 +49,21 @@ def dependences(
     *,
     rows: str = "1 = 1",
     raw: str = "raw",
+    made: Mapping[str, str] | None = None,
 ) -> Dependences:
     """What kept columns tell of protected ones.
 
     `kept` are released unchanged and in no figure; a sensitive column may stand in both lists. `beside` are
     quasi-identifiers that are released unchanged: records that differ in them are in different classes anyway, so they
     are reported only for what they tell of generalized columns, and where they do so together with a kept one.
-    `rows` is a condition on the columns of the view `raw`, as which the source is attached.
+    `rows` is a condition on the columns of the view `raw`, as which the source is attached; `made` are columns that the
+    source does not have, as text expressions of those of the view.
     """
     names = list(dict.fromkeys([*kept, *beside, *(p.name for p in protected)]))
-    require(source, names)
+    require(source, [name for name in names if name not in (made or {})])
     if not kept and not beside:
         return Dependences()
-    cells_view(engine, source, names, rows, raw)
-    looks = look_at(engine, source, names)
+    looks = look_at(engine, Cells(source, names, rows, raw, made or {}))
     if looks.total == 0:
         return Dependences()
     identifying = _identifying(engine, looks, names, kept)
@@ -74,12 +75,16 @@ def dependences(
 
 
 def _identifying(engine: Engine, looks: Looks, names: Sequence[str], kept: Sequence[str]) -> tuple[Identifying, ...]:
-    """Kept columns that are unique for most rows. In a sample at least as many rows are unique as in the table."""
+    """Kept columns that are unique for most rows.
+
+    In a sample at least as many rows are unique as in the table; rows drawn by value show nearly the share that are.
+    """
     found = []
     for name in kept:
-        codes, missing = looks.sample.codes[name], looks.sample.missing[name]
-        counts = np.bincount(codes)
-        if (counts[codes][~missing] == 1).sum() >= UNIQUE * looks.sample.rows:
+        look = looks.given(name)
+        once = np.bincount(look.codes[name])[look.codes[name]] == 1
+        least = UNIQUE if look is looks.sample else 0.9 * UNIQUE
+        if (once & ~look.missing[name]).sum() >= least * look.rows:
             share = unique_share(engine, names.index(name), looks.total)
             if share >= UNIQUE:
                 found.append(Identifying(name, share))

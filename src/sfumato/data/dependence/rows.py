@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -47,7 +47,7 @@ class Looks:
     total: int
     sample: Look
     by_value: Mapping[str, Look]
-    dates: frozenset[str] = frozenset()
+    dates: frozenset[str]
 
     @property
     def whole(self) -> bool:
@@ -91,78 +91,103 @@ def _day_sql(cell: str) -> str:
     return f"CAST({days} AS DOUBLE)"
 
 
-def cells_view(engine: Engine, source: Source, names: Sequence[str], rows: str, raw: str) -> None:
-    """The view `searched`: the cleaned cells of some columns as t0, t1, …, where a missing one is the empty text."""
-    cells = [f"coalesce({cleaned(source, source.column(name))}, '') AS t{i}" for i, name in enumerate(names)]
-    engine.run(f"CREATE OR REPLACE TEMP VIEW searched AS SELECT r, {', '.join(cells)} FROM {raw}_numbered WHERE {rows}")
+@dataclass(frozen=True)
+class Cells:
+    """The columns of a search, by position, and the rows that count.
+
+    `rows` is a condition on the columns of the view `raw`, as which the source is attached; columns that are `made` are
+    text expressions of them.
+    """
+
+    source: Source
+    names: Sequence[str]
+    rows: str = "1 = 1"
+    raw: str = "raw"
+    made: Mapping[str, str] = field(default_factory=dict)
+
+    def untouched(self, place: int) -> str:
+        """A cell as it is: enough to draw rows by, and cheaper than a clean one."""
+        name = self.names[place]
+        return self.made.get(name) or self.source.column(name).sql
+
+    @property
+    def clean(self) -> str:
+        """All cells, cleaned, as t0, t1, …; a missing one is the empty text."""
+        cells = [self.made.get(name) or cleaned(self.source, self.source.column(name)) for name in self.names]
+        return ", ".join(f"coalesce({cell}, '') AS t{i}" for i, cell in enumerate(cells))
+
+    def view(self, engine: Engine) -> None:
+        """All rows that count as the view `searched`."""
+        engine.run(
+            f"CREATE OR REPLACE TEMP VIEW searched AS SELECT r, {self.clean} FROM {self.raw}_numbered WHERE {self.rows}"
+        )
+
+    def pick(self, engine: Engine, condition: str, more: str = "") -> None:
+        """Some rows as the table `picked`, their cells as they are: an engine would clean those of all rows first."""
+        engine.run(
+            f"CREATE OR REPLACE TEMP TABLE picked AS SELECT *{more} FROM {self.raw}_numbered "
+            f"WHERE ({self.rows}) AND ({condition})"
+        )
 
 
-def look_at(engine: Engine, source: Source, names: Sequence[str]) -> Looks:
-    """Look at rows of the view `searched`, which has the columns `names` in order."""
+def look_at(engine: Engine, cells: Cells) -> Looks:
+    """Look at some rows of a table; `searched` becomes all of them."""
+    cells.view(engine)
+    names, drawn = cells.names, engine.hashed(["r"])
     total = int(engine.rows("SELECT count(*) FROM searched")[0][0])
     every = max(math.ceil(total / SAMPLE), 1)
-    drawn = engine.hashed(["r"])
-    hashed = [engine.hashed([f"t{i}"]) for i in range(len(names))]
-    columns = [f"{cell} AS h{i}" for i, cell in enumerate(hashed)]
-    rows = f"FROM searched WHERE {drawn} % {every} = 0 ORDER BY {drawn}"
-    found = engine.arrays(f"SELECT {', '.join(columns)} {rows}")
+    cells.pick(engine, f"{drawn} % {every} = 0")
+    engine.run(f"CREATE OR REPLACE TEMP TABLE sampled AS SELECT {drawn} AS o, {cells.clean} FROM picked")
+    hashed = ", ".join(f"{engine.hashed([f't{i}'])} AS h{i}" for i in range(len(names)))
+    found = engine.arrays(f"SELECT {hashed} FROM sampled ORDER BY o")
     empty = signed(engine.arrays(f"SELECT {engine.hashed([quoted('')])} AS h")["h"])[0]
-    cells = {name: signed(found[f"h{i}"]) for i, name in enumerate(names)}
-    numbers, dates = _numbers(engine, source, names, rows)
-    sample = _coded(cells, empty, numbers)
-    by_value = {} if every == 1 else _drawn_by_value(engine, names, hashed, empty, sample, total)
+    numbers, dates = _numbers(engine, cells.source, names)
+    sample = _coded({name: signed(found[f"h{i}"]) for i, name in enumerate(names)}, empty, numbers)
+    many = [i for i, n in enumerate(names) if every > 1 and EACH * len(sample.hashes[n]) > sample.rows]
+    by_value = _drawn_by_value(engine, cells, many, empty, sample.rows, total) if many else {}
     return Looks(total, sample, by_value, dates)
 
 
-def _numbers(
-    engine: Engine, source: Source, names: Sequence[str], rows: str
-) -> tuple[dict[str, Floats], frozenset[str]]:
-    """The cells as numbers, NaN where they are none, and the columns whose cells are dates."""
+def _numbers(engine: Engine, source: Source, names: Sequence[str]) -> tuple[dict[str, Floats], frozenset[str]]:
+    """The cells of the sample as numbers, NaN where they are none, and the columns whose cells are dates."""
     dated = [" OR ".join(f"t{i} LIKE '{pattern}'" for pattern in DATES) for i in range(len(names))]
-    flags = ", ".join(f"CASE WHEN {condition} THEN 1 ELSE 0 END AS d{i}" for i, condition in enumerate(dated))
-    known = ", ".join(f"CASE WHEN t{i} <> '' THEN 1 ELSE 0 END AS p{i}" for i in range(len(names)))
-    found = engine.arrays(f"SELECT {flags}, {known} {rows}")
-    counts = [(int(found[f"d{i}"].sum()), int(found[f"p{i}"].sum())) for i in range(len(names))]
-    dates = [count > 0 and count >= NUMERIC * present for count, present in counts]
+    counted = [f"count(CASE WHEN {dated[i]} THEN 1 END), count(NULLIF(t{i}, ''))" for i in range(len(names))]
+    counts = engine.rows(f"SELECT {', '.join(counted)} FROM sampled")[0]
+    dates = [0 < counts[2 * i] >= NUMERIC * counts[2 * i + 1] for i in range(len(names))]
     cells = [number_sql(source, f"t{i}", date) for i, date in enumerate(dates)]
     listed = ", ".join(f"coalesce({cell}, CAST('NaN' AS DOUBLE)) AS x{i}" for i, cell in enumerate(cells))
-    values = engine.arrays(f"SELECT {listed} {rows}")
+    values = engine.arrays(f"SELECT {listed} FROM sampled ORDER BY o")
     numbers = {name: np.asarray(values[f"x{i}"], dtype=np.float64) for i, name in enumerate(names)}
     return numbers, frozenset(name for name, date in zip(names, dates, strict=True) if date)
 
 
 def _drawn_by_value(
-    engine: Engine, names: Sequence[str], hashed: Sequence[str], empty: np.int64, sample: Look, total: int
+    engine: Engine, cells: Cells, many: Sequence[int], empty: np.int64, sampled: int, total: int
 ) -> dict[str, Look]:
     """For each column with many values, all rows of some of those values that the sample does not show well."""
-    different = engine.rows(
-        f"SELECT {', '.join(f'approx_count_distinct(t{i})' for i in range(len(names)))} FROM searched"
-    )
-    many = [i for i, values in enumerate(different[0]) if EACH * int(values) > sample.rows]
-    if not many:
-        return {}
     each = max(BY_VALUE // len(many), 1)
     chosen = {}
     for i in many:
-        counts = np.bincount(sample.codes[names[i]])
-        common = sample.hashes[names[i]][counts > COMMON * sample.rows]
-        rest = total * (1 - counts[counts > COMMON * sample.rows].sum() / sample.rows)
-        outside = " AND ".join(f"{hashed[i]} <> {_literal(engine, int(h))}" for h in common.tolist()) or "1 = 1"
-        chosen[i] = f"({hashed[i]} % {max(math.ceil(rest / each), 1)} = 0 AND {outside})"
-    columns = [f"{cell} AS h{i}" for i, cell in enumerate(hashed)]
-    columns += [f"CASE WHEN {condition} THEN 1 ELSE 0 END AS b{i}" for i, condition in chosen.items()]
-    found = engine.arrays(f"SELECT {', '.join(columns)} FROM searched WHERE {' OR '.join(chosen.values())}")
-    cells = {name: signed(found[f"h{i}"]) for i, name in enumerate(names)}
+        value = engine.hashed([cells.untouched(i)])
+        counted = f"SELECT {value} AS h, count(*) AS n FROM picked GROUP BY {value}"
+        common = engine.rows(f"SELECT h, n FROM ({counted}) AS t WHERE n > {COMMON * sampled:.1f}")
+        rest = total * (1 - sum(int(n) for _, n in common) / sampled)
+        outside = f" AND {value} NOT IN ({', '.join(str(h) for h, _ in common)})" if common else ""
+        chosen[i] = f"({value} % {max(math.ceil(rest / each), 1)} = 0{outside})"
+    flags = "".join(f", CASE WHEN {condition} THEN 1 ELSE 0 END AS b{i}" for i, condition in chosen.items())
+    cells.pick(engine, " OR ".join(chosen.values()), flags)
+    columns = [f"{engine.hashed([f't{i}'])} AS h{i}" for i in range(len(cells.names))]
+    marks = [f"b{i}" for i in many]
+    found = engine.arrays(
+        f"SELECT {', '.join([*columns, *marks])} FROM (SELECT {cells.clean}, {', '.join(marks)} FROM picked) AS t"
+    )
+    hashes = {name: signed(found[f"h{i}"]) for i, name in enumerate(cells.names)}
     looks = {}
     for i in many:
         mine = np.asarray(found[f"b{i}"]) == 1
-        looks[names[i]] = _coded({name: column[mine] for name, column in cells.items()}, empty, {})
+        if mine.any():
+            looks[cells.names[i]] = _coded({name: column[mine] for name, column in hashes.items()}, empty, {})
     return looks
-
-
-def _literal(engine: Engine, value: int) -> str:
-    """A hash as the engine writes it: unsigned in one, signed in the other."""
-    return str(value % 2**64 if engine.name == "duckdb" else value)
 
 
 def signed(values: Any) -> Hashes:

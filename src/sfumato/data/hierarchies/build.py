@@ -11,7 +11,7 @@ from decimal import ROUND_FLOOR, Decimal
 from itertools import pairwise
 
 from sfumato.data.hierarchies.hierarchy import ROOT, Hierarchy, flat
-from sfumato.data.labels import number
+from sfumato.data.labels import number, spanned
 from sfumato.errors import HierarchyError, shortened
 
 Labeller = Callable[[str], str]
@@ -24,14 +24,17 @@ def equal_width(
     widths: Sequence[float] | None = None,
     origin: float = 0.0,
     decimal: str = ".",
+    counts: Sequence[int] = (),
 ) -> Hierarchy:
     """Intervals of equal width, each level's width a multiple of the one below.
+
+    Without widths they are `default_widths` of the values and the records that have them.
 
     >>> equal_width("age", ["17", "18", "23"], [5, 10]).paths[0]
     ('17', '15-19', '10-19', '*')
     """
     values = _numeric(name, labels, decimal)
-    steps = [_exact(width) for width in widths or default_widths(list(values.values()))]
+    steps = [_exact(width) for width in widths or default_widths(list(values.values()), counts)]
     if not all(step.is_finite() and step > 0 for step in steps):
         raise HierarchyError(f"a width of {name} is not above 0", expected="widths above 0", remedy="widths = [5, 10]")
     for small, large in pairwise(steps):
@@ -49,7 +52,7 @@ def equal_width(
     def step_of(width: Decimal) -> Labeller:
         def labelled(label: str) -> str:
             low = start + ((exact[label] - start) / width).to_integral_value(rounding=ROUND_FLOOR) * width
-            return _written(low, low + width, whole)
+            return bounded(low, low + width, whole)
 
         return labelled
 
@@ -60,7 +63,7 @@ def quantile(name: str, labels: Sequence[str], counts: Sequence[int], bins: int 
     """Groups of neighbouring values that hold about equally many records; each level joins two groups.
 
     >>> quantile("x", ["1", "2", "3", "9"], [5, 5, 5, 5], bins=4).paths[3]
-    ('9', '3-9', '*')
+    ('9', '[3 .. 9]', '*')
     """
     values = _numeric(name, labels, decimal)
     if bins < 2:
@@ -77,7 +80,7 @@ def quantile(name: str, labels: Sequence[str], counts: Sequence[int], bins: int 
         members: dict[int, list[str]] = {}
         for label in ordered:
             members.setdefault(bin_of[label] // joined, []).append(label)
-        ends = {group: _span(found) for group, found in members.items()}
+        ends = {group: spanned(found[0], found[-1]) for group, found in members.items()}
         return lambda label: ends[bin_of[label] // joined]
 
     steps, joined = [], 1
@@ -111,7 +114,7 @@ def breaks(name: str, labels: Sequence[str], levels: Sequence[Sequence[float]], 
                 return f"<{_plain(points[0])}"
             if place == len(points):
                 return f">={_plain(points[-1])}"
-            return _written(points[place - 1], points[place], whole)
+            return bounded(points[place - 1], points[place], whole)
 
         return labelled
 
@@ -200,32 +203,47 @@ def frequency(
 
     def step(limit: float) -> Labeller:
         together = f"{other} <{limit * 100:g}%"  # its own name at each level, because it stands for other values
-        while together in share:
-            together = f"({together})"
+        if together in share:  # another name would tell everybody that somebody has this value
+            raise HierarchyError(
+                f'"{together}" is a value of {name}', expected="another name for rare values", remedy='other = "rare"'
+            )
         return lambda label: together if share[label] < limit else label
 
     ordered = sorted(labels, key=lambda label: (-share[label], label))
     return _assembled(name, ordered, [step(limit) for limit in sorted(shares)])
 
 
-def default_widths(values: Sequence[float]) -> list[float]:
+def default_widths(values: Sequence[float], counts: Sequence[int] = ()) -> list[float]:
     """A round width that makes about sixteen groups, and its doubles up to half the range.
 
-    >>> default_widths([17, 90])
-    [5, 10, 20, 40]
+    The lowest and the highest hundredth of the records do not count, so that widths tell nothing of a few people.
+
+    >>> default_widths([17, 90]), default_widths([3, 17, 90, 10**6], [1, 150, 150, 1])
+    ([5, 10, 20, 40], [5, 10, 20, 40])
     """
-    extent = max(values) - min(values)
+    records = dict(zip(values, counts or [1] * len(values), strict=True))
+    few = sum(records.values()) // 100
+    extent = _without(few, records, reverse=True) - _without(few, records)
     if extent <= 0:
         return [1]
     power = 10.0 ** math.floor(math.log10(extent / 16))
     width = next(m * power for m in (1, 2, 5, 10) if m * power >= extent / 16 * 0.999)
-    if all(value == int(value) for value in values):
+    if sum(count for value, count in records.items() if value != int(value)) <= few:
         width = max(width, 1)  # whole numbers have no parts
     found = []
     while width < extent:
         found.append(int(width) if width == int(width) else width)
         width *= 2
     return found or [width]
+
+
+def _without(few: int, records: dict[float, int], *, reverse: bool = False) -> float:
+    """The lowest value (the highest, if `reverse`) when so few records are left out."""
+    for value in sorted(records, reverse=reverse):
+        few -= records[value]
+        if few < 0:
+            return value
+    raise HierarchyError("a column without records", expected="values to build from")
 
 
 def _numeric(name: str, labels: Sequence[str], decimal: str) -> dict[str, float]:
@@ -244,17 +262,12 @@ def _in_order(values: dict[str, float]) -> list[str]:
     return sorted(values, key=lambda label: (values[label], label))
 
 
-def _span(labels: list[str]) -> str:
-    first, last = labels[0], labels[-1]
-    return first if first == last else f"[{first}, {last}]" if "-" in first + last else f"{first}-{last}"
-
-
 def _exact(value: float | str) -> Decimal:
     """A number as it is written, without the noise of its binary form."""
     return Decimal(str(value).strip())
 
 
-def _written(low: float | Decimal, high: float | Decimal, whole: bool) -> str:
+def bounded(low: float | Decimal, high: float | Decimal, whole: bool) -> str:
     """An interval as a label: closed for whole numbers, half-open for others."""
     if not whole:
         return f"[{_plain(low)}, {_plain(high)})"

@@ -15,11 +15,16 @@ from sfumato.errors import HierarchyError, nearest
 
 
 class HierarchyFile(Settings):
-    """A hierarchy in a file whose separator or header cannot be guessed."""
+    """A hierarchy in a file whose separator or header cannot be guessed, or that is public.
+
+    `public` says that everybody may know the file, because it is a codebook and not made from the data: a release then
+    lists all values that stand under its labels.
+    """
 
     path: str
     separator: str | None = Field(default=None, min_length=1, max_length=1)
     header: bool | None = None
+    public: bool = False
 
 
 class IntervalRecipe(Settings):
@@ -132,7 +137,7 @@ def builder(name: str, recipe: Recipe, decimal: str = ".") -> Callable[[Sequence
     def built(labels: Sequence[str], counts: Sequence[int]) -> Hierarchy:
         match recipe:
             case IntervalRecipe():
-                return build.equal_width(name, labels, recipe.widths, recipe.origin, decimal)
+                return build.equal_width(name, labels, recipe.widths, recipe.origin, decimal, counts)
             case QuantileRecipe():
                 return build.quantile(name, labels, counts, recipe.bins, decimal)
             case BreaksRecipe():

@@ -1,131 +1,134 @@
-"""Disguise a column of a table: each value is replaced by a report drawn from its column of the matrix.
-
-The rows stream through the engine in batches. Randomness comes from the operating system, batch by batch, and is
-recorded nowhere. The rows come out in random order: a file sorted by the disguised column would tell it.
-"""
+"""Disguise columns of a table, and release the result: written whole, read back, measured, public and private apart."""
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from sfumato.data.arrays import Floats
-from sfumato.data.atomic import refuse_existing, write_text
-from sfumato.data.dialect import Dialect
-from sfumato.data.disguised import mark_of
+from sfumato.data.atomic import new_folder, refuse_existing_folder
 from sfumato.data.engine import Engine, open_engine, require_order
-from sfumato.data.inputs import kept_inputs
-from sfumato.data.rows import cleaned
+from sfumato.data.policy import Acceptance
 from sfumato.data.source import Source, open_source
-from sfumato.data.tally import Tally, cell_sql, first_row, require, tally
-from sfumato.errors import DataError, InputError, StudyError, shortened
+from sfumato.data.tally import require, tally
+from sfumato.errors import InputError, SfumatoError, StudyError, shortened
+from sfumato.front import versions
 from sfumato.plans.channel import Channel
-from sfumato.release.earlier import check, entered
-from sfumato.release.policy import refuse_unaccepted
+from sfumato.release import pack
+from sfumato.release.earlier import Comparison, check, entered
+from sfumato.release.policy import acceptances, accepted_findings, refuse_unaccepted
+from sfumato.release.publish import Release
 from sfumato.release.shown import describe_disguise
 from sfumato.study import Study
+from sfumato.systems.channel import draw
+from sfumato.systems.channel.contents import CHANNEL, Disguised, columns_of, pages_of, whole_of
+from sfumato.systems.channel.front import ChannelChoice
 from sfumato.systems.channel.prior import complete_columns
+from sfumato.systems.channel.readback import Agreement, Rows, agreement, differing_rows, open_disguised
 
-TEST_COLUMN = "sfumato_test_seed"
-BETWEEN = "\x1f"
-
-Draw = Callable[[int], npt.NDArray[np.uint64]]
-
-
-@dataclass(frozen=True)
-class Disguised:
-    """What was written, and what became of the rows."""
-
-    path: Path
-    mark: Path
-    rows: int
-    dropped: int
-    columns: tuple[str, ...]
-    test_seed: int | None
-    warnings: tuple[str, ...] = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "file": str(self.path),
-            "channel": str(self.mark),
-            "rows": self.rows,
-            "dropped": self.dropped,
-            "columns": list(self.columns),
-            "randomness": randomness_of(self.test_seed),
-            "warnings": list(self.warnings),
-        }
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\.(csv|csv\.gz|parquet)")
+RESERVED = tuple(Path(name).name for name in (pack.EXTERNAL, *pack.DICTIONARY))
 
 
-def randomness_of(test_seed: int | None) -> str:
-    return "operating system" if test_seed is None else f"fixed test seed {test_seed}: not for release"
-
-
-@kept_inputs()
 def disguise(
     study: Study,
-    channels: Sequence[Channel],
-    path: str | Path,
+    channels: Sequence[Channel | ChannelChoice],
+    folder: str | Path,
     *,
     keep: Sequence[str] | None = (),
     keep_order: bool = False,
     test_seed: int | None = None,
-    overwrite: bool = False,
+    name: str = "data.csv",
+    reason: str = "",
+    accept: Mapping[str, str] | Sequence[Acceptance] = (),
     state: str | Path | None = None,
-) -> Disguised:
-    """Write a table in which the channels' columns are disguised, beside columns to `keep` (None keeps all others).
+) -> Release:
+    """Release a table in which the channels' columns are disguised, beside columns to `keep` (None keeps all others).
 
-    Identifiers and columns with the role drop are never kept. A `test_seed` makes the draw repeatable and marks the
-    file with a column of its own; never publish such a file. Any other file is entered in the ledger in `state`, the
-    user's own unless given, and refused if earlier releases of the same people tell more of them together with it.
+    The new folder has a part `public` for analysts and a part `private` with the true shares. The file is read back:
+    its plain columns are compared with the source, its reports with what the channels make of the truth.
+    Columns with the role identifier, drop or vital are never kept. A `test_seed` makes the draw repeatable, and marks
+    the file with a column of its own; never publish such a file. `accept` gives a reason for each rule of the policy
+    that the release may break; `state` is the folder of the ledger, the user's own unless given.
     """
-    path = Path(path)
+    folder = Path(folder).absolute()
+    refuse_existing_folder(folder)
+    study = study.with_accepted(acceptances(accept))
+    plan = _plan(study, channels, keep, keep_order, test_seed, name)
+    with ExitStack() as stack, new_folder(folder, private=False) as inside:
+        pack.make_parts(inside)
+        manifest, comparison = _build(inside, plan, reason, state)
+        late = stack.enter_context(entered(comparison, folder))  # ends after the folder has its name
+    return Release(folder, folder / plan.data, manifest, (*manifest["warnings"], *manifest["earlier"], *late))
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What is to be disguised, and what goes along."""
+
+    study: Study
+    source: Source
+    channels: tuple[Channel, ...]
+    kept: tuple[str, ...]
+    data: str
+    keep_order: bool
+    test_seed: int | None
+
+    @property
+    def disguised(self) -> list[str]:
+        """The columns of the source that are disguised."""
+        return [name for channel in self.channels for name in channel.columns]
+
+    @property
+    def complete(self) -> tuple[str, ...]:
+        """Those of them whose missing values leave a row out."""
+        return tuple(complete_columns(self.study, self.disguised))
+
+
+def _plan(
+    study: Study,
+    chosen: Sequence[Channel | ChannelChoice],
+    keep: Sequence[str] | None,
+    keep_order: bool,
+    test_seed: int | None,
+    name: str,
+) -> Plan:
+    if not NAME.fullmatch(name) or name.lower() in RESERVED:
+        raise InputError(
+            f'the file cannot be called "{name}"',
+            expected="letters, digits, '.', '_' and '-', and the ending .csv, .csv.gz or .parquet",
+        )
+    channels = tuple(one.channel if isinstance(one, ChannelChoice) else one for one in chosen)
     source = open_source(study.data, study.folder)
-    refuse_existing(path, overwrite=overwrite)
-    refuse_existing(mark_of(path), overwrite=overwrite)
-    own = [name for channel in channels for name in channel.columns]
+    own = [column for channel in channels for column in channel.columns]
     require(source, own)
     kept = _kept(study, source, own, keep)
-    names = [*(channel.name for channel in channels), *kept]
-    if len(set(own)) < len(own) or len(set(names)) < len(names):
-        raise InputError("a column would stand twice in the disguised file", expected="each column once")
-    draw = _system_draw if test_seed is None else _test_draw(test_seed)
-    with open_engine(study.engine, study.engine_options) as engine:
-        if keep_order or test_seed is not None:  # one stream of rows, one stream of numbers
-            require_order(engine, "keeping the order of the rows" if keep_order else "a test seed")
-        found = tally(engine, source, own, complete_columns(study, own))
-        for channel in channels:
-            _check_known(engine, source, channel, found)
-        comparison = None
-        if test_seed is None:
-            complete = complete_columns(study, own)
-            described = describe_disguise(study, source, channels, kept, complete, ordered=keep_order)
-            comparison = check(engine, study, source, described, state=state)
-            refuse_unaccepted(comparison.findings, study.policy.accept)
-        sql = _reading(source, channels, kept, complete_columns(study, own))
-        engine.stream(sql, _changer(channels, len(kept), draw, keep_order, test_seed), "disguised")
-        names = [*names, TEST_COLUMN] if test_seed is not None else names
-        listed = ", ".join(f"x{i} AS c{i}" for i in range(len(names)))
-        with entered(comparison, path) as late:
-            mark_of(path).unlink(missing_ok=True)  # a file without its channel is refused; another's would mislead
-            engine.write(f"SELECT {listed} FROM disguised ORDER BY place", path, _like(source, path), names)
-    notes = {"file": path.name, "rows": found.records, "disguised": own, "randomness": randomness_of(test_seed)}
-    mark = _write_mark(channels, notes, path)
-    earlier = (*comparison.warnings, *(f.what for f in comparison.findings)) if comparison is not None else ()
-    return Disguised(path, mark, found.records, found.dropped, tuple(names), test_seed, (*earlier, *late))
+    names = columns_of(channels, kept, test_seed)
+    if not channels or len(set(own)) < len(own) or len(set(names)) < len(names):
+        raise InputError(
+            "a column would stand twice in the disguised file" if channels else "no channel is given",
+            expected="at least one channel, and each column once",
+        )
+    return Plan(study, source, channels, tuple(kept), f"{pack.PUBLIC}/{name}", keep_order, test_seed)
 
 
 def _kept(study: Study, source: Source, own: Sequence[str], keep: Sequence[str] | None) -> list[str]:
-    private = [name for name, column in study.columns.items() if not column.role.released]
+    """The plain columns. All others are kept only where each has a role; a named one only if its role allows it."""
     if keep is None:
-        return [name for name in source.names if name not in own and name not in private]
+        undecided = [name for name in source.names if name not in own and name not in study.columns]
+        if undecided:
+            raise StudyError(
+                f"{len(undecided)} columns have no role: {shortened(undecided)}",
+                expected="a role for every column before all others are kept as they are",
+                remedy="name the columns to keep, or declare the roles in a run file",
+            )
+        return [name for name in source.names if name not in own and study.columns[name].role.released]
     require(source, keep)
+    private = [name for name, column in study.columns.items() if not column.role.released]
     refused = [name for name in keep if name in private or name in own]
     if refused:
         raise StudyError(
@@ -135,102 +138,103 @@ def _kept(study: Study, source: Source, own: Sequence[str], keep: Sequence[str] 
     return list(keep)
 
 
-def _check_known(engine: Engine, source: Source, channel: Channel, found: Tally) -> None:
-    """Every value must be a category; which one is not is not told."""
-    places = [found.columns.index(name) for name in channel.columns]
-    known = set(channel.cells)
-    cells = {tuple(cell[place] for place in places) for cell in found.cells}
-    strange = sorted(cells - known)
-    if strange:
-        rows = sum(
-            n for c, n in zip(found.cells, found.counts, strict=True) if tuple(c[p] for p in places) not in known
+def _build(folder: Path, plan: Plan, reason: str, state: str | Path | None) -> tuple[dict[str, Any], Comparison | None]:
+    """Everything in the folder: draw, write, read back, compare, report."""
+    study, source = plan.study, plan.source
+    with open_engine(study.engine, study.engine_options) as engine:
+        comparison = _compared(engine, plan, state)
+        rows_read = write_reports(engine, plan, folder / plan.data)
+        torn, agreed, disguised = measured(engine, plan, folder / plan.data)
+    _refuse_wrong(torn, agreed)
+    findings = [*(comparison.findings if comparison is not None else ()), *disguised.findings(study.policy)]
+    refuse_unaccepted(findings, study.policy.accept)
+    content = disguised.as_dict() | {
+        "format": pack.FORMAT,
+        "system": "channel",
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "source": {"name": source.title, "sha256": source.fingerprint, "rows_read": rows_read},
+        "hierarchies": {},
+        "versions": versions(study.engine),
+        "run_file": study.as_toml(),
+        "reason": reason,
+        "agreement": agreed.as_dict(),
+        "policy": study.policy.model_dump(mode="json", exclude={"accept"}),
+        "accepted": accepted_findings(findings, study.policy.accept),
+        "warnings": disguised.warnings(),
+        "earlier": list(comparison.warnings) if comparison is not None else [],
+    }
+    (folder / CHANNEL).write_text(disguised.private_text(), encoding="utf-8")
+    for name, text in pages_of(content, plan.channels).items():
+        (folder / name).write_text(text, encoding="utf-8")
+    if open_source(study.data, study.folder).fingerprint != source.fingerprint:
+        raise InputError(
+            f"{source.title} changed while it was disguised", expected="a table that nobody writes to meanwhile"
         )
-        first = first_row(engine, source, channel.columns, strange)
-        where = f"; the first is in row {first}" if first else ""
-        raise DataError(
-            f"{rows} rows have {len(strange)} values of {channel.name} that the channel does not know{where}",
-            expected="the categories the channel was made for",
-            remedy="search again with this table, or check how missing values are declared",
+    return pack.write_manifest(folder, content), comparison
+
+
+def _compared(engine: Engine, plan: Plan, state: str | Path | None) -> Comparison | None:
+    """What this disguise tells together with earlier releases; one for tests is not compared, and never released."""
+    if plan.test_seed is not None:
+        return None
+    engine.attach(plan.source, "raw")
+    described = describe_disguise(
+        plan.study, plan.source, plan.channels, plan.kept, plan.complete, ordered=plan.keep_order
+    )
+    return check(engine, plan.study, plan.source, described, state=state)
+
+
+def write_reports(engine: Engine, plan: Plan, path: Path) -> int:
+    """Draw a report for every record and write the file; how many rows the source has."""
+    numbers = draw.system_draw if plan.test_seed is None else draw.seeded_draw(plan.test_seed)
+    if plan.keep_order or plan.test_seed is not None:  # one stream of rows, one stream of numbers
+        require_order(engine, "keeping the order of the rows" if plan.keep_order else "a test seed")
+    truth = tally(engine, plan.source, plan.disguised, plan.complete)
+    for channel in plan.channels:
+        draw.check_known(engine, plan.source, channel, truth)
+    sql = draw.reading(plan.source, plan.channels, plan.kept, plan.complete)
+    change = draw.changer(plan.channels, len(plan.kept), numbers, plan.keep_order, plan.test_seed)
+    engine.stream(sql, change, "disguised")
+    names = columns_of(plan.channels, plan.kept, plan.test_seed)
+    listed = ", ".join(f"x{i} AS c{i}" for i in range(len(names)))
+    ordered = f"SELECT {listed} FROM disguised ORDER BY place"
+    engine.write(ordered, path, draw.plain_file(plan.source, path), names)
+    return truth.records + truth.dropped
+
+
+def measured(engine: Engine, plan: Plan, path: Path) -> tuple[int, Agreement, Disguised]:
+    """Read a written file back: rows whose plain columns differ from the source's, whether the reports can be the
+    channels', and all that is counted."""
+    source = Rows(engine, plan.source, "raw", plan.complete).attach()
+    counts = tuple(source.everybody(channel.columns, channel.cells) for channel in plan.channels)
+    if any((found > 0).sum() < 2 for found in counts):
+        raise InputError("a column has fewer than two values in the table", expected="something to disguise")
+    file = open_disguised(path, trim=plan.study.data.trim)
+    require(file, columns_of(plan.channels, plan.kept, plan.test_seed))
+    written = Rows(engine, file, "written").attach()
+    disguised = Disguised(
+        plan.channels,
+        plan.kept,
+        plan.data,
+        plan.keep_order,
+        plan.test_seed,
+        counts,
+        tuple(written.everybody([channel.name], channel.output_cells) for channel in plan.channels),
+        whole_of(engine, file, plan.kept),
+    )
+    torn = differing_rows(source, written, plan.kept)
+    return torn, agreement(source, written, plan.channels, plan.kept), disguised
+
+
+def _refuse_wrong(torn: int, agreed: Agreement) -> None:
+    if torn:
+        raise SfumatoError(
+            f"{torn} rows of the written file do not have the plain columns of the source",
+            expected="the rows of the source; nothing was released",
         )
-
-
-def _reading(source: Source, channels: Sequence[Channel], kept: Sequence[str], complete: Sequence[str]) -> str:
-    parts = []
-    for place, channel in enumerate(channels):
-        joined = f" || chr({ord(BETWEEN)}) || ".join(cell_sql(source, name) for name in channel.columns)
-        parts.append(f"{joined} AS t{place}")
-    parts += [f"{cleaned(source, source.column(name))} AS k{place}" for place, name in enumerate(kept)]
-    present = " AND ".join(f"{cell_sql(source, name)} <> ''" for name in complete) or "1 = 1"
-    return f"SELECT {', '.join(parts)} FROM raw WHERE {present}"
-
-
-def _changer(
-    channels: Sequence[Channel], kept: int, draw: Draw, keep_order: bool, test_seed: int | None
-) -> Callable[[Any], Any]:
-    """What happens to a batch: codes of the truth, reports drawn, a place in the new order."""
-    import pyarrow
-    import pyarrow.compute
-
-    truths = [pyarrow.array([BETWEEN.join(cell) for cell in channel.cells]) for channel in channels]
-    labels = [pyarrow.array(channel.outputs) for channel in channels]
-    steps = [thresholds(channel.matrix) for channel in channels]
-    seen = 0
-
-    def change(batch: Any) -> Any:
-        nonlocal seen
-        arrays = []
-        for place in range(len(channels)):
-            codes = pyarrow.compute.index_in(batch.column(place), truths[place])
-            codes = np.asarray(codes.to_numpy(zero_copy_only=False), dtype=np.int64)
-            reports = reported(codes, steps[place], draw(len(codes)))
-            arrays.append(labels[place].take(pyarrow.array(reports)))
-        arrays += [batch.column(len(channels) + place) for place in range(kept)]
-        if test_seed is not None:
-            arrays.append(pyarrow.array([str(test_seed)] * batch.num_rows, pyarrow.string()))
-        order = np.arange(seen, seen + batch.num_rows) if keep_order else (draw(batch.num_rows) >> np.uint64(1))
-        seen += batch.num_rows
-        names = [f"x{place}" for place in range(len(arrays))]
-        return pyarrow.record_batch([*arrays, pyarrow.array(order.astype(np.int64))], names=[*names, "place"])
-
-    return change
-
-
-def thresholds(matrix: Floats) -> Floats:
-    """For each truth (row) the running sums of its probabilities; the last one that is reached is endless."""
-    running = np.cumsum(matrix, axis=0).T.copy()
-    for row, column in zip(running, matrix.T, strict=True):
-        row[np.flatnonzero(column)[-1] :] = np.inf  # rounding must not lead to a report that cannot be
-    return running
-
-
-def reported(codes: npt.NDArray[np.int64], steps: Floats, bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
-    """The report of each truth from 64 random bits: how many of its thresholds a number in [0, 1) has passed."""
-    uniform = (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
-    reports = np.empty(len(codes), dtype=np.int64)
-    for truth in range(len(steps)):
-        here = np.flatnonzero(codes == truth)
-        reports[here] = np.searchsorted(steps[truth], uniform[here], side="right")
-    return reports
-
-
-def _system_draw(count: int) -> npt.NDArray[np.uint64]:
-    return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
-
-
-def _test_draw(seed: int) -> Draw:
-    rng = np.random.default_rng(seed)
-    return lambda count: rng.integers(0, 2**64, count, dtype=np.uint64)
-
-
-def _like(source: Source, path: Path) -> Source:
-    """Parquet or plain CSV with a header, by the name of the file: whoever gets it needs no run file to read it."""
-    if path.suffix in (".parquet", ".pq"):
-        return replace(source, format="parquet", dialect=None)
-    return replace(source, format="csv", dialect=Dialect(",", '"', ".", "utf-8", header=True))
-
-
-def _write_mark(channels: Sequence[Channel], notes: dict[str, Any], path: Path) -> Path:
-    found = [channel.as_dict() for channel in channels]
-    about: dict[str, Any] = found[0] if len(found) == 1 else {"format": "sfumato-channels", "channels": found}
-    about["notes"] = dict(about.get("notes", {})) | notes
-    return write_text(mark_of(path), json.dumps(about, indent=1, ensure_ascii=False) + "\n", overwrite=True)
+    if not agreed.holds:
+        raise SfumatoError(
+            "the reports in the written file do not occur as often as the channel makes them",
+            expected=f"counts that it makes with a probability of {agreed.level:g} or more; nothing was released",
+            remedy="disguise the table again; if that fails too, it is a fault of ours to report",
+        )

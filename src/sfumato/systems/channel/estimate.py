@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,15 +10,14 @@ from typing import Any
 import numpy as np
 
 from sfumato.data.arrays import Floats
-from sfumato.data.disguised import mark_of
+from sfumato.data.disguised import SUFFIX, mark_of
 from sfumato.data.engine import open_engine
-from sfumato.data.inputs import note_input
 from sfumato.data.settings import DataSettings, EngineOptions
 from sfumato.data.source import Source, open_source
 from sfumato.data.tally import Tally, first_row, require, tally
 from sfumato.errors import DataError, InputError, nearest
 from sfumato.measures.recovery import Recovered, em, inversion_matrix, linear, weighted_matrix
-from sfumato.plans.channel import Channel, load_channel, product
+from sfumato.plans.channel import Channel, load_channels, product
 from sfumato.systems.channel.prior import label_of
 
 METHODS = ("auto", "inversion", "wls", "em")
@@ -84,6 +82,17 @@ class Estimate:
         }
 
 
+def disguised_file(path: Path) -> Path:
+    """The disguised file itself, or the one in the folder of a release or of its public part."""
+    if not path.is_dir() or mark_of(path).is_file():  # a file in parts is a folder with a mark
+        return path
+    for folder in (path / "public", path):
+        marks = sorted(folder.glob(f"*{SUFFIX}"))
+        if len(marks) == 1:
+            return marks[0].with_name(marks[0].name.removesuffix(SUFFIX))
+    raise InputError(f"{path} holds no disguised file", expected="a disguised file, or the folder of its release")
+
+
 def channels_of(path: Path) -> list[Channel]:
     """The channels a disguised file was made with, from the mark beside it."""
     mark = mark_of(path)
@@ -93,27 +102,7 @@ def channels_of(path: Path) -> list[Channel]:
             expected=f"{mark.name}, or another channel file",
             remedy="--channel channel.json",
         )
-    try:
-        found = json.loads(note_input(mark).read_text("utf-8"))
-        several = found.get("channels") if isinstance(found, dict) else None
-    except (ValueError, UnicodeDecodeError):
-        several = None
-    if not several:
-        return [load_channel(mark)]
-    channels = []
-    for told in several:
-        reference = None if told.get("reference") is None else np.array(told["reference"])
-        channels.append(
-            Channel(
-                tuple(told["columns"]),
-                tuple(told["categories"]),
-                tuple(told["outputs"]),
-                np.array(told["matrix"]),
-                reference,
-                cells=tuple(map(tuple, told["cells"])),
-            )
-        )
-    return channels
+    return load_channels(mark)
 
 
 def estimate(
@@ -131,7 +120,7 @@ def estimate(
         raise InputError(f'unknown method "{method}"', expected="a method", remedy=nearest(method, METHODS))
     if not 0.5 <= level < 1:
         raise InputError(f"the level is {level:g}", expected="a level from 0.5 to below 1", remedy="--level 0.95")
-    path = Path(path)
+    path = disguised_file(Path(path))
     channels = list(channels) or channels_of(path)
     own = [channel.name for channel in channels]
     source = _source(path, own, settings)

@@ -7,6 +7,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
+from sfumato.data.arrays import Floats
 from sfumato.errors import InputError
 from sfumato.measures import channel as measures
 from sfumato.plans.channel import Channel
@@ -23,7 +24,7 @@ def family_channel(prior: Prior, family: str, parameter: float) -> tuple[Channel
     matrix = response_matrix(family, len(prior.categories), parameter)
     said = measures.figures(matrix, prior.shares, prior.records)
     notes = guarantees(ChannelSettings(delta=min(said.worst_posterior, 1.0)), prior, said)
-    notes["engine"] = f"{family} {parameter:g}"
+    notes |= {"engine": f"{family} {parameter:g}", "designed_for": "no shares"}
     channel = Channel(prior.columns, prior.categories, prior.categories, matrix, None, notes, prior.cells)
     return channel, channel_figures(channel, prior)
 
@@ -39,13 +40,7 @@ def channel_figures(channel: Channel, prior: Prior) -> dict[str, Any]:
     places = [prior.categories.index(name) for name in channel.categories]
     shares = prior.shares[places]
     said = measures.figures(channel.matrix, shares, prior.records)
-    lower = None
-    if len(shares) <= MOST_CATEGORIES and said.error < math.inf:
-        with threadpool_limits(1):
-            search = ExactSearch(shares, min(said.worst_posterior, 1.0))
-            low, high = search.range
-            search.at(min(max(said.privacy, low), high - 1e-3 * (high - low)))
-            lower = measures.error_of(search.lower_bound(said.privacy), shares, prior.records)
+    lower = least_error(shares, said, prior.records)
     return finite(
         {
             "privacy": said.privacy,
@@ -59,3 +54,14 @@ def channel_figures(channel: Channel, prior: Prior) -> dict[str, Any]:
             "records": prior.records,
         }
     )
+
+
+def least_error(shares: Floats, said: measures.Figures, records: int) -> float | None:
+    """The certified least error of a channel with the privacy and worst posterior of this one; None if out of reach."""
+    if len(shares) < 2 or len(shares) > MOST_CATEGORIES or said.error == math.inf:
+        return None
+    with threadpool_limits(1):
+        search = ExactSearch(shares, min(said.worst_posterior, 1.0))
+        low, high = search.range
+        search.at(min(max(said.privacy, low), high - 1e-3 * (high - low)))
+        return measures.error_of(search.lower_bound(said.privacy), shares, records)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -167,15 +167,7 @@ def _point(found: Mapping[str, Any], told: Mapping[str, Any]) -> ChannelPoint:
     def number(name: str) -> float:
         return math.inf if found[name] is None else float(found[name])
 
-    channel = Channel(
-        tuple(told["columns"]),
-        tuple(told["categories"]),
-        tuple(told["outputs"]),
-        np.array(told["matrix"]),
-        None if told.get("reference") is None else np.array(told["reference"]),
-        dict(told.get("notes", {})),
-        tuple(tuple(cell) for cell in told["cells"]),
-    )
+    channel = Channel.from_dict(told)
     names = ("privacy", "worst_posterior", "epsilon", "mse", "mse_to_file", "loss")
     attributes = {n: (a["privacy"], a["worst_posterior"]) for n, a in found.get("attributes", {}).items()}
     return ChannelPoint(found["id"], channel, Figures(*map(number, names)), found["lower_bound"], attributes)
@@ -183,10 +175,17 @@ def _point(found: Mapping[str, Any], told: Mapping[str, Any]) -> ChannelPoint:
 
 @dataclass(frozen=True, eq=False)
 class ChannelChoice:
-    """A point of a front and why it was chosen."""
+    """A point of a front and why it was chosen. Its channel remembers the front it was chosen from."""
 
+    front: ChannelFront
     point: ChannelPoint
     reason: str
+
+    @property
+    def channel(self) -> Channel:
+        """The channel to disguise with, for the publisher only: its notes tell of the shares."""
+        front = {"chosen": self.point.id, "points": [point.as_dict() for point in self.front.points]}
+        return replace(self.point.channel, notes={**self.point.channel.notes, "front": front})
 
 
 def pick_channel(
@@ -208,22 +207,22 @@ def pick_channel(
             remedy="--min-privacy 0.5",
         )
     if point is not None:
-        return ChannelChoice(front.point(point), f"point {point} was asked for")
+        return ChannelChoice(front, front.point(point), f"point {point} was asked for")
     points = front.points
     if knee:
         gain = np.array([p.figures.privacy for p in points])
         place = int(np.argmax(distances_to_chord(gain, np.array([p.figures.loss for p in points]))))
-        return ChannelChoice(points[place], "the knee: beyond it, each step of privacy costs more loss")
+        return ChannelChoice(front, points[place], "the knee: beyond it, each step of privacy costs more loss")
     if min_privacy is not None:
         kept = [p for p in points if p.figures.privacy >= min_privacy - 1e-6]
         most = points[-1].figures.privacy
-        return _least_error(kept, f"privacy of at least {min_privacy:g}", f"--min-privacy {round(most, 6):g}")
+        return _least_error(front, kept, f"privacy of at least {min_privacy:g}", f"--min-privacy {round(most, 6):g}")
     if max_epsilon is not None:
         kept = [p for p in points if p.figures.epsilon <= max_epsilon + 1e-9]
         least = min(p.figures.epsilon for p in points)
         remedy = f"--max-epsilon {math.ceil(least * 1e3) / 1e3:g}" if math.isfinite(least) else ""
         remedy = remedy or f"every ε here is infinite; search with --engine square --epsilon {max_epsilon:g}"
-        return _least_error(kept, f"ε of at most {max_epsilon:g}", remedy)
+        return _least_error(front, kept, f"ε of at most {max_epsilon:g}", remedy)
     value, limit = ("error", max_error) if max_error is not None else ("loss", max_loss)
     kept = [p for p in points if getattr(p.figures, value) <= float(limit or 0.0) * (1 + 1e-9)]
     if not kept:
@@ -234,10 +233,12 @@ def pick_channel(
             remedy=f"--max-{value} {float(f'{best * 1.001:.3g}'):g}, or a higher --delta",
         )
     best_point = max(kept, key=lambda p: p.figures.privacy)
-    return ChannelChoice(best_point, f"most privacy with a{'n' * (value == 'error')} {value} of at most {limit:g}")
+    return ChannelChoice(
+        front, best_point, f"most privacy with a{'n' * (value == 'error')} {value} of at most {limit:g}"
+    )
 
 
-def _least_error(kept: list[ChannelPoint], what: str, remedy: str) -> ChannelChoice:
+def _least_error(front: ChannelFront, kept: list[ChannelPoint], what: str, remedy: str) -> ChannelChoice:
     if not kept:
         raise UnreachableError(f"no point has {what}", expected="a limit that a point meets", remedy=remedy)
-    return ChannelChoice(min(kept, key=lambda p: p.figures.error), f"least error with {what}")
+    return ChannelChoice(front, min(kept, key=lambda p: p.figures.error), f"least error with {what}")

@@ -198,7 +198,7 @@ def _channel(prior: Prior, settings: ChannelSettings, found: _Found, said: measu
 
 
 def guarantees(settings: ChannelSettings, prior: Prior, said: measures.Figures) -> dict[str, object]:
-    """What an outsider is told of a channel, in plain figures."""
+    """What a channel was designed with. It stays with the publisher: exact figures tell of the shares."""
     return {
         "engine": settings.engine,
         "delta": settings.delta,
@@ -207,6 +207,7 @@ def guarantees(settings: ChannelSettings, prior: Prior, said: measures.Figures) 
         "epsilon": round(said.epsilon, 6) if np.isfinite(said.epsilon) else None,
         "expected_error": float(f"{said.error:.4g}") if np.isfinite(said.error) else None,
         "designed_for_records": prior.records,
+        "designed_for": "shares from elsewhere" if settings.prior is not None else "the shares of the table",
     }
 
 

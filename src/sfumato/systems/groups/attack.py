@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from sfumato.algorithms.rule_walk import Stop
 from sfumato.data.arrays import Floats
 from sfumato.data.microfile import Microfile
-from sfumato.errors import StoppedError, StudyError, nearest
+from sfumato.errors import DataError, StoppedError, StudyError, nearest
 from sfumato.measures.disclosure import Findings, Sensitive, compared, findings
 from sfumato.measures.outliers import Outliers, find_outliers, ranks, ratios
 from sfumato.study import Study
@@ -46,9 +46,10 @@ class Attack:
         return self.grades >= self.model.threshold
 
     def fuzzy(self, target: Microfile | None = None) -> Floats:
-        """Equation 9: the sum of the grades of flagged records per area."""
-        where = (target or self.target).area_of[self.flagged]
-        return np.bincount(where, self.grades[self.flagged], minlength=len(self.target.areas)).astype(np.float64)
+        """Equation 9: the sum of the grades of flagged records per area, whatever the order of the records."""
+        where, grades = (target or self.target).area_of[self.flagged], self.grades[self.flagged]
+        order = np.argsort(grades, kind="stable")
+        return np.bincount(where[order], grades[order], minlength=len(self.target.areas)).astype(np.float64)
 
     def crisp(self, target: Microfile | None = None) -> Floats:
         """Equation 17: the number of flagged records per area."""
@@ -62,6 +63,12 @@ class Attack:
     def findings(self, target: Microfile | None = None) -> Findings:
         """What the auxiliary signal shows, on the file itself or with its records in other areas."""
         return findings(self.fuzzy(target), self.sensitive, self.significance)
+
+    def on(self, file: Microfile) -> Attack:
+        """The same attacker on another file with the same areas, whose sensitive ones are known from elsewhere."""
+        if file.areas != self.target.areas:
+            raise DataError(f"{file.name} has other areas", expected="the areas of the file that was protected")
+        return replace(self, target=file, grades=self.model.memberships(file))
 
     def as_dict(self) -> dict[str, Any]:
         """The attack as `sfumato groups attack --json` prints it."""

@@ -10,7 +10,8 @@ import numpy as np
 from sfumato.data.atomic import new_folder, refuse_existing_folder
 from sfumato.data.census import COLUMNS, Census, plant, write_census
 from sfumato.data.recipes_census import ORDINAL, RANGES, TERMS
-from sfumato.study import read, toml_text
+from sfumato.data.toml import toml_text
+from sfumato.study import read
 
 PAPER_RECORDS, PAPER_MEMBERS, PAPER_AREAS = 3_205_478, 14_263, 1_238
 SURVEY_SHARE, SURVEY_MEMBERS = 565_243 / PAPER_RECORDS, 3_992 / PAPER_MEMBERS

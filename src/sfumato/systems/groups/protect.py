@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sfumato.algorithms.dominance import first_non_dominated
 from sfumato.algorithms.rule_walk import Stop
 from sfumato.algorithms.swap_search import Memetic, Swapping
 from sfumato.algorithms.transport import Transport, least_cost
@@ -25,6 +26,7 @@ from sfumato.systems.groups.residual import Residual, residual_of
 
 LOOSER = 3  # caps that are tried beyond the tightest
 FRESH = 1000  # fresh seeds start so far from the known ones
+NOTHING = SwapPlan(np.zeros(0, np.int64), np.zeros(0, np.int64), 0.0, 0.0, exact=True)
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Protection:
-    """The file, what was known of it, every level that was tried, and the chosen one.
+    """The file, what was known of it, the levels that are worth offering, and the chosen one.
 
     `silent` attackers found no rule that passes, so there was nothing to attack with.
     """
@@ -279,18 +281,31 @@ def protect(study: Study, *, test_seed: int | None = None, progress: Progress | 
                 raise
             break
         if made is not None:
-            levels.append(_attacked_again(target, step / steps, made, known, fresh))
+            levels.append(attacked_again(target, step / steps, made, known, fresh))
         if progress and progress(step, steps) and levels:
             break
     if not levels:
         level, nearest_plan = as_far_as_possible(planner)
         if planner.targets or nearest_plan is None:
             raise unreachable(planner, nearest_plan)
-        levels.append(_attacked_again(target, level, nearest_plan, known, fresh))
+        levels.append(attacked_again(target, level, nearest_plan, known, fresh))
     chosen = min(range(len(levels)), key=lambda i: levels[i].worth())
     levels[chosen] = _loosened(planner, levels[chosen], known, fresh)
+    if not planner.targets:  # a target is to be met, whatever the attackers make of it
+        levels = worth_offering(levels, attacked_again(target, 0.0, (NOTHING, 0.0), known, fresh))
+    chosen = min(range(len(levels)), key=lambda i: levels[i].worth())
     columns = len(settings.protect.columns or target.attributes)
     return Protection(study, target, truths, tuple(known), tuple(fresh), tuple(levels), chosen, columns, tuple(silent))
+
+
+def worth_offering(levels: Sequence[Level], nothing: Level) -> list[Level]:
+    """The levels that are better than doing nothing, and that no other one beats in all of what it is judged by.
+
+    Doing nothing costs nothing, so a plan after which as much is found is none. If none is left, nothing is done.
+    """
+    better = [level for level in levels if level.found < nothing.found]
+    kept = first_non_dominated(np.array([level.worth() for level in better], dtype=np.float64).reshape(-1, 3))
+    return [level for level, keep in zip(better, kept, strict=True) if keep] or [nothing]
 
 
 def attacks_on(
@@ -332,9 +347,10 @@ def attacks_on(
     return known, fresh, list(silent)
 
 
-def _attacked_again(
+def attacked_again(
     target: Microfile, level: float, made: tuple[SwapPlan, float], known: Sequence[Attack], fresh: Sequence[Attack]
 ) -> Level:
+    """A plan as a level: its file is attacked again by everyone."""
     plan, slack = made
     moved = target.with_areas(plan.moved(target.area_of, target.rows))
     residual = tuple(residual_of(one, moved, known=True) for one in known)
@@ -348,7 +364,7 @@ def _loosened(planner: Planner, best: Level, known: Sequence[Attack], fresh: Seq
         others = planner.looser(best.level, best.slack)
     except StoppedError:
         return best
-    tried = [_attacked_again(planner.target, best.level, made, known, fresh) for made in others]
+    tried = [attacked_again(planner.target, best.level, made, known, fresh) for made in others]
     return min([best, *tried], key=Level.worth)
 
 

@@ -39,6 +39,8 @@ class Residual:
             "known": self.known,
             "found_before": {way: len(self.before.found[way]) for way in WAYS},
             "found_after": {way: len(self.after.found[way]) for way in WAYS},
+            "areas_before": len(self.before.anyhow),
+            "areas_after": len(self.after.anyhow),
             "ranks_before": list(self.ranks_before),
             "ranks_after": list(self.ranks_after),
             "low_before": self.low_before,
@@ -49,7 +51,16 @@ class Residual:
 
 def residual_of(attack: Attack, moved: Microfile, *, known: bool) -> Residual:
     """Attack again. Grades do not depend on where a record is, so only the sums per area are new."""
-    before, after = attack.findings(), attack.findings(moved)
+    return _residual(attack, attack.findings(moved), known)
+
+
+def residual_on(attack: Attack, written: Microfile, *, known: bool) -> Residual:
+    """Attack a file that was written: its records are graded anew, in whatever order they are."""
+    return _residual(attack, attack.on(written).findings(), known)
+
+
+def _residual(attack: Attack, after: Findings, known: bool) -> Residual:
+    before = attack.findings()
     told = [tuple(ranks(found.signal)[area] for area in attack.sensitive.areas) for found in (before, after)]
     low = [standing_low(found, attack.sensitive.areas) for found in (before, after)]
     about = (attack.model.attacker, attack.auxiliary, attack.group, attack.seed)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
 
 from sfumato.data.atomic import new_folder, refuse_existing_folder
 from sfumato.data.inputs import note_input
@@ -43,7 +44,7 @@ def as_dict(protection: Protection) -> dict[str, Any]:
         "method": settings_of(protection.study).protect.method,
         "holds": protection.holds,
         "silent": list(protection.silent),
-        "chosen": order.index(protection.choice),
+        "chosen": next(i for i, level in enumerate(order) if level is protection.choice),
         "found_before": sum(len(r.before.anyhow) for r in protection.choice.residual),
         "points": [_point(protection, level, place) for place, level in enumerate(order)],
         "areas": [
@@ -138,17 +139,63 @@ class Saved:
 
 
 def load(folder: str | Path, run: str | Path | None = None) -> Saved:
-    """Read a protection back; `run` is a run file of one's own, needed where the folder was made elsewhere."""
-    import pyarrow.parquet
+    """Read a protection back; `run` is a run file of one's own, needed where the folder was made elsewhere.
 
+    What a protection says is checked where it is used; what it is made of is checked here.
+    """
     folder = Path(folder)
     if not (folder / FILE).is_file():
         raise InputError(f"{folder} holds no protection", expected="a folder that sfumato groups protect wrote")
-    told = json.loads(note_input(folder / FILE).read_text(encoding="utf-8"))
-    table = pyarrow.parquet.read_table(note_input(folder / SWAPS))
-    point, giver, taker = (np.asarray(table[name]) for name in ("point", "giver", "taker"))
-    plans = tuple(
-        SwapPlan(giver[point == p["id"]], taker[point == p["id"]], p["cost"], p["bound"], p["exact"])
-        for p in told["points"]
-    )
+    try:
+        told = json.loads(note_input(folder / FILE).read_text(encoding="utf-8"), parse_constant=_refuse_constant)
+        points = [_Point.model_validate(point, strict=True) for point in told["points"]]
+        whole = [point.id for point in points] == list(range(len(points)))
+        if not whole or told["chosen"] not in range(len(points)) or not isinstance(told["fingerprint"], str):
+            raise ValueError("numbers of points")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise _unreadable(folder / FILE) from None
+    plans = _read_swaps(folder / SWAPS, points)
     return Saved(read_kept(folder / RUN, run), told, plans)
+
+
+class _Point(BaseModel):
+    """What a plan is made from; all other entries of a point are compared with what is worked out again."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, allow_inf_nan=False)
+
+    id: int
+    level: float = Field(ge=0, le=1)
+    swaps: int = Field(ge=0)
+    cost: float = Field(ge=0)
+    bound: float | None
+    exact: bool
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(name)
+
+
+def _unreadable(path: Path) -> InputError:
+    return InputError(
+        f"{path} cannot be read", expected="the file that sfumato groups protect wrote", remedy="protect again"
+    )
+
+
+def _read_swaps(path: Path, points: Sequence[_Point]) -> tuple[SwapPlan, ...]:
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        table = pyarrow.parquet.read_table(note_input(path))
+        number, giver, taker = (np.asarray(table[name]).astype(np.int64) for name in ("point", "giver", "taker"))
+    except (OSError, KeyError, ValueError, TypeError, pyarrow.ArrowException):
+        raise _unreadable(path) from None
+    plans = tuple(
+        SwapPlan(giver[number == point.id], taker[number == point.id], point.cost, point.bound, point.exact)
+        for point in points
+    )
+    if [plan.swaps for plan in plans] != [point.swaps for point in points] or len(number) != sum(
+        p.swaps for p in plans
+    ):
+        raise _unreadable(path)
+    return plans

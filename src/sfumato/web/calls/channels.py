@@ -1,4 +1,4 @@
-"""Randomized response: a channel front, one of its matrices, and a disguised file."""
+"""Randomized response: a channel front, and one of its matrices."""
 
 from __future__ import annotations
 
@@ -9,12 +9,9 @@ from typing import Any
 from sfumato.data.roles import Role
 from sfumato.errors import InputError
 from sfumato.study import Study
-from sfumato.systems.channel.disguise import disguise
 from sfumato.systems.channel.front import ChannelFront, load_channel_front, pick_channel
 from sfumato.systems.channel.search import search_channel
-from sfumato.web.calls.binding import refuse_changed
-from sfumato.web.calls.shelf import study_of
-from sfumato.web.places import Places, new_id, read_json
+from sfumato.web.places import Places
 
 MOST_OUTPUTS = 160
 
@@ -41,13 +38,13 @@ def changed(study: Study, given: dict[str, Any]) -> Study:
 
 def front(places: Places, study: str, job: str) -> dict[str, Any]:
     """The front of a channel search, with its knee."""
-    found = _front(places, study, job)
+    found = channels_of(places, study, job)
     return found.as_dict() | {"knee": pick_channel(found, knee=True).point.id}
 
 
 def point(places: Places, study: str, job: str, number: int) -> dict[str, Any]:
     """One channel: its matrix, column by column of the truth. Categories are values of a sensitive column."""
-    found = _front(places, study, job).point(number)
+    found = channels_of(places, study, job).point(number)
     channel = found.channel
     order = sorted(range(len(channel.outputs)), key=lambda row: -float(channel.matrix[row].sum()))[:MOST_OUTPUTS]
     kept = sorted(order)
@@ -59,25 +56,8 @@ def point(places: Places, study: str, job: str, number: int) -> dict[str, Any]:
     }
 
 
-def written(places: Places, study: str, job: str, number: int, keep: list[str]) -> dict[str, Any]:
-    """Disguise the table with a channel; randomness is the operating system's and is kept nowhere."""
-    declared = study_of(places, study)
-    refuse_changed(declared, read_json(places.study(study) / "study.json"))
-    chosen = _front(places, study, job).point(number).channel
-    folder = places.study(study) / "disguised"
-    folder.mkdir(exist_ok=True)
-    made = disguise(declared, [chosen], folder / f"{new_id(f'point-{number}')}.csv", keep=keep)
-    return {
-        "file": made.path.name,
-        "folder": places.shown(folder),
-        "mark": made.mark.name,
-        "rows": made.rows,
-        "dropped": made.dropped,
-        "columns": list(made.columns),
-    }
-
-
-def _front(places: Places, study: str, job: str) -> ChannelFront:
+def channels_of(places: Places, study: str, job: str) -> ChannelFront:
+    """The front that a search for channels left."""
     folder = places.job(study, job) / "channel"
     if not folder.is_dir():
         raise InputError("this search has no front yet", expected="a search that has ended", remedy="wait, or stop it")

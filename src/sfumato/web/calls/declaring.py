@@ -16,7 +16,15 @@ from sfumato.measures.audit import audit as audited
 from sfumato.measures.registry import known_measures
 from sfumato.study import ColumnSettings, Study
 from sfumato.web.calls.binding import refuse_changed, table_of_now
-from sfumato.web.calls.shelf import checked, keep_study, run_file, study_of, table_of, undecided_columns
+from sfumato.web.calls.shelf import (
+    checked,
+    keep_study,
+    refuse_stale,
+    run_file,
+    study_of,
+    table_of,
+    undecided_columns,
+)
 from sfumato.web.calls.trees import joined
 from sfumato.web.places import Places, read_json, write_json
 
@@ -28,8 +36,9 @@ def get(places: Places, study: str) -> dict[str, Any]:
     return run_file(places, study)
 
 
-def put(places: Places, study: str, changes: dict[str, Any]) -> dict[str, Any]:
+def put(places: Places, study: str, changes: dict[str, Any], version: str) -> dict[str, Any]:
     """Change what is declared. A section that is given replaces the one before; the table stays the same."""
+    refuse_stale(places, study, version)
     folder = places.study(study)
     before = study_of(places, study)
     settings = before.model_dump(mode="json", exclude_none=True)
@@ -65,8 +74,9 @@ def put(places: Places, study: str, changes: dict[str, Any]) -> dict[str, Any]:
     return run_file(places, study)
 
 
-def ready(places: Places, study: str) -> None:
-    """Raise unless the study can be searched: somebody has checked its roles, and its table is as it was then."""
+def ready(places: Places, study: str, version: str) -> None:
+    """Raise unless a study can be searched: as it was read, with roles that somebody checked and the same table."""
+    refuse_stale(places, study, version)
     about = read_json(places.study(study) / "study.json")
     refuse_changed(study_of(places, study), about)
     refuse_undecided(about.get("undecided", []))
@@ -201,8 +211,9 @@ def _refuse_weights(study: Study) -> None:
 
 
 def _refuse_measures(study: Study) -> None:
-    from sfumato.systems.goals import goal_of
+    from sfumato.systems.goals import check_measures, goal_of
 
+    check_measures(study)
     for objective in study.search.named:
         goal_of(study, objective.name, objective.direction)
     for name, limit in study.search.constraints.items():

@@ -15,7 +15,7 @@ from sfumato.data.sample import sample
 from sfumato.data.source import Source, open_source
 from sfumato.data.suggest import suggest_all
 from sfumato.measures.inspection import inspect
-from sfumato.study import Study, read
+from sfumato.study import Study, read, write_run_file
 from sfumato.web.calls.binding import table_of_now
 from sfumato.web.calls.shelf import checked, keep_study, profile_of, run_file, study_of, undecided_columns
 from sfumato.web.places import Places, new_id, read_json, write_json
@@ -26,7 +26,7 @@ def open_table(places: Places, path: str, settings: dict[str, Any]) -> dict[str,
     table = places.table(path)
     found = inspect(str(table), **settings)
     folder = _new(places, table.name)
-    (folder / "run.toml").write_text(found.run_file(str(table)), "utf-8")
+    write_run_file(folder / "run.toml", found.run_file(str(table)))
     study = read(folder / "run.toml")
     keep_study(places, folder.name, study)
     single = [{"columns": list(c.columns), "unique": c.unique} for c in found.combinations]

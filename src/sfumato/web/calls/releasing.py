@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from sfumato.decide import ask, pick
 from sfumato.release.pack import DICTIONARY, EXTERNAL, INTERNAL, MANIFEST, PUBLIC, read_manifest
-from sfumato.release.verify import verify as verified
+from sfumato.report.figures import number
 from sfumato.study import read
+from sfumato.systems.channel.disguise import disguise
+from sfumato.systems.channel.front import pick_channel
 from sfumato.systems.groups.publish import publish_protection
 from sfumato.systems.publish import publish as published
+from sfumato.systems.verify import verify as verified
+from sfumato.web.calls.binding import refuse_changed
+from sfumato.web.calls.channels import channels_of
 from sfumato.web.calls.groups import PROTECTION
 from sfumato.web.calls.shelf import checked, front_of, study_of
 from sfumato.web.places import Places, new_id, read_json, write_json
@@ -27,18 +33,27 @@ def publish(
     reason: str,
     limits: dict[str, Any] | None = None,
     accept: dict[str, str] | None = None,
+    keep: list[str] | None = None,
 ) -> dict[str, Any]:
     """Write a release, then verify it against the source; the ledger is the user's own.
 
     With limits it is the answer to a question, which may suppress more or less than the searched point. A search that
-    protected a group has swaps to publish instead of a recoding.
+    protected a group has swaps to publish instead of a recoding; one for channels has a channel to disguise a column
+    with, beside the plain columns to `keep`.
     """
     folder = places.study(study) / "releases"
     folder.mkdir(exist_ok=True)
     swaps = places.job(study, job) / PROTECTION
     if swaps.is_dir():
         checked(places, read(places.job(study, job) / "run.toml"))
-        made = publish_protection(swaps, folder / new_id(f"point-{number}"), number, reason=reason)
+        target = folder / new_id(f"point-{number}")
+        made = publish_protection(swaps, target, number, reason=reason, accept=accept or {})
+    elif (places.job(study, job) / "channel").is_dir():
+        declared = study_of(places, study)
+        refuse_changed(declared, read_json(places.study(study) / "study.json"))
+        chosen = pick_channel(channels_of(places, study, job), point=number)
+        target = folder / new_id(f"point-{number}")
+        made = disguise(declared, [chosen], target, keep=keep or (), reason=reason, accept=accept or {})
     else:
         found, table = front_of(places, study, job)
         choice = ask(found, table=table, **limits).choice if limits else pick(found, point=number)
@@ -50,7 +65,7 @@ def publish(
     return {
         "release": made.folder.name,
         "folder": places.shown(made.folder),
-        "figures": {n: f if isinstance(f, dict) else {"value": f} for n, f in told["figures"].items()},
+        "figures": _figures(made.manifest),
         "warnings": told["warnings"],
         "released": told["released"],
         "suppressed": told["suppressed"],
@@ -65,7 +80,11 @@ def verify(places: Places, study: str, release: str) -> dict[str, Any]:
     checked = verified(
         folder, declared.folder / declared.data.path, engine=declared.engine, engine_options=declared.engine_options
     )
-    return {"verified": bool(checked), "differences": [str(difference) for difference in checked.differences]}
+    return {
+        "verified": bool(checked),
+        "differences": [str(difference) for difference in checked.differences],
+        "not_compared": list(checked.not_compared),
+    }
 
 
 def releases(places: Places, study: str) -> list[dict[str, Any]]:
@@ -78,12 +97,30 @@ def releases(places: Places, study: str) -> list[dict[str, Any]]:
         about = read_json(folder / f"{path.name}.json")
         reports = [Path(name).name for name in REPORTS if (path / name).is_file()]
         told |= {"name": path.name, "point": manifest["point"], "reports": reports, "about": about}
-        figures = manifest["figures"]
-        told |= {"folder": places.shown(path), "k": figures["k"]["value"] if "k" in figures else None}
-        if "found_before" in figures:
-            told["found"] = {"before": figures["found_before"], "after": figures["found_after"]}
-        found.append(told)
+        found.append(told | {"folder": places.shown(path), "says": _says(manifest)})
     return found
+
+
+def _figures(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The figures of a release by name, each with its value."""
+    figures = manifest["figures"]
+    if manifest["system"] == "channel":
+        named = {f"{column}: {name}": value for column, said in figures.items() for name, value in said.items()}
+        return {name: {"value": value} for name, value in named.items() if not name.endswith(": infinite")}
+    return {name: found if isinstance(found, dict) else {"value": found} for name, found in figures.items()}
+
+
+def _says(manifest: dict[str, Any]) -> str:
+    """What a release guarantees, in a clause."""
+    figures = manifest["figures"]
+    if manifest["system"] == "groups":
+        return f"attacks find {figures['found_after']} of {figures['found_before']}"
+    if manifest["system"] == "channel":
+        return "; ".join(
+            f"{name}: privacy {said['privacy']:.3f}, worst posterior {said['worst_posterior']:.3f}"
+            for name, said in figures.items()
+        )
+    return f"k {number(figures['k']['value'])}"
 
 
 def pack(places: Places, study: str, release: str, *, private: bool = False) -> str:

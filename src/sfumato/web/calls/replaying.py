@@ -27,8 +27,8 @@ def program(
     if kind == "channel":
         lines += ["front = sf.search_channel(study)", 'print(f"{len(front.points)} channels")']
         if number is not None:
-            lines += [f"chosen = sf.pick_channel(front, point={number}).point.channel"]
-            lines += ['sf.disguise(study, [chosen], "disguised.csv")']
+            lines += [f"chosen = sf.pick_channel(front, point={number})"]
+            lines += ['sf.disguise(study, [chosen], "release")']
     elif kind == "groups":
         lines += ["for seen in sf.attack(study):", "    print(seen.line())"]
         lines += ["found = sf.protect(study)", 'print("hidden from every attack that was tried:", found.holds)']
@@ -54,11 +54,11 @@ def commands(
         lines = ["sfumato channel search --run run.toml -o channels"]
         if number is not None:
             lines += [f"sfumato channel pick channels --point {number} -o channel.json"]
-            lines += ["sfumato channel disguise --run run.toml --channel channel.json -o disguised.csv"]
+            lines += ["sfumato channel disguise --run run.toml --channel channel.json -o release", _verify(declared)]
     elif kind == "groups":
         lines = ["sfumato groups attack run.toml", f"sfumato groups protect run.toml -o {SWAPS}"]
         lines += [f"sfumato groups publish {SWAPS}{'' if number is None else f' --point {number}'} -o release"]
-        lines += [_verify(declared)]
+        lines += ["sfumato verify release --source run.toml"]
     else:
         lines = ["sfumato audit --run run.toml", "sfumato search run.toml -o front", "sfumato map front"]
         if limits:

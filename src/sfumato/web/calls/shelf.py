@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sfumato.data.address import is_database
-from sfumato.data.atomic import write_text
 from sfumato.data.frequency import FrequencyTable
 from sfumato.data.hierarchies.recipes import HierarchyFile
 from sfumato.errors import InputError
 from sfumato.front import Front, load_front
-from sfumato.study import Study, read
+from sfumato.study import Study, read, write_run_file
 from sfumato.web.calls.binding import is_changed
-from sfumato.web.places import Places, read_json
+from sfumato.web.places import ConflictError, Places, read_json, version_of
 
 KEPT = 4
 T = TypeVar("T")
@@ -40,11 +39,12 @@ def checked(places: Places, study: Study) -> Study:
 
 def keep_study(places: Places, study: str, declared: Study) -> None:
     """Write what is declared, whole: another worker may read it at the same moment."""
-    write_text(places.study(study) / "run.toml", declared.as_toml(), overwrite=True)
+    write_run_file(places.study(study) / "run.toml", declared.as_toml(), overwrite=True)
 
 
 def run_file(places: Places, study: str) -> dict[str, Any]:
     """A study for the page: what is declared, with paths as the page calls them."""
+    version = version_of(places.study(study))  # first: if a change comes in between, it is the older one
     declared = study_of(places, study)
     settings = declared.model_dump(mode="json", exclude_none=True)
     settings["search"] = declared.search.model_dump(mode="json", exclude_unset=True, exclude_none=True)
@@ -62,7 +62,17 @@ def run_file(places: Places, study: str) -> dict[str, Any]:
     about = read_json(places.study(study) / "study.json")
     changed = is_changed(declared, about)
     about.pop("table", None)
-    return about | {"id": study, "study": settings, "table_changed": changed}
+    return about | {"id": study, "study": settings, "table_changed": changed, "version": version}
+
+
+def refuse_stale(places: Places, study: str, version: str) -> None:
+    """Raise if a study is no longer as it was read. The server makes the changes of one study one after another."""
+    if version_of(places.study(study)) != version:
+        raise ConflictError(
+            "this study was changed in another tab or by another program after it was read",
+            expected="a change of the study as it is now",
+            remedy="reload, and make the change again",
+        )
 
 
 def undecided_columns(study: Study) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -19,8 +21,8 @@ from sfumato.data.source import Source, open_source
 from sfumato.errors import HierarchyError, InputError, nearest
 from sfumato.plans.gaps import segment_of
 from sfumato.study import ColumnSettings, Study
-from sfumato.web.calls.shelf import keep_study, study_of
-from sfumato.web.places import Places
+from sfumato.web.calls.shelf import keep_study, refuse_stale, study_of
+from sfumato.web.places import Places, version_of
 
 MOST_BARS = 120
 
@@ -74,9 +76,10 @@ def imported(places: Places, study: str, column: str, text: str) -> dict[str, An
 
 
 def keep(
-    places: Places, study: str, column: str, recipe_: dict[str, Any] | None, paths: list[list[str]] | None
+    places: Places, study: str, column: str, recipe_: dict[str, Any] | None, paths: list[list[str]] | None, version: str
 ) -> dict[str, Any]:
     """Declare a hierarchy for a column: a recipe, or paths that are saved as a file of the study."""
+    refuse_stale(places, study, version)
     declared = study_of(places, study)
     before = _column(declared, column)
     if (recipe_ is None) == (paths is None):
@@ -89,17 +92,23 @@ def keep(
             raise HierarchyError(described["badge"], expected="a hierarchy of all values", remedy="add the values")
         folder = places.study(study) / "hierarchies"
         folder.mkdir(exist_ok=True)
-        place = list(declared.columns).index(column)
-        path = folder / f"{place}-{re.sub(r'[^A-Za-z0-9_-]+', '-', column)[:40]}.csv"
-        save(found, path)
-        tree = str(path)
+        tree = str(_saved(found, folder, list(declared.columns).index(column)))
     elif recipe_ is not None:
         described = told(places, study, column, recipe_)
         tree = recipe_
     settings = ColumnSettings.given(**(before.model_dump(exclude_none=True) | {"hierarchy": tree}))
     changed = declared.with_columns({column: settings})
     keep_study(places, study, changed)
-    return described
+    return described | {"version": version_of(places.study(study))}
+
+
+def _saved(tree: Hierarchy, folder: Path, place: int) -> Path:
+    """A file of its own for every tree: fronts that were found with an earlier one still read that."""
+    digest = hashlib.sha256(json.dumps(tree.paths).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    path = folder / f"{place}-{re.sub(r'[^A-Za-z0-9_-]+', '-', tree.name)[:40]}-{digest}.csv"
+    if not path.exists():
+        save(tree, path)
+    return path
 
 
 def order(places: Places, study: str, column: str) -> dict[str, Any]:

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query, Request, Response
 
-from sfumato.web.models import Changes, Edit, Imported, Kept, Recipe, StudyId
+from sfumato.web.models import Changes, Edit, Imported, Kept, Recipe, StudyId, Version
 
 router = APIRouter(tags=["declare"])
 Column = Annotated[str, Query(max_length=1000)]
 
 
 @router.get("/studies/{study}")
-async def get(request: Request, study: StudyId) -> dict[str, Any]:
-    """A study as it is declared."""
-    return dict(await request.app.state.desks.ask("declaring.get", study=study))
+async def get(request: Request, response: Response, study: StudyId) -> dict[str, Any]:
+    """A study as it is declared; its ETag is the version that a change has to name."""
+    return _versioned(response, await request.app.state.desks.ask("declaring.get", study=study))
 
 
 @router.put("/studies/{study}")
-async def put(request: Request, study: StudyId, body: Changes) -> dict[str, Any]:
-    """Change what is declared; what is wrong is refused with a sentence."""
+async def put(request: Request, response: Response, study: StudyId, body: Changes, version: Version) -> dict[str, Any]:
+    """Change what is declared; what is wrong is refused with a sentence. 409 if somebody else changed it before."""
     changes = body.model_dump(exclude_none=True)
-    return dict(await request.app.state.desks.ask("declaring.put", study=study, changes=changes))
+    async with request.app.state.turns[study]:
+        return _versioned(
+            response,
+            await request.app.state.desks.ask("declaring.put", study=study, changes=changes, version=version),
+        )
 
 
 @router.get("/studies/{study}/audit")
@@ -73,10 +77,13 @@ async def import_file(request: Request, study: StudyId, body: Imported) -> dict[
 
 
 @router.put("/studies/{study}/hierarchy")
-async def keep(request: Request, study: StudyId, body: Kept) -> dict[str, Any]:
-    """Declare a hierarchy for a column."""
-    return dict(
-        await request.app.state.desks.ask(
-            "trees.keep", study=study, column=body.column, recipe_=body.recipe, paths=body.paths
-        )
-    )
+async def keep(request: Request, response: Response, study: StudyId, body: Kept, version: Version) -> dict[str, Any]:
+    """Declare a hierarchy for a column. 409 if somebody else changed the study before."""
+    given = {"column": body.column, "recipe_": body.recipe, "paths": body.paths, "version": version}
+    async with request.app.state.turns[study]:
+        return _versioned(response, await request.app.state.desks.ask("trees.keep", study=study, **given))
+
+
+def _versioned(response: Response, found: Any) -> dict[str, Any]:
+    response.headers["etag"] = f'"{found["version"]}"'
+    return dict(found)

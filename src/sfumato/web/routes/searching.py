@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shutil
+import tomllib
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -12,7 +12,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 
 from sfumato.web.jobs import Jobs
-from sfumato.web.models import JobId, Search, StudyId
+from sfumato.web.models import JobId, Search, StudyId, Version
 from sfumato.web.places import Places
 
 router = APIRouter(tags=["search"])
@@ -27,19 +27,21 @@ def jobs(request: Request) -> list[dict[str, Any]]:
 
 
 @router.post("/studies/{study}/jobs")
-async def search(request: Request, study: StudyId, body: Search) -> dict[str, Any]:
-    """Start a search of the study as it is declared now; it waits if others are at work."""
-    return await started(request, study, "search", {"name": body.name, "seconds": body.seconds})
+async def search(request: Request, study: StudyId, body: Search, version: Version) -> dict[str, Any]:
+    """Start a search of the study as it was read, or put it into the queue. 409 if the study has changed since."""
+    return await started(request, study, version, "search", {"name": body.name, "seconds": body.seconds})
 
 
-async def started(request: Request, study: str, kind: str, given: dict[str, Any]) -> dict[str, Any]:
-    """A job of a study as it is declared now, once somebody has checked its roles."""
+async def started(request: Request, study: str, version: str, kind: str, given: dict[str, Any]) -> dict[str, Any]:
+    """A job of a study as it was read, once somebody has checked its roles."""
     places: Places = request.app.state.places
     folder = places.study(study)
-    await request.app.state.desks.ask("declaring.ready", study=study)
     queue: Jobs = request.app.state.jobs
-    made = queue.prepare(study, kind, given)
-    shutil.copyfile(folder / "run.toml", made / "run.toml")
+    async with request.app.state.turns[study]:
+        await request.app.state.desks.ask("declaring.ready", study=study, version=version)
+        run = (folder / "run.toml").read_text("utf-8")
+        made = queue.prepare(study, kind, given, {"settings": tomllib.loads(run).get("search", {})})
+        (made / "run.toml").write_text(run, "utf-8")
     return queue.add(made)
 
 

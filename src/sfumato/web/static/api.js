@@ -1,9 +1,10 @@
 // The HTTP interface; every error comes as {what, expected, try}.
-import { error, fill } from "./dom.js";
+import { button, error, fill } from "./dom.js";
 import { askForKey, authorization } from "./session.js";
+import { state } from "./state.js";
 
 export class Refused extends Error {
-  constructor(found) { super(found.what); this.found = found; }
+  constructor(found, stale = false) { super(found.what); this.found = found; this.stale = stale; }
 }
 
 const busy = new Set();
@@ -19,6 +20,9 @@ async function call(method, path, body, says) {
   const timer = setTimeout(() => { busy.add(mark); show(); }, 250);
   try {
     const options = { method, headers: authorization() };
+    // A change says which version of the study it is made from; one that comes too late is refused.
+    const version = method !== "GET" && path.startsWith(`/studies/${state.declared?.id}`) ? state.declared.version : undefined;
+    if (version) options.headers["if-match"] = `"${version}"`;
     if (body instanceof Blob) options.body = body;
     else if (body !== undefined) {
       options.body = JSON.stringify(body);
@@ -33,7 +37,8 @@ async function call(method, path, body, says) {
     if (answer.status === 401) await newSession();
     const kind = answer.headers.get("content-type") || "";
     const found = kind.includes("json") ? await answer.json() : await answer.text();
-    if (!answer.ok) throw new Refused(found.error ?? { what: `the server answered ${answer.status}`, expected: "", try: "" });
+    if (!answer.ok) throw new Refused(found.error ?? { what: `the server answered ${answer.status}`, expected: "", try: "" }, Boolean(version) && answer.status === 409);
+    if (version && found.version) state.declared.version = found.version;
     return found;
   } finally {
     clearTimeout(timer);
@@ -54,6 +59,32 @@ export const post = (path, body = {}, says) => call("POST", path, body, says);
 export const put = (path, body, says) => call("PUT", path, body, says);
 export const remove = (path) => call("DELETE", path);
 
+// Change what is declared. Changes are sent one after another, each applied to what the one before has left: of a
+// section that is given, only what differs from the study as it was shown is changed.
+let turn = Promise.resolve();
+export function changeStudy(changes, says) {
+  const shown = structuredClone(state.declared.study);
+  const next = async () => {
+    const body = Object.fromEntries(Object.entries(changes).map(([name, given]) => [name, SECTIONS.includes(name) ? rebased(given, shown[name] ?? {}, state.declared.study[name] ?? {}) : given]));
+    state.declared = await put(`/studies/${state.declared.id}`, body, says);
+    return state.declared;
+  };
+  const made = turn.then(next);
+  turn = made.catch(() => {});
+  return made;
+}
+
+const SECTIONS = ["data", "columns", "search"];
+function rebased(given, shown, now) {
+  const made = { ...now };
+  for (const name of new Set([...Object.keys(given), ...Object.keys(shown)])) {
+    if (JSON.stringify(given[name]) === JSON.stringify(shown[name])) continue;
+    if (given[name] === undefined) delete made[name];
+    else made[name] = given[name];
+  }
+  return made;
+}
+
 export function query(values) {
   const found = new URLSearchParams();
   for (const [name, value] of Object.entries(values)) if (value !== undefined && value !== null && value !== "") found.set(name, value);
@@ -70,7 +101,7 @@ export async function attempt(act, place) {
     return found;
   } catch (problem) {
     if (!(problem instanceof Refused)) throw problem;
-    fill(notice, error(problem.found));
+    fill(notice, error(problem.found), problem.stale && button("Reload", () => location.reload(), { id: "reload" }));
     if (!place) notice.scrollIntoView({ block: "nearest" });
     return undefined;
   }

@@ -1,10 +1,9 @@
-// Randomized response: the privacy–error front with the certified bound, a matrix as a heat map, a disguised file.
-import { attempt, get, post } from "./api.js";
+// Randomized response: the privacy–error front with the certified bound, a matrix as a heat map.
+import { attempt, get } from "./api.js";
 import { curves } from "./charts/curves.js";
 import { heat } from "./charts/heat.js";
 import { button, defined, figure, fill, h, number, percent, plural } from "./dom.js";
-import { download } from "./session.js";
-import { here, note, state } from "./state.js";
+import { go, here, note, state } from "./state.js";
 
 const WHAT = {
   privacy: "One minus the accuracy of the best guesser, who knows how common each category is and the report",
@@ -34,20 +33,11 @@ export async function drawChannel(place) {
     picture.chart.redraw();
     const found = await attempt(() => get(`${here()}/jobs/${state.job}/channel/${id}`), panel);
     if (!found) return;
-    const others = Object.entries(state.declared.study.columns).filter(([name, column]) => !front.columns.includes(name) && ["quasi_identifier", "label", "other"].includes(column.role)).map(([name]) => name);
-    const kept = new Set();
-    const result = h("div", { id: "disguised" });
     fill(panel, h("h2", {}, `Channel ${id} for ${front.columns.join(", ")}`),
       h("div", { class: "tiles" }, figure(found.privacy.toFixed(3), "privacy", WHAT.privacy), figure(found.mse.toExponential(2), "error of shares", WHAT.mse), figure(found.ratio === null ? "–" : found.ratio.toFixed(3), "times the least possible", WHAT.bound), figure(percent(found.worst_posterior), "worst posterior", WHAT.worst)),
       h("figure", {}, heat(found.matrix, { rows: found.outputs_shown, columns: found.categories, label: "probability of each report given the truth", text: (row, column, value) => `a true “${found.categories[column]}” is reported as “${found.outputs_shown[row]}” with probability ${value.toFixed(4)}` }),
         h("figcaption", {}, `Reports down, truths across; the stronger the colour, the more probable${found.left_out ? `; ${plural(found.left_out, "rare report")} not shown` : ""}`)),
-      h("details", {}, h("summary", {}, "Plain columns to go along"), h("p", { class: "quiet" }, h("small", {}, "They give an attacker a better start: someone who knows a record’s sex starts from the shares of that sex.")),
-        h("div", { class: "pills" }, others.map((name) => h("label", {}, h("input", { type: "checkbox", onchange: (event) => event.target.checked ? kept.add(name) : kept.delete(name) }), name)))),
-      h("div", { class: "row", style: "margin-top:.6rem" }, button("Disguise the column", async () => {
-        const made = await attempt(() => post(`${here()}/jobs/${state.job}/channel/${id}/disguise`, { keep: [...kept] }, "drawing reports …"), result);
-        if (made) fill(result, h("div", { class: "fine" }, h("b", {}, `${plural(made.rows, "record")} written in random order`), h("span", {}, `to ${made.folder}; columns ${made.columns.join(", ")}. Give both files to analysts.`),
-          h("div", { class: "row" }, [made.file, made.mark].map((name) => button(name, () => download(`${here()}/disguised/${name}`, name), { "data-download": name })))));
-      }, { class: "main", id: "disguise" })), result);
+      h("div", { class: "row", style: "margin-top:.6rem" }, button(`Publish with channel ${id} …`, () => go({ step: "publish", point: id }), { class: "main", id: "to-publish" })));
   }
   rows();
   fill(place, h("h1", {}, "Privacy against error"), h("p", { class: "quiet" }, `${plural(points.length, "channel")} for ${front.columns.join(", ")}: ${front.categories} categories of ${number(front.records)} records, δ = ${front.delta}; ${front.exact ? "proven optimal" : "best found"} (${front.engine}).`),

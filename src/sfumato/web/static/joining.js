@@ -1,5 +1,5 @@
 // How the values of one column may be joined by a search over cuts, and its own rule for missing values.
-import { attempt, get, put, query } from "./api.js";
+import { attempt, changeStudy, get, query } from "./api.js";
 import { button, field, fill, h, plural, select } from "./dom.js";
 import { here, state } from "./state.js";
 
@@ -28,9 +28,8 @@ export async function editJoining(column, saved) {
   async function keep(changes) {
     const columns = structuredClone(state.declared.study.columns);
     columns[column] = { ...columns[column], constrained: bound.value === "" ? undefined : bound.value === "true", missing: missing.value || undefined, ...changes };
-    const next = await attempt(() => put(here(), { columns }, "checking …"), says);
+    const next = await attempt(() => changeStudy({ columns }, "checking …"), says);
     if (!next) return;
-    state.declared = next;
     dialog.close();
     saved();
   }

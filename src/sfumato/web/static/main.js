@@ -1,5 +1,5 @@
 // The frame: steps, the stream of jobs, what stands where.
-import { attempt, get, put } from "./api.js";
+import { attempt, changeStudy, get } from "./api.js";
 import { button, error, fill, h } from "./dom.js";
 import { askForKey, entered, follow } from "./session.js";
 import { showAs } from "./show-as.js";
@@ -63,8 +63,8 @@ function changedTable() {
   return h("div", { class: "warning", id: "table-changed" }, h("b", {}, "The table has changed since this study was declared."),
     h("span", {}, "Roles, hierarchies and searches were made for the earlier one, so nothing is searched or published until you accept the table as it is now and check the roles again."),
     h("div", { class: "row" }, button("Accept the table as it is now", async () => {
-      const found = await attempt(() => put(here(), { accept_table: true }, "reading the table …"));
-      if (found) { state.declared = found; go({ step: "declare" }); }
+      const found = await attempt(() => changeStudy({ accept_table: true }, "reading the table …"));
+      if (found) go({ step: "declare" });
     })));
 }
 

@@ -4,6 +4,8 @@ import { button, fill, h, number } from "./dom.js";
 import { here } from "./state.js";
 
 const MOST = 400;
+// A list of values, which a release names by those that released records have; lists in it are taken apart.
+const listed = (labels) => `{${labels.flatMap((label) => (/^\{.* \| .*\}$/.test(label) ? label.slice(1, -1).split(" | ") : [label])).join(" | ")}}`;
 
 export function treeEditor(column, start, says, changed) {
   let found = start;
@@ -30,7 +32,7 @@ export function treeEditor(column, start, says, changed) {
 
   async function join() {
     const labels = picked().map((each) => each.label);
-    const to = prompt("Name of the joined label", labels.join(" or "));
+    const to = prompt("Name of the joined label", listed(labels));
     if (to) await edit({ do: "join", level: level(), labels, to });
   }
   async function rename() {
@@ -81,7 +83,7 @@ export function treeEditor(column, start, says, changed) {
   async function dropped(what, depth, label) {
     const labels = chosen.has(key(what.level, what.label)) ? picked().map((each) => each.label) : [what.label];
     if (depth === what.level + 1) await edit({ do: "move", level: what.level, labels, to: label });
-    else if (depth === what.level && depth > 0 && !labels.includes(label)) await edit({ do: "join", level: depth, labels: [label, ...labels], to: [label, ...labels].join(" or ") });
+    else if (depth === what.level && depth > 0 && !labels.includes(label)) await edit({ do: "join", level: depth, labels: [label, ...labels], to: listed([label, ...labels]) });
   }
   function draw() {
     const most = Object.values(found.counts).reduce((sum, count) => sum + count, 0);

@@ -1,5 +1,5 @@
 // Declare: a role for every column, the missing rule, hierarchies; the risk of the raw table beside it, live.
-import { attempt, get, put } from "../api.js";
+import { attempt, changeStudy, get } from "../api.js";
 import { bars, spread } from "../charts/bars.js";
 import { button, defined, field, figure, fill, h, later, number, percent, plural, select } from "../dom.js";
 import { editHierarchy } from "../hierarchy.js";
@@ -28,10 +28,9 @@ export async function declareStep(place) {
   const refresh = later(() => drawRisk(risk), 350);
 
   async function change(changes) {
-    const found = await attempt(() => put(here(), changes), says);
+    const found = await attempt(() => changeStudy(changes), says);
     if (!found) return false;
     fill(says);
-    state.declared = found;
     tell("frame");
     drawList();
     refresh();

@@ -8,6 +8,7 @@ import { button, defined, field, fill, h, number, percent, plural, select } from
 import { drawGroups } from "../groups.js";
 import { drawComparison, drawPoint } from "../point.js";
 import { asked, questions } from "../questions.js";
+import { inWords } from "../settings.js";
 import { go, here, measure, note, state } from "../state.js";
 
 const [ROWS, FEW] = [200, 24]; // rows of the list; of a large front few, because each selection lays them out anew
@@ -32,12 +33,13 @@ export async function exploreStep(place) {
   return undefined;
 }
 
-const chooser = (jobs) => field("Search", select(jobs.map((job) => [job.id, `${job.id} (${job.found?.points ?? "?"} points)`]), state.job, (job) => go({ job, point: null })));
+const chooser = (jobs) => field("Search", select(jobs.map((job) => [job.id, `${job.kind === "search" ? inWords(job.settings) : job.id} (${job.found?.points ?? "?"} points)`]), state.job, (job) => go({ job, point: null })));
 
 export async function explorer(front, jobs) {
   const names = front.objectives.map((each) => each.name);
   let xName = "loss";
   let yName = names.find((name) => measure(name).kind === "privacy") ?? names[0];
+  const searched = jobs.find((job) => job.id === state.job);
   let inside = null;
   let rival = null;
   const value = (point, name) => name === "loss" ? point.loss : name === "suppressed" ? point.suppressed : point.values[name];
@@ -132,7 +134,7 @@ export async function explorer(front, jobs) {
 
   return [
     h("div", { class: "row spread" }, h("h1", {}, "Risk–utility map"), h("div", { class: "row" }, jobs.length > 1 && chooser(jobs)) ),
-    h("p", { class: "quiet" }, `${plural(front.points.length, "release")} that no other beats, of ${number(front.rows)} records: ${front.how}.`, front.exact && " No generalization of the lattice is better."),
+    h("p", { class: "quiet" }, `${plural(front.points.length, "release")} that no other beats, of ${number(front.rows)} records: ${front.how}.`, front.exact && " No generalization of the lattice is better.", searched && ` Searched for: ${inWords(searched.settings)}.`),
     h("div", { class: "columns linked" },
       h("div", {}, h("div", { class: "card" }, h("div", { class: "row spread" }, axisTitles, counted, button("Show all", () => keep(null), { class: "plain small" })),
         map.element, h("p", { class: "quiet" }, h("small", {}, "Click chooses, Shift+click compares, dragging selects; arrow keys walk along the front."))),

@@ -1,4 +1,5 @@
 // Publish: the reason, the release, its verification, the pack.
+import { refused, verdict } from "../accepting.js";
 import { attempt, get, post } from "../api.js";
 import { button, defined, error, fill, h, number, percent, plural, table } from "../dom.js";
 import { asked, inWords } from "../questions.js";
@@ -23,7 +24,7 @@ export async function publishStep(place) {
   }
 
   async function publish(accept) {
-    const given = { job: state.job, point: state.point, reason: document.getElementById("reason").value, accept, ...(state.limits ? { limits: state.limits } : {}) };
+    const given = { job: state.job, point: state.point, reason: document.getElementById("reason").value, accept, ...(chosen.kept ? { keep: [...chosen.kept] } : {}), ...(state.limits ? { limits: state.limits } : {}) };
     const next = await attempt(() => post(`${here()}/releases`, given), result);
     if (!next) return;
     running = next.id;
@@ -32,25 +33,12 @@ export async function publishStep(place) {
     fill(result, h("p", { class: "quiet" }, "Writing, reading back, measuring …"));
   }
 
-  // A release that breaks the policy: every broken rule, and a field for the reason it is accepted with.
-  function refused(findings) {
-    const reasons = findings.map((finding) => [finding.key, h("textarea", { rows: 2, minlength: 10, maxlength: 2000, "aria-label": `Reason for accepting ${finding.key}` })]);
-    const says = h("div", {});
-    return h("div", { class: "warning", id: "refused" }, h("b", {}, "Nothing was published: the release does not meet your policy."),
-      findings.map((finding, i) => h("label", { class: "field", style: "width:100%" }, h("span", {}, finding.what), reasons[i][1])),
-      h("p", {}, "Choose another point or other roles. Or accept every item with a reason of at least ten characters; the reasons go into the internal report."),
-      button("Accept and publish", () => {
-        if (reasons.some(([, field]) => field.value.trim().length < 10)) { fill(says, h("p", {}, "Give a reason of at least ten characters for each item.")); return; }
-        publish(Object.fromEntries(reasons.map(([key, field]) => [key, field.value.trim()])));
-      }, { id: "accept" }), says);
-  }
-
   async function drawReleases() {
     const found = await attempt(() => get(`${here()}/releases`));
     if (!found) return;
     fill(list, h("h2", {}, "Releases of this table"), found.length > 1 && h("div", { class: "warning" }, "Several releases of one table together can tell more than each alone."), found.length ? found.map((release) => {
       const says = h("div", {});
-      return h("div", { class: "job whole" }, h("div", {}, h("b", {}, release.name), h("div", {}, h("small", {}, `${release.k === null ? `attacks find ${release.found.after} of ${release.found.before}` : `k ${number(release.k)}`}, loss ${percent(release.loss)}, ${plural(release.released, "record")} released, ${number(release.suppressed)} suppressed; in ${release.folder}`)),
+      return h("div", { class: "job whole" }, h("div", {}, h("b", {}, release.name), h("div", {}, h("small", {}, `${release.says}, loss ${percent(release.loss)}, ${plural(release.released, "record")} released, ${number(release.suppressed)} suppressed; in ${release.folder}`)),
         release.about.reason && h("div", {}, h("small", {}, `“${release.about.reason}”`)), says),
       h("div", { class: "row" }, button("Public pack", () => download(`${here()}/releases/${release.name}/public.zip`, `${release.name}-public.zip`), { class: "main", "data-download": release.name }),
         button("Internal record", () => download(`${here()}/releases/${release.name}/record.zip`, `${release.name}-record.zip`), { "data-record": release.name, title: "Everything, with the internal report and the manifest: for your own files, never for the outside." }),
@@ -67,7 +55,7 @@ export async function publishStep(place) {
     running = null;
     const again = document.getElementById("publish");
     if (again) again.disabled = false;
-    if (now.error?.findings) fill(result, refused(now.error.findings));
+    if (now.error?.findings) fill(result, refused(now.error.findings, publish));
     else if (now.error) fill(result, error(now.error));
     else {
       const figures = Object.entries(now.found.figures).map(([name, figure]) => [defined(measure(name).title, measure(name).sentence), figure.value === null || figure.value === undefined ? "–" : number(figure.value)]);
@@ -81,7 +69,7 @@ export async function publishStep(place) {
   return onChange((what) => { if (what === "job") followed(); });
 }
 
-// What is to be published, in words: a point of a front, the answer to a question, or a protected file.
+// What is to be published, in words: a point of a front, the answer to a question, a protected or a disguised file.
 async function chosenPoint() {
   const job = state.job ? state.jobs.get(state.job) : null;
   if (!job?.front || state.point === null) return null;
@@ -90,6 +78,7 @@ async function chosenPoint() {
     const point = protection?.points[state.point];
     return point && { words: h("p", {}, `${plural(point.swaps, "swap")} of places between similar records; attacks that found ${protection.found_before} areas before find ${point.found} after. Columns that name the group are left out.`) };
   }
+  if (job.kind === "channel") return chosenChannel();
   if (job.kind !== "search") return null;
   const front = await get(`${here()}/jobs/${state.job}/front`);
   const point = front.points.find((each) => each.id === state.point);
@@ -102,7 +91,14 @@ async function chosenPoint() {
   return { recoded: true, words: [h("p", {}, found.answer.says), h("div", { class: "warning" }, h("span", {}, `With the suppression of your question (${inWords(state.limits)}), not that of the search.`))] };
 }
 
-function verdict(found) {
-  return found.verified ? h("div", { class: "fine verified" }, h("b", {}, "✓ Verified"), h("span", {}, "The file was read back and measured: every figure and every row is as said."))
-    : h("div", { class: "error" }, h("b", {}, "The release differs from what was published"), found.differences.map((each) => h("span", {}, each)));
+// A channel: what it promises, and which plain columns go along.
+async function chosenChannel() {
+  const front = await get(`${here()}/jobs/${state.job}/channel`);
+  const point = front.points.find((each) => each.id === state.point);
+  if (!point) return null;
+  const others = Object.entries(state.declared.study.columns).filter(([name, column]) => !front.columns.includes(name) && ["quasi_identifier", "label", "other"].includes(column.role)).map(([name]) => name);
+  const kept = new Set();
+  return { kept, words: [h("p", {}, `Each value of ${front.columns.join(", ")} is replaced by a report drawn at random: privacy ${point.privacy.toFixed(3)}, worst posterior ${percent(point.worst_posterior)}. The rows come out in random order, with no other column but those you choose.`),
+    others.length > 0 && h("details", {}, h("summary", {}, "Plain columns to go along"), h("p", { class: "quiet" }, h("small", {}, "They give an attacker a better start: someone who knows a record’s sex starts from the shares of that sex.")),
+      h("div", { class: "pills" }, others.map((name) => h("label", {}, h("input", { type: "checkbox", onchange: (event) => event.target.checked ? kept.add(name) : kept.delete(name) }), name))))] };
 }

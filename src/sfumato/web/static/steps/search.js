@@ -1,8 +1,9 @@
 // Search: what to look for, how large that is, and what is at work; the front grows while it runs.
-import { attempt, get, post, put, query, remove } from "../api.js";
+import { attempt, changeStudy, get, post, query, remove } from "../api.js";
 import { cloud } from "../charts/cloud.js";
 import { button, defined, error, field, fill, h, number, percent, plural, select, table } from "../dom.js";
 import { channelForm, groupsForm } from "../other-searches.js";
+import { inWords } from "../settings.js";
 import { go, here, measure, onChange, state } from "../state.js";
 
 const SYSTEMS = [["lattice", "lattice: a level per column"], ["cuts", "cuts: groups of neighbours"]];
@@ -33,8 +34,8 @@ export async function searchStep(place) {
     const before = settings();
     const turned = changes.system && changes.system !== (before.system ?? "lattice");
     const next = { ...(turned ? Object.fromEntries(ANY_SYSTEM.filter((name) => name in before).map((name) => [name, before[name]])) : before), ...changes };
-    const found = await attempt(() => put(here(), { search: next }), says);
-    if (found) { fill(says); state.declared = found; }
+    const found = await attempt(() => changeStudy({ search: next }), says);
+    if (found) fill(says);
     draw();
     estimate();
   }
@@ -105,7 +106,7 @@ export async function searchStep(place) {
       const act = async (what) => { const next = await attempt(() => post(`${here()}/jobs/${job.id}/${what}`)); if (next) { state.jobs.set(job.id, next); drawJobs(); } };
       return h("div", { class: "job", "data-job": job.id, "data-status": job.status },
         h("div", {}, h("b", {}, job.id), " ", h("span", { class: `badge ${job.status === "done" ? "good" : ["failed", "killed", "broken"].includes(job.status) ? "bad" : ["queued"].includes(job.status) ? "wait" : ""}` }, WORDS[job.status] ?? job.status, job.ahead ? ` behind ${job.ahead}` : ""), " ",
-          h("small", {}, job.found ? `${plural(job.found.points, "point")}: ${job.found.how}` : progress ? `${number(progress.done)} of ${number(progress.total)}, ${progress.seconds.toFixed(0)} s` : "")),
+          h("small", {}, job.kind === "search" && `${inWords(job.settings)}. `, job.found ? `${plural(job.found.points, "point")}: ${job.found.how}` : progress ? `${number(progress.done)} of ${number(progress.total)}, ${progress.seconds.toFixed(0)} s` : "")),
         h("div", { class: "row" },
           ["running", "queued"].includes(job.status) && button("Stop", () => act("stop"), { class: "small", title: "Stop and keep the best so far" }),
           ["stopped", "killed", "broken", "failed"].includes(job.status) && button("Run again", () => act("again"), { class: "small", title: "A search over cuts goes on from where it was" }),

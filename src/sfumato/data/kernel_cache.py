@@ -1,0 +1,112 @@
+"""Machine code on disk. Loading it runs it, so it is kept where nobody else can write, and under a checksum."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import shutil
+import stat
+from pathlib import Path
+from typing import Any
+
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+CHECKSUM = hashlib.sha256().digest_size
+
+
+def ours_alone(folder: Path, *, own: bool) -> bool:
+    """Make a folder for this user alone; whether it is one, and nobody else can put another in its stead.
+
+    A folder of our `own` that others could have written to is emptied; any other is not used.
+    """
+    try:
+        if not hasattr(os, "geteuid"):  # a system without such permissions
+            folder.mkdir(parents=True, exist_ok=True)
+            return True
+        for one in (*reversed(folder.parents), folder):
+            if not one.exists():
+                one.mkdir(mode=0o700)
+        folder = folder.resolve()
+        if not all(_trusted(parent.stat(), sticky=True) for parent in folder.parents):
+            return False
+        if not _trusted(folder.stat(), sticky=False) and own and folder.stat().st_uid == os.geteuid():
+            shutil.rmtree(folder)
+            folder.mkdir(mode=0o700)
+        return _trusted(folder.stat(), sticky=False) and os.access(folder, os.W_OK)
+    except OSError:
+        return False
+
+
+def _trusted(found: os.stat_result, *, sticky: bool) -> bool:
+    """Whether a folder belongs to this user or to root, and others cannot rename what it holds."""
+    if found.st_uid not in (os.geteuid(), 0):
+        return False
+    writable = found.st_mode & stat.S_IWOTH or (found.st_mode & stat.S_IWGRP and not _own_group(found.st_gid))
+    return not writable or bool(sticky and found.st_mode & stat.S_ISVTX)
+
+
+def _own_group(number: int) -> bool:
+    """Whether a group is the one that some systems make for each user."""
+    import grp
+    import pwd
+
+    try:
+        group, user = grp.getgrgid(number), pwd.getpwuid(os.geteuid())
+    except KeyError:
+        return False
+    return group.gr_name == user.pw_name and set(group.gr_mem) <= {user.pw_name}
+
+
+class _CheckedFile(IndexDataCacheFile):  # type: ignore[misc]
+    """The index and the data of a function; what does not have its checksum counts as absent."""
+
+    def _load_index(self) -> dict[Any, str]:
+        try:
+            version, stamp, overloads = _unpacked(Path(self._index_path))
+        except OSError:
+            return {}
+        return overloads if (version, stamp) == (self._version, self._source_stamp) else {}
+
+    def _save_index(self, overloads: dict[Any, str]) -> None:
+        self._write(self._index_path, (self._version, self._source_stamp, overloads))
+
+    def _load_data(self, name: str) -> Any:
+        return _unpacked(Path(self._data_path(name)))
+
+    def _save_data(self, name: str, data: Any) -> None:
+        self._write(self._data_path(name), data)
+
+    def _write(self, path: str, data: Any) -> None:
+        text = self._dump(data)
+        with self._open_for_write(path) as stream:
+            stream.write(hashlib.sha256(text).digest() + text)
+
+
+def _unpacked(path: Path) -> Any:
+    raw = path.read_bytes()
+    checksum, text = raw[:CHECKSUM], raw[CHECKSUM:]
+    if hashlib.sha256(text).digest() != checksum:
+        raise OSError("damaged")
+    return pickle.loads(text)
+
+
+class KernelCache(FunctionCache):  # type: ignore[misc]
+    """Keeps what a function was compiled to; where it cannot, the function is compiled again the next time."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__(function)
+        stamp = self._impl.locator.get_source_stamp()
+        self._cache_file = _CheckedFile(self._cache_path, self._impl.filename_base, stamp)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)
+        except OSError:
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        try:
+            super().save_overload(sig, data)
+        except OSError:  # a full disk, or a folder that is gone
+            return

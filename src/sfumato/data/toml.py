@@ -1,0 +1,146 @@
+"""TOML as our run files are written and read: what is written reads back as it was, what is read has limits."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import tomllib
+from collections.abc import Mapping
+from typing import Any
+
+from sfumato.errors import SfumatoError, StudyError
+
+MOST_BYTES = 16 << 20
+MOST_DEPTH = 32
+BARE = re.compile(r"[A-Za-z0-9_-]+")
+CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
+SURROGATES = re.compile(r"[\ud800-\udfff]")
+
+
+def toml_text(settings: Mapping[str, Any]) -> str:
+    """Settings as TOML: plain keys first, then a section for each table.
+
+    >>> print(toml_text({"version": 1, "data": {"path": "a.csv", "na": ["?"]}, "columns": {"a b": {"role": "drop"}}}))
+    version = 1
+    <BLANKLINE>
+    [data]
+    path = "a.csv"
+    na = ["?"]
+    <BLANKLINE>
+    [columns]
+    "a b" = { role = "drop" }
+    <BLANKLINE>
+    """
+    plain = {name: value for name, value in settings.items() if not isinstance(value, Mapping)}
+    lines = [f"{toml_key(name)} = {toml_value(value)}" for name, value in plain.items()]
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            lines += ["", f"[{toml_key(name)}]"]
+            lines += [f"{toml_key(inner)} = {toml_value(held)}" for inner, held in value.items()]
+    text = "\n".join(lines) + "\n"
+    if not _same(tomllib.loads(text), settings):
+        raise SfumatoError("settings that are written as TOML read back otherwise", remedy="please report it")
+    return text
+
+
+def toml_key(name: str) -> str:
+    """A key: bare where it can be.
+
+    >>> toml_key("age"), toml_key("post code")
+    ('age', '"post code"')
+    """
+    return name if BARE.fullmatch(name) else _quoted(name)
+
+
+def toml_value(value: Any) -> str:
+    """A value in one line.
+
+    >>> toml_value([1, 0.5, "x", True, {"a b": float("inf")}])
+    '[1, 0.5, "x", true, { "a b" = inf }]'
+    """
+    match value:
+        case str():
+            return _quoted(value)
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return _digits(value)
+        case float():
+            return repr(value)
+        case Mapping():
+            inside = ", ".join(f"{toml_key(name)} = {toml_value(held)}" for name, held in value.items())
+            return f"{{ {inside} }}" if inside else "{}"
+        case list() | tuple():
+            return "[" + ", ".join(toml_value(held) for held in value) + "]"
+        case _:
+            raise StudyError(f"a {type(value).__name__} cannot be written as TOML", expected="text, numbers, tables")
+
+
+def toml_comment(text: str) -> str:
+    """A comment: one line, whatever the text holds.
+
+    >>> toml_comment("two\\nlines")
+    '# two lines'
+    """
+    return "# " + SURROGATES.sub("?", CONTROLS.sub(" ", text))
+
+
+def parse_toml(raw: bytes, name: str) -> dict[str, Any]:
+    """The settings in a text; `name` is what messages call it."""
+    expected = "a run file"
+    if len(raw) > MOST_BYTES:
+        raise StudyError(f"{name} has more than {MOST_BYTES >> 20} MB", expected=expected)
+    try:
+        found = tomllib.loads(raw.decode("utf-8"))
+    except RecursionError:
+        raise _too_deep(name) from None
+    except ValueError as error:  # also of bytes that are not UTF-8, and of numbers with thousands of digits
+        raise StudyError(f"{name} is not TOML: {error}", expected=expected) from None
+    if _depth(found) > MOST_DEPTH:
+        raise _too_deep(name)
+    return found
+
+
+def _too_deep(name: str) -> StudyError:
+    return StudyError(f"the tables of {name} are nested too deep", expected=f"at most {MOST_DEPTH} levels")
+
+
+def _depth(value: Any) -> int:
+    """How deep tables and lists are nested; not recursive, because they may be nested deeper than Python calls."""
+    depth, held = 0, [value]
+    while held:
+        depth += 1
+        inside: list[Any] = []
+        for one in held:
+            if isinstance(one, Mapping):
+                inside += one.values()
+            elif isinstance(one, list):
+                inside += one
+        held = inside
+    return depth
+
+
+def _quoted(text: str) -> str:
+    if SURROGATES.search(text):
+        raise StudyError("a text that is not UTF-8 cannot be written as TOML", expected="text in UTF-8")
+    written = json.dumps(text, ensure_ascii=False)  # its escapes are TOML's, but it leaves one control character
+    return written.replace("\x7f", "\\u007f")
+
+
+def _digits(value: int) -> str:
+    try:
+        return str(value)
+    except ValueError:
+        raise StudyError("a number of thousands of digits cannot be written as TOML", expected="numbers") from None
+
+
+def _same(one: Any, two: Any) -> bool:
+    """Whether settings are the same; lists and tuples are, and what is not a number is itself."""
+    if isinstance(one, Mapping) and isinstance(two, Mapping):
+        return one.keys() == two.keys() and all(_same(one[name], two[name]) for name in one)
+    if isinstance(one, list | tuple) and isinstance(two, list | tuple):
+        return len(one) == len(two) and all(_same(a, b) for a, b in zip(one, two, strict=True))
+    if isinstance(one, float) and isinstance(two, float) and math.isnan(one):
+        return math.isnan(two)
+    return bool(type(one) is type(two) or isinstance(one, str)) and bool(one == two)

@@ -1,0 +1,114 @@
+"""Columns that would undo an exchange of places: those that follow the area, name it, or mark who was exchanged.
+
+What follows and what names is the rule of `data.dependence`: right for at least 95 % of the records, with at least half
+of the errors gone that are made without the column. So one mistyped cell among thousands changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sfumato.data.arrays import Counts64, Floats
+from sfumato.data.dependence import Protected, dependences
+from sfumato.data.dependence.counts import count_by_value
+from sfumato.data.engine import Engine
+from sfumato.data.rows import cleaned
+from sfumato.data.source import Column, Source
+from sfumato.errors import StudyError, shortened
+
+AREA = " area"  # no column of a file is called so: names are trimmed
+FEWEST = 10  # exchanged records that must be marked for a column to count
+PART = 0.1  # and which part of all that were exchanged
+DOUBT = 0.5  # the part of the doubt whether a marked record was exchanged that must be gone
+
+
+def geography(engine: Engine, source: Source, columns: Sequence[Column], area: str) -> set[str]:
+    """Columns that follow from the area, to be exchanged with it; one from which the area follows is refused.
+
+    `area` is an expression of the columns of the view `raw`.
+    """
+    names = [column.name for column in columns]
+    found = dependences(engine, source, names, [Protected(AREA, "generalized")], made={AREA: area})
+    following = {name for d in found.found if d.way == "follows" for name in d.kept}
+    # A column with as many values as there are areas follows and tells: it is exchanged.
+    both = {d.kept for d in found.found if d.way == "tells"}
+    following |= {name for (name, *more) in both if not more and _follows(engine, source.column(name), source, area)}
+    telling = [d.kept for d in found.found if d.way != "follows" and not set(d.kept) & following]
+    telling += [(one.column,) for one in found.identifying if _tells(engine, source.column(one.column), source, area)]
+    if telling:
+        listed = dict.fromkeys(" with ".join(kept) for kept in telling)
+        raise StudyError(
+            f"the original area follows from {shortened(listed)}",
+            expected="no released column from which the area can be read back, such as a household's number",
+            remedy="name it under withhold, or under swap if it is a place, in [groups]",
+        )
+    return following
+
+
+def _follows(engine: Engine, column: Column, source: Source, area: str) -> bool:
+    cell = f"coalesce({cleaned(source, column)}, '')"
+    return count_by_value(engine, "SELECT * FROM raw", [area], cell, "0").tells()
+
+
+def _tells(engine: Engine, column: Column, source: Source, area: str) -> bool:
+    cell = cleaned(source, column)
+    return count_by_value(engine, f"SELECT * FROM raw WHERE {cell} IS NOT NULL", [cell], area, "0").tells()
+
+
+def refuse_marked(engine: Engine, rows: str, columns: Sequence[tuple[str, str]], area: str, swapped: str) -> None:
+    """Raise if a released column tells which records were exchanged.
+
+    `rows` are the released rows as a query, `columns` names and expressions of those that stayed, `area` and `swapped`
+    expressions of the released area and of whether a record was exchanged. A reader takes records for exchanged whose
+    value is rare in their area, or whose area is rare for their value. If the most unusual of them can be chosen so
+    that they hold at least a tenth of the exchanged records, and half of the doubt about them is gone, the column is
+    refused.
+    """
+    cells = [f"{area} AS a", f"CASE WHEN {swapped} THEN 1 ELSE 0 END AS s"]
+    cells += [f"{cell} AS v{i}" for i, (_, cell) in enumerate(columns)]
+    engine.run(f"CREATE OR REPLACE TEMP TABLE exchanged_rows AS SELECT {', '.join(cells)} FROM ({rows}) AS t")
+    marking = [name for i, (name, _) in enumerate(columns) if _marks(engine, f"v{i}")]
+    if marking:
+        raise StudyError(
+            f"{shortened(marking)} {'tells' if len(marking) == 1 else 'tell'} which records were exchanged",
+            expected="no released column whose values stand out where a record was moved to another area",
+            remedy="name it under withhold, or under swap if it is a place, in [groups]",
+        )
+
+
+def _marks(engine: Engine, cell: str) -> bool:
+    value, area = engine.hashed([cell]), engine.hashed(["a"])
+    found = engine.arrays(
+        f"SELECT {value} AS v, {area} AS a, count(*) AS n, CAST(sum(s) AS BIGINT) AS s FROM exchanged_rows "
+        f"GROUP BY {value}, {area} ORDER BY {value}, {area}"
+    )
+    counts, exchanged = (np.asarray(found[name]).astype(np.int64) for name in ("n", "s"))
+    in_area, with_value = (_totals(found[name], counts) for name in ("a", "v"))
+    orders = (counts / in_area, counts / with_value, counts * counts.sum() / (in_area * with_value))
+    return any(stands_out(order, counts, exchanged) for order in orders)
+
+
+def _totals(keys: np.ndarray, counts: Counts64) -> Counts64:
+    place = np.unique(keys, return_inverse=True)[1]
+    totals: Counts64 = np.bincount(place, counts).astype(np.int64)[place]
+    return totals
+
+
+def stands_out(typical: Floats, counts: Counts64, exchanged: Counts64) -> bool:
+    """Whether the least typical of some records are mostly exchanged ones.
+
+    >>> rare, usual = np.array([0.1, 0.9]), np.array([20, 200])
+    >>> stands_out(rare, usual, np.array([18, 2])), stands_out(rare, usual, np.array([2, 18]))
+    (True, False)
+    """
+    total, records = int(exchanged.sum()), int(counts.sum())
+    if total == 0 or total == records:
+        return False
+    order = np.argsort(typical, kind="stable")
+    last = np.r_[typical[order][1:] != typical[order][:-1], True]  # records that are equally typical stay together
+    marked, hits = (np.cumsum(column[order])[last] for column in (counts, exchanged))
+    share = total / records
+    enough = hits >= max(min(FEWEST, total), PART * total)
+    return bool((enough & (hits >= (share + DOUBT * (1 - share)) * marked)).any())

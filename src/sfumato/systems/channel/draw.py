@@ -1,0 +1,124 @@
+"""Draw reports: each value is replaced by one drawn from its column of the matrix, and the rows are shuffled.
+
+The rows stream through the engine in batches. Randomness comes from the operating system, batch by batch, and is
+recorded nowhere. The rows come out in random order: a file sorted by the disguised column would tell it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.data.arrays import Floats
+from sfumato.data.dialect import Dialect
+from sfumato.data.engine import Engine
+from sfumato.data.rows import cleaned
+from sfumato.data.source import Source
+from sfumato.data.tally import Tally, cell_sql, first_row
+from sfumato.errors import DataError
+from sfumato.plans.channel import Channel
+
+TEST_COLUMN = "sfumato_test_seed"
+BETWEEN = "\x1f"
+
+Draw = Callable[[int], npt.NDArray[np.uint64]]
+
+
+def check_known(engine: Engine, source: Source, channel: Channel, found: Tally) -> None:
+    """Every value must be a category; which one is not is not told."""
+    places = [found.columns.index(name) for name in channel.columns]
+    known = set(channel.cells)
+    cells = {tuple(cell[place] for place in places) for cell in found.cells}
+    strange = sorted(cells - known)
+    if strange:
+        rows = sum(
+            n for c, n in zip(found.cells, found.counts, strict=True) if tuple(c[p] for p in places) not in known
+        )
+        first = first_row(engine, source, channel.columns, strange)
+        where = f"; the first is in row {first}" if first else ""
+        raise DataError(
+            f"{rows} rows have {len(strange)} values of {channel.name} that the channel does not know{where}",
+            expected="the categories the channel was made for",
+            remedy="search again with this table, or check how missing values are declared",
+        )
+
+
+def reading(source: Source, channels: Sequence[Channel], kept: Sequence[str], complete: Sequence[str]) -> str:
+    parts = []
+    for place, channel in enumerate(channels):
+        joined = f" || chr({ord(BETWEEN)}) || ".join(cell_sql(source, name) for name in channel.columns)
+        parts.append(f"{joined} AS t{place}")
+    parts += [f"{cleaned(source, source.column(name))} AS k{place}" for place, name in enumerate(kept)]
+    present = " AND ".join(f"{cell_sql(source, name)} <> ''" for name in complete) or "1 = 1"
+    return f"SELECT {', '.join(parts)} FROM raw WHERE {present}"
+
+
+def changer(
+    channels: Sequence[Channel], kept: int, draw: Draw, keep_order: bool, test_seed: int | None
+) -> Callable[[Any], Any]:
+    """What happens to a batch: codes of the truth, reports drawn, a place in the new order."""
+    import pyarrow
+    import pyarrow.compute
+
+    truths = [pyarrow.array([BETWEEN.join(cell) for cell in channel.cells]) for channel in channels]
+    labels = [pyarrow.array(channel.outputs) for channel in channels]
+    steps = [thresholds(channel.matrix) for channel in channels]
+    seen = 0
+
+    def change(batch: Any) -> Any:
+        nonlocal seen
+        arrays = []
+        for place in range(len(channels)):
+            codes = pyarrow.compute.index_in(batch.column(place), truths[place])
+            codes = np.asarray(codes.to_numpy(zero_copy_only=False), dtype=np.int64)
+            reports = reported(codes, steps[place], draw(len(codes)))
+            arrays.append(labels[place].take(pyarrow.array(reports)))
+        arrays += [batch.column(len(channels) + place) for place in range(kept)]
+        if test_seed is not None:
+            arrays.append(pyarrow.array([str(test_seed)] * batch.num_rows, pyarrow.string()))
+        order = np.arange(seen, seen + batch.num_rows) if keep_order else (draw(batch.num_rows) >> np.uint64(1))
+        seen += batch.num_rows
+        names = [f"x{place}" for place in range(len(arrays))]
+        return pyarrow.record_batch([*arrays, pyarrow.array(order.astype(np.int64))], names=[*names, "place"])
+
+    return change
+
+
+def thresholds(matrix: Floats) -> Floats:
+    """For each truth (row) the running sums of its probabilities; the last one that is reached is endless."""
+    running = np.cumsum(matrix, axis=0).T.copy()
+    for row, column in zip(running, matrix.T, strict=True):
+        row[np.flatnonzero(column)[-1] :] = np.inf  # rounding must not lead to a report that cannot be
+    return running
+
+
+def reported(codes: npt.NDArray[np.int64], steps: Floats, bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+    """The report of each truth from 64 random bits: how many of its thresholds a number in [0, 1) has passed."""
+    uniform = (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    reports = np.empty(len(codes), dtype=np.int64)
+    for truth in range(len(steps)):
+        here = np.flatnonzero(codes == truth)
+        reports[here] = np.searchsorted(steps[truth], uniform[here], side="right")
+    return reports
+
+
+def system_draw(count: int) -> npt.NDArray[np.uint64]:
+    return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
+
+
+def seeded_draw(seed: int) -> Draw:
+    rng = np.random.default_rng(seed)
+    return lambda count: rng.integers(0, 2**64, count, dtype=np.uint64)
+
+
+def plain_file(source: Source, path: Path) -> Source:
+    """Parquet or plain CSV with a header, by the name of the file: whoever gets it needs no run file to read it."""
+    if path.suffix in (".parquet", ".pq"):
+        return replace(source, format="parquet", dialect=None)
+    return replace(source, format="csv", dialect=Dialect(",", '"', ".", "utf-8", header=True))

@@ -1,0 +1,117 @@
+"""A saved protection worked out again from its plans: nothing that it says is believed without that."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from sfumato.data.arrays import Counts64
+from sfumato.data.microfile import Microfile
+from sfumato.errors import InputError
+from sfumato.plans.swaps import SwapPlan
+from sfumato.study import Study
+from sfumato.systems.groups.attackers import Progress
+from sfumato.systems.groups.files import read_target, settings_of
+from sfumato.systems.groups.protect import Protection, attacked_again, attacks_on, influence_of, truths_of
+from sfumato.systems.groups.residual import Residual, residual_on
+from sfumato.systems.groups.saved import Saved, as_dict
+
+CLOSE = 1e-9
+UNCHECKED = ("bound", "exact")  # proofs of the search, which would have to be searched for again
+
+
+def worked_out_again(saved: Saved, progress: Progress | None = None) -> Protection:
+    """The protection with every attack learned again and every figure computed anew from the plans."""
+    study = saved.study
+    target = read_target(study)
+    truths = truths_of(study, target)
+    known, fresh, silent = attacks_on(study, target, truths, progress)
+    levels = [
+        attacked_again(target, float(point["level"]), (_priced(study, target, plan), 0.0), known, fresh)
+        for point, plan in zip(saved.told["points"], saved.plans, strict=True)
+    ]
+    columns = len(settings_of(study).protect.columns or target.attributes)
+    return Protection(
+        study,
+        target,
+        truths,
+        tuple(known),
+        tuple(fresh),
+        tuple(levels),
+        int(saved.told["chosen"]),
+        columns,
+        tuple(silent),
+    )
+
+
+def _priced(study: Study, target: Microfile, plan: SwapPlan) -> SwapPlan:
+    """A plan with the cost that its pairs have."""
+    cost = influence_of(study, target).of_pairs(_places(target, plan.givers), _places(target, plan.takers))
+    if plan.bound is not None and plan.bound > cost * (1 + CLOSE):
+        raise InputError(
+            "a plan of the protection costs less than no plan can, by its own account",
+            expected="a bound under the cost",
+        )
+    return replace(plan, cost=cost)
+
+
+def _places(target: Microfile, rows: Counts64) -> Counts64:
+    """Where rows of the source stand among the records in range."""
+    places = np.searchsorted(target.rows, rows)
+    inside = places < len(target.rows)
+    if not inside.all() or not np.array_equal(target.rows[places], rows):
+        raise InputError(
+            "the plan swaps rows that are not in range", expected="the swaps of the file that was protected"
+        )
+    return np.asarray(places, dtype=np.int64)
+
+
+def refuse_unlike(saved: Saved, again: Protection) -> None:
+    """Raise unless a saved protection says what was worked out again."""
+    found = as_dict(again)
+    told = {name: value for name, value in saved.told.items() if name != "fingerprint"}
+    where = first_unlike(told, found)
+    if where is not None:
+        name, said, true = where
+        raise InputError(
+            f"the protection says {name} = {_shown(said)}, but it is {_shown(true)}: nothing was released",
+            expected="a protection as sfumato groups protect wrote it, and the files that it was made from",
+            remedy="protect again",
+        )
+
+
+def first_unlike(one: Any, two: Any, name: str = "") -> tuple[str, Any, Any] | None:
+    """The first entry in which two records differ by more than rounding: its name and both values.
+
+    >>> first_unlike({"a": [1, 2.0]}, {"a": [1, 2.5]}), first_unlike({"a": 1.0}, {"a": 1.0 + 1e-12})
+    (('a.1', 2.0, 2.5), None)
+    """
+    if isinstance(one, Mapping) and isinstance(two, Mapping):
+        for key in dict.fromkeys([*two, *one]):
+            if key in UNCHECKED:
+                continue
+            inner = f"{name}.{key}" if name else str(key)
+            found = first_unlike(one.get(key), two.get(key), inner)
+            if found is not None:
+                return found
+        return None
+    if isinstance(one, list | tuple) and isinstance(two, list | tuple) and len(one) == len(two):
+        places = enumerate(zip(one, two, strict=True))
+        return next((f for i, (a, b) in places if (f := first_unlike(a, b, f"{name}.{i}")) is not None), None)
+    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (one, two))
+    same = math.isclose(one, two, rel_tol=CLOSE, abs_tol=CLOSE) if numbers else type(one) is type(two) and one == two
+    return None if same else (name, one, two)
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)[:80]
+
+
+def attacked(protection: Protection, written: Microfile) -> tuple[Residual, ...]:
+    """Every attack on a file that was written."""
+    known = [residual_on(attack, written, known=True) for attack in protection.known]
+    return (*known, *(residual_on(attack, written, known=False) for attack in protection.fresh))

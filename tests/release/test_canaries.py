@@ -1,0 +1,119 @@
+"""Nothing in the public part of a release tells where it comes from, how it was drawn, or who was suppressed."""
+
+from __future__ import annotations
+
+import getpass
+import gzip
+import os
+import platform
+import re
+import zipfile
+from pathlib import Path
+
+import pytest
+from tests.release.fronts import front_of, people, small, write_csv
+
+import sfumato as sf
+from sfumato.release.apply import apply_plan
+from sfumato.release.publish import Release, publish
+from sfumato.study import SearchSettings
+
+LEVELS = {"age": 2, "post code": 2, "sex": 0}
+SEED = 918273645
+REASON = "the board agreed on Monday"
+OUTLIER = ["zzcanaryname", "97", "9Q9", "F", "flu", "31337"]
+
+
+def canaries(release: Release, source: Path) -> dict[str, str]:
+    """What may not be read in any public file, by what it is."""
+    manifest = release.manifest
+    return {
+        "the path of the source": str(source),
+        "the name of the source": source.stem,
+        "the folder": str(release.folder.parent),
+        "the user": f"/{getpass.getuser()}/" if getpass.getuser() == "root" else getpass.getuser(),
+        "the machine": platform.node(),
+        "the digest of the source": manifest["source"]["sha256"],
+        "the start of that digest": manifest["source"]["sha256"][:16],
+        "the seed": str(SEED),
+        "the reason": REASON,
+        "the time": manifest["created"],
+        "the process": f"pid {os.getpid()}",
+        "a name": OUTLIER[0],
+        "a suppressed postcode": OUTLIER[2],
+        "a suppressed income": OUTLIER[5],
+        "the checksum": manifest["checksum"],
+    }
+
+
+def texts(folder: Path) -> dict[str, str]:
+    """Every file of a folder as text, compressed ones opened, with all names in front."""
+    found = {"names": "\n".join(path.relative_to(folder).as_posix() for path in folder.rglob("*"))}
+    for path in folder.rglob("*"):
+        if path.is_file():
+            raw = path.read_bytes()
+            raw = gzip.decompress(raw) if path.suffix == ".gz" else raw
+            assert not zipfile.is_zipfile(path)
+            found[path.name] = raw.decode("utf-8", "replace")
+            if path.suffix == ".gz":
+                found[f"{path.name} (packed)"] = path.read_bytes().decode("latin-1")
+    return found
+
+
+def study_with_an_outlier(folder: Path, suffix: str = ".csv") -> sf.Study:
+    study = small(folder, rows=400)
+    rows = [*people(400), OUTLIER]
+    source = folder / f"secretproject{suffix}"
+    write_csv(folder / "secretproject.csv", rows)
+    if suffix == ".csv.gz":
+        source.write_bytes(gzip.compress((folder / "secretproject.csv").read_bytes()))
+    if suffix == ".parquet":
+        import pyarrow.csv
+        import pyarrow.parquet
+
+        pyarrow.parquet.write_table(pyarrow.csv.read_csv(folder / "secretproject.csv"), source)
+    return study.with_data(path=str(source)).with_search(seed=SEED)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
+def test_a_release(tmp_path: Path, suffix: str) -> None:
+    study = study_with_an_outlier(tmp_path, suffix)
+    front = front_of(study, [LEVELS], 30)
+    assert front.points[0].suppressed > 0
+    release = publish(front, 0, tmp_path / "out", reason=REASON, state=tmp_path / "state")
+    hidden = canaries(release, tmp_path / f"secretproject{suffix}")
+    for name, text in texts(release.public).items():
+        for what, canary in hidden.items():
+            assert canary not in text, (name, what)
+    assert {path.name for path in release.folder.iterdir()} == {"public", "private"}
+    private = "".join(path.read_text("utf-8") for path in (release.folder / "private").glob("*.*"))
+    assert release.manifest["source"]["sha256"] in private  # the search can find what is there
+
+
+def test_a_plan_applied_to_another_table(tmp_path: Path) -> None:
+    study = study_with_an_outlier(tmp_path)
+    first = publish(front_of(study, [LEVELS], 30), 0, tmp_path / "out", reason=REASON, state=tmp_path / "state")
+    rows = [*people(300, seed=11), OUTLIER]
+    write_csv(tmp_path / "nextsecret.csv", rows)
+    release = apply_plan(
+        first.folder, tmp_path / "nextsecret.csv", tmp_path / "next", reason=REASON, unseen="star", state=tmp_path / "s"
+    )
+    for name, text in texts(release.public).items():
+        for what, canary in canaries(release, tmp_path / "nextsecret.csv").items():
+            assert canary not in text, (name, what)
+
+
+def test_cuts(tmp_path: Path) -> None:
+    study = study_with_an_outlier(tmp_path)
+    study = study.with_search(
+        SearchSettings(system="cuts", max_suppression=0.05, generations=3, population=8, seed=SEED)
+    )
+    front = sf.search(study)
+    point = next(p for p in front.points if p.suppressed and p.values["k"] >= 4)
+    policy = {"k": "made up for a test", "l": "made up for a test", "t": "made up for a test"}
+    policy |= {"uniques": "made up for a test", "identifying:income": "made up for a test"}
+    release = publish(front, point.id, tmp_path / "out", reason=REASON, accept=policy, state=tmp_path / "state")
+    for name, text in texts(release.public).items():
+        for what, canary in canaries(release, tmp_path / "secretproject.csv").items():
+            assert canary not in text, (name, what)
+        assert re.search(r"(?<!\d)97(?!\d)", text) is None or name == "data.csv", name
