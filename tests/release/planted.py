@@ -120,7 +120,7 @@ def public_files(release: Release) -> list[Path]:
     folder = release.folder / "public"
     if folder.is_dir():
         return sorted(path for path in folder.rglob("*") if path.is_file())
-    return [release.data, *(release.folder / name for name in PUBLIC)]
+    return [path for path in (release.data, *(release.folder / name for name in PUBLIC)) if path.is_file()]
 
 
 def rows_of(release: Release) -> list[dict[str, str]]:

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Decimal
 
 NUMBER = r"[-+]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][-+]?\d+)?"
 BRACKETED = re.compile(rf"^([\[\](])\s*({NUMBER})\s*(?:[;–]|,\s|,(?=\S)|\.\.|-)\s*({NUMBER})\s*([\[\])])$")
@@ -56,6 +57,21 @@ def from_values(label: str) -> bool:
     [True, True, False, False, False]
     """
     return bool(SPANNED.match(label) or LISTED.match(label))
+
+
+def roundest(above: Decimal, upto: Decimal) -> Decimal:
+    """The roundest number above one number and not above another: a multiple of …, 10, 5, 2, 1, 0.5, …
+
+    >>> [str(roundest(Decimal(a), Decimal(b))) for a, b in (("56", "57"), ("56", "64"), ("199", "200.5"), ("2", "7"))]
+    ['57', '60', '200', '5']
+    """
+    least = upto.as_tuple().exponent
+    for exponent in range(max(above.adjusted(), upto.adjusted()) + 1, (least if isinstance(least, int) else 0) - 1, -1):
+        for step in (Decimal(times).scaleb(exponent) for times in (5, 2, 1)):
+            found = (upto / step).to_integral_value(rounding=ROUND_FLOOR) * step
+            if above < found <= upto:
+                return Decimal(format(found, "f"))
+    return upto
 
 
 def number(text: str, decimal: str = ".") -> float | None:

@@ -43,7 +43,8 @@ class Contents:
         columns = {column.name: column for column in self.columns}
         occurring = labels_in(self.after)
         dictionary = data_dictionary(self.front.study, self.recoded, columns, self.data, occurring)
-        outside = facts.external_facts(self.recoded, figure_value(self.figures["k"]), self.loss)
+        lost = facts.released_loss(self.after, self.columns, self.hierarchies)
+        outside = facts.external_facts(self.recoded, figure_value(self.figures["k"]), lost)
         inside = facts.internal_facts(self.front, self.point, self.recoded, self.figures, self.loss)
         pages = {
             pack.DICTIONARY[0]: json.dumps(dictionary, indent=1, ensure_ascii=False) + "\n",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -90,25 +91,36 @@ def internal_facts(front: Front, point: Point, recoded: Recoded, figures: Mappin
     }
 
 
-def external_facts(recoded: Recoded, k: float, loss: float) -> dict[str, Any]:
+def external_facts(recoded: Recoded, k: float, released_loss: float) -> dict[str, Any]:
     """The figures of the external report: no count under ten, no share from which one follows."""
     return {
         "released": guarded(recoded.rows),
         "k": int(k),
         "suppressed_share": guarded_share(recoded.suppressed, recoded.records),
         "dropped_share": guarded_share(recoded.rows_read - recoded.records, recoded.rows_read),
-        "loss_share": loss_of_released(loss, recoded.records, recoded.suppressed),
+        "loss_share": released_loss,
         "suppressed_rows": "starred" if recoded.starred else "removed",
     }
 
 
-def loss_of_released(loss: float, records: int, suppressed: int) -> float:
-    """The loss of released records alone, in thousandths: with the others' it would tell how few they are.
+def released_loss(after: ClassTable, columns: Sequence[ColumnRecode], hierarchies: Mapping[str, Any]) -> float:
+    """The loss for readers of the file, in thousandths: of released records, among released values.
 
-    >>> loss_of_released(0.102, 1000, 2)
-    0.1
+    The loss of the plan counts suppressed records and the values that only they have, so it tells how few they are
+    and where their values stand. `hierarchies` is what the manifest says of them.
     """
-    return max(round((loss * records - suppressed) / max(records - suppressed, 1), 3), 0.0)
+    by_name = {column.name: column for column in columns}
+    lost = []
+    for domain in after.table.domains:
+        column, named = by_name[domain.name], hierarchies[domain.name]["named"]
+        leaves = zip(column.tree.leaves, column.groups, strict=True)
+        values = None if named is None else set(named["values"])
+        covers = Counter(group for leaf, group in leaves if values is None or leaf in values)
+        place = {label: group for group, label in enumerate(column.labels)}
+        counts = {label: count for label, count in zip(domain.labels, domain.counts.tolist(), strict=True) if count}
+        gone = sum(count * (covers[place[label]] - 1) for label, count in counts.items())
+        lost.append(gone / (sum(counts.values()) * max(covers.total() - 1, 1)))
+    return round(float(np.average(lost, weights=after.attribute_weights)), 3)
 
 
 def guarded(count: int) -> int | str:

@@ -4,13 +4,12 @@ A group made from the data (a cut, a quantile, labels joined on the page) is kno
 holds, `[3 .. 24]` or `{Astronaut | Clerk}`. Some of them may be gone with the suppressed records, so a release has
 names of its own, which depend on nothing but released records:
 
-- Neighbouring numbers: `<25`, `25-56`, `>=57`. A bound is a declared break, else the lowest released value of the group
-  that starts there, which must be told to tell two groups apart; a middle between two values would be a value of
-  nobody and no safer, and would move with both. The outer ends are open, because there a bound parts nothing and would
-  only be somebody's extreme value.
-- Other values: the value, the node of the column's hierarchy that has all of them, or a list, of released values only.
-- Intervals of a recipe have fixed bounds and stay; whether they are written for whole numbers depends on released
-  values too.
+- Neighbouring numbers: `<25`, `25-56`, `>=57`. A bound is a declared break, else the roundest number that is above the
+  released values below it and not above those from it on: it parts the groups as well as somebody's exact value would.
+  The outer ends are open, because there a bound parts nothing and would only be somebody's extreme value.
+- Other values: the value if there is one, the node of the column's hierarchy that has all of them, or a list.
+- Intervals with fixed bounds stay; but `[20, 30)` is `20-29` where all released values are whole numbers, because
+  recipes write the one or the other by all values.
 - What a person wrote stays, unless it is the name of a value that is gone. Public hierarchies are known to everybody,
   so all their values count as released.
 
@@ -23,6 +22,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import cached_property
 from itertools import accumulate
 from typing import Any
@@ -30,9 +30,9 @@ from typing import Any
 import numpy as np
 
 from sfumato.data.hierarchies import Hierarchy
-from sfumato.data.hierarchies.build import bounded, plain
-from sfumato.data.hierarchies.recipes import BreaksRecipe, HierarchyFile, IntervalRecipe
-from sfumato.data.labels import from_values, listed, number
+from sfumato.data.hierarchies.build import bounded
+from sfumato.data.hierarchies.recipes import HierarchyFile
+from sfumato.data.labels import from_values, listed, number, roundest
 from sfumato.measures.classes import ClassTable
 from sfumato.plans.cuts import nodes_within
 from sfumato.study import ColumnSettings
@@ -108,15 +108,18 @@ class Naming:
         return found
 
     def _made(self, group: int) -> bool:
-        """Whether a group's label is made of values, or is that of a value which is not released."""
+        """Whether a group's label is made of values, or is that of a value which is not released.
+
+        In a cut even the name of a node is: which nodes a group has depends on all values.
+        """
         label = self.tree.levels[self.level][group]
         level, _ = self.tree.nodes[label]
-        return from_values(label) or (level == 0 and label not in self.values)
+        return self.cut or from_values(label) or (level == 0 and label not in self.values)
 
     def _label(self, group: int) -> str:
         label, members = self.tree.levels[self.level][group], self._members[group]
         if not self._made(group):
-            return _for_whole(label) if self._fixed else label
+            return _for_whole(label) if self._whole_numbers else label
         if len(members) == 1:
             return members[0]
         if (self.cut or " .. " in label) and group in self._ranges:
@@ -136,11 +139,10 @@ class Naming:
         return places, {places[leaf] for leaf in self.values if leaf in places}
 
     @cached_property
-    def _fixed(self) -> bool:
-        """Whether the labels are intervals of a recipe, and all released values whole numbers."""
+    def _whole_numbers(self) -> bool:
+        """Whether all released values are whole numbers."""
         values = [number(leaf, self.decimal) for leaf in self.values if leaf]
-        recipe = isinstance(self.settings.hierarchy, IntervalRecipe | BreaksRecipe)
-        return recipe and all(value is not None and value.is_integer() for value in values)
+        return all(value is not None and value.is_integer() for value in values)
 
     @cached_property
     def _whole(self) -> bool:
@@ -152,35 +154,42 @@ class Naming:
         """The ranges of groups that are neighbouring numbers among the released values."""
         groups = []
         for group, members in self._members.items():
-            values = [number(leaf, self.decimal) for leaf in members]
-            numbers = sorted((value, leaf) for value, leaf in zip(values, members, strict=True) if value is not None)
-            if len(numbers) == len(members):
-                groups.append((numbers[0], numbers[-1][0], group))
+            if all(number(leaf, self.decimal) is not None for leaf in members):
+                values = [self._exact(leaf) for leaf in members]
+                groups.append((min(values), max(values), group))
         groups.sort()
         tops = list(accumulate((top for _, top, _ in groups), max))
-        apart = [True, *(top < first[0] for top, (first, _, _) in zip(tops, groups[1:], strict=False)), True]
-        starts = [self._start(first, tops[place - 1]) for place, (first, _, _) in enumerate(groups) if place]
-        ends = [None, *starts, None]
+        pairs = list(zip(tops, groups[1:], strict=False))
+        apart = [True, *(top < low for top, (low, _, _) in pairs), True]
+        ends = [None, *(self._bound(top, low) if top < low else low for top, (low, _, _) in pairs), None]
         return {
             group: self._range(ends[place], ends[place + 1])
             for place, (_, _, group) in enumerate(groups)
             if apart[place] and apart[place + 1]
         }
 
-    def _start(self, first: tuple[float, str], below: float) -> str:
-        """Where a group starts: at a declared break, else at its lowest value."""
-        points = [point for point in self.settings.breaks or () if below < point <= first[0]]
-        return plain(max(points)).replace(".", self.decimal) if points else first[1]
+    def _exact(self, leaf: str) -> Decimal:
+        return Decimal(leaf.strip().replace(",", ".") if self.decimal == "," else leaf.strip())
 
-    def _range(self, low: str | None, high: str | None) -> str:
+    def _bound(self, below: Decimal, low: Decimal) -> Decimal:
+        """What parts values up to one from values from another on: a declared break, else the roundest number."""
+        points = [point for point in map(Decimal, map(repr, self.settings.breaks or ())) if below < point <= low]
+        return max(points) if points else roundest(below, low)
+
+    def _range(self, low: Decimal | None, high: Decimal | None) -> str:
         if low is None or high is None:
-            return ANY if low is high else f"<{high}" if low is None else f">={low}"
-        if not (self._whole and WHOLE.match(low) and WHOLE.match(high)):
-            return f"[{low} .. {high})"
-        last = str(int(high) - 1)
-        if any(len(leaf) > 1 and leaf.startswith("0") for leaf in self.values):
-            last = last.zfill(len(high))  # codes with leading zeros
-        return low if int(low) == int(last) else f"[{low} .. {last}]" if int(low) < 0 else f"{low}-{last}"
+            return ANY if low is high else f">={self._written(low)}" if low is not None else f"<{self._written(high)}"
+        if not (self._whole and low == low.to_integral_value() and high == high.to_integral_value()):
+            return f"[{self._written(low)} .. {self._written(high)})"
+        first, last = self._written(low), self._written(high - 1)
+        return first if first == last else f"[{first} .. {last}]" if low < 0 else f"{first}-{last}"
+
+    def _written(self, value: Decimal | None) -> str:
+        """A bound as values of the column are written: codes may have leading zeros."""
+        text = format(value or Decimal(0), "f")
+        text = (text.rstrip("0").rstrip(".") if "." in text else text).replace(".", self.decimal)
+        coded = self._whole and any(len(leaf) > 1 and leaf.startswith("0") for leaf in self.values)
+        return text.zfill(max(map(len, self.values))) if coded else text
 
 
 def is_public(settings: ColumnSettings) -> bool:
@@ -221,7 +230,7 @@ def naming_from(found: Mapping[str, Any], tree: Hierarchy, level: int, settings:
 
 
 def _for_whole(label: str) -> str:
-    """An interval of a recipe, as it is written where all values are whole.
+    """An interval with fixed bounds, as recipes write it where all values are whole.
 
     >>> _for_whole("[20, 30)"), _for_whole("[0.5, 1)"), _for_whole("<18")
     ('20-29', '[0.5, 1)', '<18')

@@ -13,7 +13,7 @@ from sfumato.data.engine import open_engine
 from sfumato.errors import InputError, SfumatoError
 from sfumato.release import pack
 from sfumato.release.columns import ColumnRecode, column_recodes
-from sfumato.release.facts import guarded, guarded_share, loss_of_released
+from sfumato.release.facts import guarded, guarded_share, released_loss
 from sfumato.release.readback import (
     figure_value,
     figures_of,
@@ -153,7 +153,6 @@ def _reports(folder: Path, manifest: Mapping[str, Any]) -> list[Difference]:
         "k": int(manifest["figures"]["k"]["value"]),
         "suppressed_share": guarded_share(manifest["suppressed"], manifest["records"]),
         "dropped_share": guarded_share(read_rows - manifest["records"], read_rows),
-        "loss_share": loss_of_released(manifest["loss"], manifest["records"], manifest["suppressed"]),
     }
     if {name: outside[name] for name in public} != public:
         found.append(Difference(pack.EXTERNAL, "its figures are not those of the manifest"))
@@ -175,6 +174,8 @@ def _measured(folder: Path, manifest: Mapping[str, Any]) -> list[Difference]:
     ]
     if not same(manifest["loss"], loss_of(classes)):
         found.append(Difference(data, f"its loss is not the {manifest['loss']:.10g} of the manifest"))
+    if manifest["reports"][pack.EXTERNAL]["loss_share"] != released_loss(classes, columns, manifest["hierarchies"]):
+        found.append(Difference(pack.EXTERNAL, "its loss is not that of the file"))
     if classes.records != manifest["records"]:
         found.append(Difference(data, f"it stands for {classes.records} records, not {manifest['records']}"))
     return found + _point(manifest) + _plan(manifest, columns)

@@ -111,9 +111,9 @@ def breaks(name: str, labels: Sequence[str], levels: Sequence[Sequence[float]], 
         def labelled(label: str) -> str:
             place = bisect_right(points, values[label])
             if place == 0:
-                return f"<{plain(points[0])}"
+                return f"<{_plain(points[0])}"
             if place == len(points):
-                return f">={plain(points[-1])}"
+                return f">={_plain(points[-1])}"
             return bounded(points[place - 1], points[place], whole)
 
         return labelled
@@ -270,14 +270,14 @@ def _exact(value: float | str) -> Decimal:
 def bounded(low: float | Decimal, high: float | Decimal, whole: bool) -> str:
     """An interval as a label: closed for whole numbers, half-open for others."""
     if not whole:
-        return f"[{plain(low)}, {plain(high)})"
+        return f"[{_plain(low)}, {_plain(high)})"
     last = high - 1
     if low == last:
-        return plain(low)
-    return f"[{plain(low)}, {plain(last)}]" if low < 0 else f"{plain(low)}-{plain(last)}"
+        return _plain(low)
+    return f"[{_plain(low)}, {_plain(last)}]" if low < 0 else f"{_plain(low)}-{_plain(last)}"
 
 
-def plain(value: float | Decimal) -> str:
+def _plain(value: float | Decimal) -> str:
     return str(int(value)) if value == int(value) else f"{float(value):.12g}"
 
 
