@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 SCALE := $(VENV)/.installed-scale
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test installed-scale test-scale test-published lint bench pictures clean
+.PHONY: help demo test installed-scale test-scale test-published lint audit-dependencies bench pictures clean
 
 help:  ## Show what there is to make.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -53,11 +53,14 @@ test-scale: $(SCALE)  ## Spark (a cluster on loopback; Java 17 or newer) and dat
 test-published: $(SCALE)  ## Reproduce the slow published tables.
 	$(BIN)/python -m pytest -m published
 
-lint: $(STAMP)  ## Style, types, import direction.
+lint: audit-dependencies  ## Style, types, import direction, known holes in dependencies.
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+audit-dependencies: $(STAMP)  ## Check dependencies against the recorded advisories, without a network.
+	$(BIN)/python .ci/audit_dependencies.py
 
 bench: $(STAMP)  ## Measure speed and print tables (benchmarks/RESULTS.md keeps them).
 	$(BIN)/python -m benchmarks

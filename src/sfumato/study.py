@@ -447,8 +447,8 @@ def _explained(error: ValidationError) -> StudyError:
     """
     problem = min(error.errors(), key=lambda problem: problem["type"] != "extra_forbidden")
     place = list(problem["loc"])
-    if len(place) > 3 and place[2] == "hierarchy":  # behind it stand the names of the union's branches
-        place = place[:3] + [part for part in place[3:] if part not in BRANCHES]
+    if len(place) > 3 and place[2] == "hierarchy":  # behind it stands the name of a branch of the union
+        place = place[:3] + (place[4:] if place[3] in BRANCHES else place[3:])
     where = ".".join(str(part) for part in place)
     if problem["type"] == "extra_forbidden":
         known = _keys_at(place[:-1])

@@ -267,6 +267,22 @@ def test_rows_are_drawn_by_value_where_a_sample_would_hold_none_twice(large: tup
     assert drawn.rows / len(hashes) == pytest.approx(4, rel=0.1)  # all rows of some values
 
 
+def test_a_column_that_nearly_tells_alone_still_tells_with_another(tmp_path: Path) -> None:
+    """On a sample 93 % is near enough to be counted, and on all rows it is not enough: the pair is looked at then."""
+    rng = np.random.default_rng(12)
+    n = 60_000
+    wage = np.round(rng.lognormal(9, 1, n))
+    own = np.where(rng.random(n) < 0.07, np.round(rng.lognormal(8, 1, n)), 0)
+    kind, moved = rng.integers(0, 5, n), (rng.random(n) < 0.07).astype(int)
+    columns = {"wage": wage, "own": own, "earned": wage + own, "kind": kind, "moved": moved, "now": (kind + moved) % 5}
+    protected = [Protected("earned", "sensitive"), Protected("now", "sensitive")]
+    found = search(tmp_path, columns, ["wage", "own", "kind", "moved"], protected).found
+    assert {(frozenset(d.kept), d.protected) for d in found} == {
+        (frozenset({"wage", "own"}), "earned"),
+        (frozenset({"kind", "moved"}), "now"),
+    }
+
+
 def plain_guess(rows: Sequence[tuple[Any, Any, Any]]) -> tuple[float, float, int]:
     """Rows of (given, label, target): the definition, row by row."""
     given = Counter(r[0] for r in rows)

@@ -77,6 +77,24 @@ def test_a_run_file_with_an_absurd_number_is_refused(folder: Path, name: str, ca
     assert not (folder / "front").exists()
 
 
+def test_more_members_than_a_census_can_hold(folder: Path, capsys: Capture) -> None:
+    assert run(["groups", "census", "--records", "20000", "-o", "census"]) == 2
+    assert "cannot be laid out" in capsys.readouterr().err
+
+
+def test_a_first_row_beyond_the_sample(folder: Path, capsys: Capture) -> None:
+    (folder / "t.csv").write_text("age,sex,ill\n" + "x" * (3 << 20) + ",1,2\n", "utf-8")
+    assert run(["inspect", "t.csv", "-o", "new.toml"]) == 2
+    assert "longer than 1 MB" in capsys.readouterr().err
+
+
+def test_a_key_that_a_recipe_lacks_is_named(folder: Path, capsys: Capture) -> None:
+    text = BASE.replace('{ build = "flat" }', '{ build = "breaks", breaks = [1, 2] }', 1)
+    (folder / "run.toml").write_text(text, "utf-8")
+    assert run(["audit", "--run", "run.toml"]) == 2
+    assert 'unknown key "breaks"' in capsys.readouterr().err
+
+
 def test_an_absurd_baseline_is_refused(folder: Path) -> None:
     (folder / "run.toml").write_text(BASE + CASES["weights 0"], "utf-8")
     assert run(["baselines", "run.toml", "--k", "2"]) == 2

@@ -64,7 +64,7 @@ def _watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A front and a release of one's own, and the canary."""
     folder = tmp_path_factory.mktemp("made")
-    front = front_of(small(folder, rows=400), [LEVELS, LEVELS | {"age": 2}], 20)
+    front = front_of(small(folder, rows=400), [LEVELS, LEVELS | {"age": 2}])  # nothing suppressed: `ask` has an answer
     front.save(folder / "front")
     publish(front, 0, folder / "release", state=folder / "state")
     (folder / "own.toml").write_text(front.study.as_toml(), "utf-8")

@@ -140,7 +140,7 @@ def test_breaks_say_where_numbers_may_be_parted() -> None:
 
 def test_labels_are_readable() -> None:
     age = counted("age", ["-1", "0", "1", "2"])
-    assert labels_of(age, [[0, 1], [2, 3]]) == ["[-1 .. 0]", "1-2"]
+    assert labels_of(age, [[0, 1], [2, 3]]) == ["[-1 .. 0]", "[1 .. 2]"]
     marital = counted("marital", list(TREE.leaves), TREE)
     assert labels_of(marital, [[0, 1, 2], [3, 4]]) == ["unmarried", "married"]
     assert labels_of(marital, [[0], [1, 2, 3], [4]]) == ["never", "{once | civil}", "forces"]

@@ -168,7 +168,7 @@ def edited_on_the_page(column: str) -> Kind:
 
 
 def cut(known: Mapping[str, Mapping[str, Any]], apart: bool = False) -> Kind:
-    """Cuts at ordinary values; `apart` gives the two groups of their own."""
+    """Cuts at ordinary values; `apart` gives the two groups of their own, beside the others (for numbers)."""
     other = "job" if "job" not in known else "town"
 
     def planned(table: FrequencyTable, chance: Chance) -> CutPlan:
@@ -270,7 +270,7 @@ KINDS: dict[str, Kind] = {
     "cuts of zips": cut({"zip": {}}, apart=True),
     "cuts of days": cut({"born": {}}),
     "cuts of towns": cut({"town": {}}),
-    "cuts of jobs": cut({"job": {}}, apart=True),
+    "cuts of jobs": cut({"job": {}}),
     "cuts of towns and ages": cut({"town": {}, "age": {}}),
     "cuts of prefixes": cut({"zip": {"hierarchy": {"build": "prefix", "keep": [3, 2]}}}),
     "cuts along a tree": cut_along_a_tree(public=False),

@@ -86,10 +86,10 @@ def plant(
     >>> int(found.records.sum()), int(found.members.sum()), len(found.installations)
     (50000, 800, 6)
     """
-    if areas < 2 or not 0 < members < records or records < 10 * areas:
+    if areas < 2 or not 0 < members < records or records < 10 * areas or records - members < 5 * areas:
         raise InputError(
             f"a census of {records:,} records with {members:,} members in {areas} areas cannot be laid out",
-            expected="at least two areas, ten records in each, and fewer members than records",
+            expected="at least two areas, ten records in each, and five in each that are no members",
         )
     rng = np.random.default_rng([seed, 0])
     states = max(1, min(51, areas // 12))

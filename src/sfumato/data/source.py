@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfumato.data.address import is_database
-from sfumato.data.dialect import Dialect, detect
+from sfumato.data.dialect import SAMPLE_BYTES, Dialect, detect
 from sfumato.data.engine_names import engine_name
 from sfumato.data.inputs import note_input
 from sfumato.data.scratch import Scratch
@@ -179,6 +179,8 @@ def _open_csv(path: Path, files: list[Path], settings: DataSettings) -> Source:
     _refuse_wide(len(names), path.name)
     names = _given(settings, names)
     if not rows:
+        if files[0].stat().st_size > SAMPLE_BYTES:
+            raise DataError(f"the first row of {path.name} is longer than 1 MB", expected="rows of people, or Parquet")
         raise DataError(f"{path.name} has a header and no rows", expected="a table with rows")
     columns = tuple(Column(name.strip(), TEXT, i) for i, name in enumerate(names))
     if dialect.header:

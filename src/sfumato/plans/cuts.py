@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sfumato.data.arrays import Codes, Floats
+from sfumato.data.arrays import Codes, Counts64, Flags, Floats
 from sfumato.data.domain import MISSING, Domain, leaf_values
 from sfumato.data.frequency import FrequencyTable
 from sfumato.data.hierarchies import Hierarchy
@@ -118,10 +119,12 @@ def labels_of(domain: Domain, runs: Sequence[Sequence[int]]) -> list[str]:
     >>> labels_of(domain_of("race", {"a": 1, "b": 1, "c": 1}), [[0, 1], [2]])
     ['{a | b}', 'c']
     """
-    found = [_label(domain, run) for run in runs]
+    values = leaf_values(domain.hierarchy, domain.decimal) if domain.spans is not None else None
+    found = [_label(domain, run, values) for run in runs]
     leaves = domain.hierarchy.leaves
+    counts, known = Counter(found), set(leaves)
     for place, run in enumerate(runs):
-        clashes = found.count(found[place]) > 1 or (len(run) > 1 and found[place] in leaves)
+        clashes = counts[found[place]] > 1 or (len(run) > 1 and found[place] in known)
         if clashes:  # two nodes of a hierarchy may share a name: the values themselves do not
             found[place] = listed([leaves[leaf] for leaf in run])
     return found
@@ -137,16 +140,17 @@ def _brief(label: str) -> str:
     return label if len(parts) < 4 else f"{{{parts[0]} … {parts[-1]}: {len(parts)} values}}"
 
 
-def _label(domain: Domain, run: Sequence[int]) -> str:
+def _label(domain: Domain, run: Sequence[int], values: Floats | None) -> str:
     tree = domain.hierarchy
     if len(run) == 1:
         return tree.leaves[run[0]]
     if len(run) == len(tree.leaves):
         return tree.root
-    values = leaf_values(tree, domain.decimal)
-    if domain.spans is not None and values is not None and _neighbours(values, run):
+    if values is not None and _neighbours(values, run):
         return spanned(tree.leaves[run[0]], tree.leaves[run[-1]])
-    nodes = nodes_within(tree, set(run))
+    inside = np.zeros(len(tree.leaves), dtype=np.bool_)
+    inside[run] = True
+    nodes = nodes_within(tree, inside)
     return nodes[0] if len(nodes) == 1 else listed(nodes)
 
 
@@ -156,30 +160,29 @@ def _neighbours(values: Floats, run: Sequence[int]) -> bool:
     return bool(low <= high) and int(np.count_nonzero((values >= low) & (values <= high))) == len(run)
 
 
-def nodes_within(
-    tree: Hierarchy, inside: set[int], among: set[int] | None = None, under: int | None = None
-) -> list[str]:
+def nodes_within(tree: Hierarchy, inside: Flags, among: Flags | None = None, under: int | None = None) -> list[str]:
     """The fewest nodes of a hierarchy that make up a set of leaves, in the order of their leaves.
 
     `among` are the leaves that count (all, unless given), `under` the level that nodes must be below. Labels that are
     made of values, or are called like another value, are no names for nodes then.
     """
+    counted = np.ones_like(inside) if among is None else among
+    left = inside.copy()
     found: list[tuple[int, str]] = []
-    left = set(inside)
-    counted = set(range(len(tree.leaves))) if among is None else among
-    for level in range(tree.height if under is None else under - 1, -1, -1):
-        members: dict[int, set[int]] = {}
-        for leaf in sorted(counted):
-            members.setdefault(int(tree.maps[level][leaf]), set()).add(leaf)
-        for place, leaves in members.items():
-            label = tree.levels[level][place]
-            if leaves <= left and (among is None or level == 0 or _is_name(tree, label, leaves)):
-                found.append((min(leaves), label))
-                left -= leaves
+    for level in range(tree.height if under is None else under - 1, 0, -1):
+        place, labels = tree.maps[level], tree.levels[level]
+        held = np.bincount(place[left], minlength=len(labels))
+        whole = (held > 0) & (held == np.bincount(place[counted], minlength=len(labels)))
+        for node in np.flatnonzero(whole).tolist():
+            leaves = np.flatnonzero(left & (place == node))
+            if among is None or _is_name(tree, labels[node], leaves):
+                found.append((int(leaves[0]), labels[node]))
+                left[leaves] = False
+    found += [(leaf, tree.leaves[leaf]) for leaf in np.flatnonzero(left).tolist()]
     return [label for _, label in sorted(found)]
 
 
-def _is_name(tree: Hierarchy, label: str, leaves: set[int]) -> bool:
+def _is_name(tree: Hierarchy, label: str, leaves: Counts64) -> bool:
     """Whether a label is a name of its own: not made of values, not that of another value."""
     level, leaf = tree.nodes[label]
-    return not from_values(label) and (level > 0 or leaves == {leaf})
+    return not from_values(label) and (level > 0 or leaves.tolist() == [leaf])

@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.data.arrays import Flags
 from sfumato.data.hierarchies import Hierarchy
 from sfumato.data.hierarchies.build import bounded
 from sfumato.data.hierarchies.recipes import HierarchyFile
@@ -129,14 +130,16 @@ class Naming:
     def _list(self, members: list[str]) -> str:
         places, among = self._places
         under = self.level if self.nodes is self.tree else self.nodes.height
-        names = nodes_within(self.nodes, {places[leaf] for leaf in members}, among, under)
+        inside = np.zeros_like(among)
+        inside[[places[leaf] for leaf in members]] = True
+        names = nodes_within(self.nodes, inside, among, under)
         return names[0] if len(names) == 1 else listed(names)
 
     @cached_property
-    def _places(self) -> tuple[dict[str, int], set[int]]:
+    def _places(self) -> tuple[dict[str, int], Flags]:
         """Where each value stands in `nodes`, and where the released ones do."""
         places = {leaf: place for place, leaf in enumerate(self.nodes.leaves)}
-        return places, {places[leaf] for leaf in self.values if leaf in places}
+        return places, np.array([leaf in self.values for leaf in self.nodes.leaves])
 
     @cached_property
     def _whole_numbers(self) -> bool:
@@ -188,8 +191,13 @@ class Naming:
         """A bound as values of the column are written: codes may have leading zeros."""
         text = format(value or Decimal(0), "f")
         text = (text.rstrip("0").rstrip(".") if "." in text else text).replace(".", self.decimal)
+        return text.zfill(self._digits)
+
+    @cached_property
+    def _digits(self) -> int:
+        """How long codes with leading zeros are; 0 where values are plain numbers."""
         coded = self._whole and any(len(leaf) > 1 and leaf.startswith("0") for leaf in self.values)
-        return text.zfill(max(map(len, self.values))) if coded else text
+        return max(map(len, self.values)) if coded else 0
 
 
 def is_public(settings: ColumnSettings) -> bool:

@@ -10,7 +10,7 @@ from sfumato.data.arrays import Codes
 from sfumato.data.dependence.counts import Guess, count_by_order, count_by_value
 from sfumato.data.dependence.lines import count_on_line
 from sfumato.data.dependence.rows import Hashes, number_sql, signed
-from sfumato.data.dependence.search import adds
+from sfumato.data.dependence.search import Search, adds
 from sfumato.data.dependence.types import Candidate, Dependence, Kind, Protected
 from sfumato.data.engine import Engine
 from sfumato.data.source import Source
@@ -49,21 +49,14 @@ def hold(engine: Engine, names: Sequence[str], wanted: Collection[str]) -> None:
     engine.run(f"CREATE OR REPLACE TEMP TABLE held_cells AS SELECT {cells} FROM searched")
 
 
-def confirm(
-    engine: Engine,
-    source: Source,
-    names: Sequence[str],
-    protected: Sequence[Protected],
-    candidate: Candidate,
-    dates: Collection[str],
-) -> Dependence | None:
+def confirm(engine: Engine, source: Source, search: Search, candidate: Candidate) -> Dependence | None:
     """The dependence, if all rows bear it out."""
-    column = candidate.protected
+    column, names, dates = candidate.protected, search.names, search.looks.dates
     target = f"t{names.index(column.name)}"
     given = [f"t{names.index(name)}" for name in candidate.kept]
     steps = [f"m.s{i + 1} AS s{i + 1}" for i in range(len(column.steps))]
     label = f"coalesce(m.s{len(column.steps)}, -1)" if steps else "0"
-    joined = f" LEFT JOIN labels{protected.index(column)} AS m ON a.{target} = m.value" if steps else ""
+    joined = f" LEFT JOIN labels{search.protected.index(column)} AS m ON a.{target} = m.value" if steps else ""
     rows = f"SELECT {', '.join(['a.*', *steps, f'{label} AS g'])} FROM held_cells AS a{joined} WHERE a.{target} <> ''"
     number = number_sql(source, target, column.name in dates)
     numbers = [number_sql(source, cell, name in dates) for cell, name in zip(given, candidate.kept, strict=True)]

@@ -22,7 +22,7 @@ whose value is unique for at least half of the rows is named apart, as identifyi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -68,10 +68,10 @@ def dependences(
         return Dependences()
     identifying = _identifying(engine, looks, names, kept)
     search = Search(looks, kept, beside, protected, upload_labels(engine, protected))
-    wanted = single_candidates(search, [one.column for one in identifying])
-    told = {(c.kept[0], c.protected.name) for c in wanted}
-    wanted += pair_candidates(search, told) + sum_candidates(search, told)
-    return Dependences(tuple(_confirmed(engine, source, names, protected, wanted, looks.dates)), identifying)
+    told: set[tuple[str, str]] = set()
+    found = _confirmed(engine, source, search, single_candidates(search, [i.column for i in identifying]), told)
+    several = pair_candidates(search, told) + sum_candidates(search, told)
+    return Dependences((*found, *_confirmed(engine, source, search, several, told)), identifying)
 
 
 def _identifying(engine: Engine, looks: Looks, names: Sequence[str], kept: Sequence[str]) -> tuple[Identifying, ...]:
@@ -92,27 +92,20 @@ def _identifying(engine: Engine, looks: Looks, names: Sequence[str], kept: Seque
 
 
 def _confirmed(
-    engine: Engine,
-    source: Source,
-    names: Sequence[str],
-    protected: Sequence[Protected],
-    wanted: Sequence[Candidate],
-    dates: Collection[str],
+    engine: Engine, source: Source, search: Search, wanted: Sequence[Candidate], told: set[tuple[str, str]]
 ) -> list[Dependence]:
-    """The first candidate of the same columns that holds on all rows.
+    """The first candidate of the same columns that holds on all rows; `told` grows by what was found.
 
     A pair counts only where no column of it tells the same alone, or in a pair that comes before: one column that lacks
     a word in most of its pairs would otherwise be listed with every column that supplies it.
     """
-    hold(engine, names, {name for c in wanted for name in (*c.kept, c.protected.name)})
-    found: list[Dependence] = []
-    told: set[tuple[str, str]] = set()
+    hold(engine, search.names, {name for c in wanted for name in (*c.kept, c.protected.name)})
+    found = []
     for candidate in wanted:
         parts = {(name, candidate.protected.name) for name in candidate.kept}
-        if parts & told:
-            continue
-        dependence = confirm(engine, source, names, protected, candidate, dates)
-        if dependence is not None:
-            found.append(dependence)
-            told |= parts
+        if not parts & told:
+            dependence = confirm(engine, source, search, candidate)
+            if dependence is not None:
+                found.append(dependence)
+                told |= parts
     return found

@@ -30,6 +30,11 @@ class Search:
     labels: Labels
     _known: dict[tuple[int, str], list[Codes]] = field(default_factory=dict)
 
+    @property
+    def names(self) -> list[str]:
+        """All columns, in the order of their positions in the engine's tables."""
+        return list(self.looks.sample.codes)
+
     def may_tell(self, name: str, protected: Protected) -> bool:
         """Whether a column is asked what it tells of another, alone.
 

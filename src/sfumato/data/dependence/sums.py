@@ -39,16 +39,15 @@ def _lines(search: Search, protected: Protected, names: list[str], rng: np.rando
     values = sample.numbers[protected.name][rows]
     columns = {n: sample.numbers[n][rows] for n in names}
     label = search.steps(sample, protected)[-1][rows]
-    found: dict[tuple[str, ...], Candidate] = {}
+    found = []
     for places in likely_lines(list(columns.values()), values, kept[:, None] | kept[None, :], rng):
         chosen = tuple(names[i] for i in places)
         if len(chosen) == 2:
             chosen = search.kept_first(*chosen)
-        if not any((name,) in found for name in chosen):
-            candidate = _fitted(search, protected, chosen, [columns[n] for n in chosen], values, label, rng)
-            if candidate is not None:
-                found[chosen] = candidate
-    return list(found.values())
+        candidate = _fitted(search, protected, chosen, [columns[n] for n in chosen], values, label, rng)
+        if candidate is not None:
+            found.append(candidate)
+    return found
 
 
 def _fitted(
