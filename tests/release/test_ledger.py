@@ -432,6 +432,8 @@ when, folder = sys.argv[1], pathlib.Path(sys.argv[2])
 real = pathlib.Path.rename
 
 def rename(self, target):
+    if pathlib.Path(target) != folder / "a":
+        return real(self, target)
     if when == "after":
         real(self, target)
     os.kill(os.getpid(), signal.SIGKILL)
@@ -551,3 +553,20 @@ def test_the_same_people_with_other_columns(tmp_path: Path) -> None:
     other = write_csv(tmp_path / "other.csv", more)
     with pytest.raises(UnreachableError, match=r"about the same people: 100\.0% of the rows"):
         released(other, tmp_path / "b", with_origin(5) | {"height": {"role": "other"}})
+
+
+def test_a_release_that_never_left_is_withdrawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = people_file(tmp_path)
+    released(path, tmp_path / "a", PEOPLE)
+    capsys.readouterr()
+    assert run(["releases", "--json"]) == 0
+    (entry,) = json.loads(capsys.readouterr().out)["releases"]
+    assert (entry["folder"], entry["system"], entry["rows"]) == (str(tmp_path / "a"), "lattice", 240)
+    assert run(["releases", "--withdraw", entry["id"], "--json"]) == 2
+    assert "without a reason" in json.loads(capsys.readouterr().out)["error"]["what"]
+    assert run(["releases", "--withdraw", "none", "--reason", "a trial, deleted at once", "--json"]) == 2
+    assert "no release" in json.loads(capsys.readouterr().out)["error"]["what"]
+    with pytest.raises(UnreachableError):
+        released(path, tmp_path / "b", with_origin(5))
+    assert run(["releases", "--withdraw", entry["id"], "--reason", "a trial, deleted at once"]) == 0
+    assert released(path, tmp_path / "b", with_origin(5)).warnings == ()
