@@ -126,7 +126,9 @@ class Ledger:
         np.savez(packed, **arrays)
         content = {
             "description": entry.description.as_dict(),
-            "rows": [{"columns": r.columns, "rows": r.rows, "distinct": r.distinct} for r in entry.rows],
+            "rows": [
+                {"columns": r.columns, "rows": r.rows, "distinct": r.distinct, "limit": r.limit} for r in entry.rows
+            ],
         }
         with _explained(self.folder):
             _private_folder(self.folder)
@@ -212,6 +214,7 @@ class Ledger:
                     int(about["distinct"]),
                     arrays[f"hashes{number}"].astype(np.uint64),
                     arrays[f"counts{number}"].astype(np.int64),
+                    int(about["limit"]),
                 )
                 for number, about in enumerate(content["rows"])
             )
