@@ -21,6 +21,7 @@ from sfumato.cli import (
     hierarchy,
     inspect,
     publish,
+    releases,
     reproduce,
     sample,
     search,
@@ -59,6 +60,7 @@ app.command("baselines")(baselines.command)
 app.command("publish")(publish.publish_command)
 app.command("verify")(publish.verify_command)
 app.command("apply")(publish.apply_command)
+app.command("releases")(releases.command)
 app.command("serve")(serve.command)
 app.command("measures")(audit.list_measures)
 app.add_typer(channel.app, name="channel")

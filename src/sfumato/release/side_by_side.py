@@ -92,7 +92,7 @@ class SideBySide:
                 column = description.columns.get(name)
                 visible = column is not None and column.kind != "disguised"
                 nothing = np.zeros(len(values), dtype=np.int64)
-                sides.append(column.codes(values, starred=description.starred) if column and visible else nothing)
+                sides.append(column.codes(values) if column and visible else nothing)
             overlapped = overlap(*sides)
             certain = [name in d.columns and d.columns[name].certain for d in (self.first, self.second)]
             if all(certain):
