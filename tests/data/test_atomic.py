@@ -48,14 +48,12 @@ def test_states_of_searches_are_private(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("_generous")
-def test_channel_fronts_and_reports_are_private(tmp_path: Path) -> None:
+def test_channel_fronts_are_private(tmp_path: Path) -> None:
     small(tmp_path)
     data = str(tmp_path / "people.csv")
-    out, pages = tmp_path / "front", tmp_path / "pages"
+    out = tmp_path / "front"
     assert run(["channel", "search", "--data", data, "-c", "ill", "--points", "2", "-o", str(out)]) == 0
     assert modes(out) == {}
-    assert run(["channel", "report", str(out), "--point", "0", "-o", str(pages)]) == 0
-    assert modes(pages) == {}
 
 
 @pytest.mark.usefixtures("_generous")

@@ -14,7 +14,7 @@ from sfumato.errors import InputError, SfumatoError
 from sfumato.web.calls.declaring import put
 from sfumato.web.calls.opening import open_table
 from sfumato.web.calls.shelf import study_of
-from sfumato.web.places import Places
+from sfumato.web.places import Places, version_of
 
 Capture = pytest.CaptureFixture[str]
 BASE = """version = 1
@@ -179,6 +179,6 @@ def test_the_workbench_keeps_a_study_that_is_changed_absurdly(folder: Path, chan
     study = open_table(places, "t.csv", {})["id"]
     before = (places.study(study) / "run.toml").read_bytes()
     with pytest.raises(InputError):
-        put(places, study, changes)
+        put(places, study, changes, version_of(places.study(study)))
     assert (places.study(study) / "run.toml").read_bytes() == before
     assert study_of(places, study).columns

@@ -34,7 +34,7 @@ from sfumato.release.apply import apply_plan
 from sfumato.release.publish import Release, publish
 from sfumato.release.verify import verify
 from sfumato.web.calls import trees
-from sfumato.web.places import Places
+from sfumato.web.places import Places, version_of
 
 Columns = Mapping[str, Mapping[str, Any]]
 
@@ -145,7 +145,7 @@ def test_a_tree_edited_on_the_page_is_not_public(tmp_path: Path) -> None:
         {"do": "join", "level": 1, "labels": ["Smith", "Zookeeper"], "to": "{Smith | Zookeeper}"},  # the page's own
     ):
         paths = trees.edit(places, "one", "job", paths, change)["paths"]
-    trees.keep(places, "one", "job", None, paths)
+    trees.keep(places, "one", "job", None, paths, version_of(places.study("one")))
     study = sf.read(places.studies / "one" / "run.toml")
     release = publish(front_with(study, LevelPlan({"job": 1, "town": 0}, 5)), 0, tmp_path / "out", state=tmp_path)
     verify(tmp_path / "out", study.data.path).raise_if_failed()

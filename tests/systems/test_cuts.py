@@ -279,11 +279,11 @@ def test_problem_four_wants_a_sensitive_column() -> None:
 
 def test_a_demanded_k_suppresses_what_is_too_small_and_nothing_else(adult: sf.FrequencyTable) -> None:
     """As on the lattice, and never worse than its best node: the same objective by compiled and by plain figures."""
-    asked = {"constraints": {"k": 10}, "max_suppression": 0.02, "generations": 3, "population": 16}
+    asked = {"constraints": {"k": 10}, "max_suppression": 0.02}
     for loss in ("general_loss", "arx_loss"):
         study = sf.read(sf.sample("adult")).with_search(objectives=(loss,), **asked)
         node = search_lattice(study.with_search(algorithm="best_first"), adult).points[0]
-        front = search_cuts(study.with_search(system="cuts", algorithm="memetic"), adult)
+        front = search_cuts(study.with_search(system="cuts", algorithm="memetic", generations=3, population=16), adult)
         (point,) = front.points
         assert point.values[loss] < node.values[loss]
         assert point.suppressed <= 0.02 * adult.records

@@ -379,7 +379,8 @@ def test_missing_values_that_match_anything_can_be_searched_without_suppression(
     study = sf.Study(data={"path": str(path), "missing": "wildcard"}, columns={"a": FLAT, "b": FLAT})
     front = sf.search(study)
     assert front.points[0].values["k"] == sf.audit(study).figures["k"].value
-    sf.publish(sf.pick(front, point=0), tmp_path / "release", state=tmp_path / "state")
+    accept = {"raw": "a table made for a test"}
+    sf.publish(sf.pick(front, point=0), tmp_path / "release", accept=accept, state=tmp_path / "state")
     sf.verify(tmp_path / "release", path).raise_if_failed()
     with pytest.raises(StudyError, match="match anything"):
         sf.search(study.with_search(max_suppression=0.2))

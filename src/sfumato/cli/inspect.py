@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.show import AsJson, Force, emit, note, table
+from sfumato.cli.show import AsJson, Force, emit, note, put, table
 from sfumato.data.address import POSTGRESQL, SQLITE
 from sfumato.errors import counted, shortened
 from sfumato.report.figures import percent
@@ -115,7 +115,7 @@ def _print_singled_out(found: Inspection) -> None:
     if found.combinations and found.rows_searched < found.rows:
         note(f"The sets were looked for among {counted(found.rows_searched, 'row')}; their figures are of all rows.")
     everything = found.everything
-    print(
+    put(
         f"\nAll {counted(everything.columns, 'column')} that may be released together: "
         f"{percent(everything.unique_share)} of the records are unique."
     )
