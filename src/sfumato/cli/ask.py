@@ -29,10 +29,16 @@ def command(
 ) -> None:
     """What can be had within limits, what binds, which relaxations pay, and the four questions of a publisher."""
     from sfumato.decide import ask
-    from sfumato.front import load_front
 
-    front = load_front(folder, run)
-    answer = ask(front, max_loss=max_loss, max_suppression=max_suppression, min_k=min_k, min_l=min_l, prefer=prefer)
+    answer = ask(
+        folder,
+        max_loss=max_loss,
+        max_suppression=max_suppression,
+        min_k=min_k,
+        min_l=min_l,
+        prefer=prefer,
+        run=run,
+    )
     if as_json:
         emit(answer.as_dict())
         return

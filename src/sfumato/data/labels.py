@@ -60,17 +60,17 @@ def from_values(label: str) -> bool:
 
 
 def roundest(above: Decimal, upto: Decimal) -> Decimal:
-    """The number with the fewest digits that is above one number and not above another.
+    """The roundest number above one number and not above another: a multiple of …, 10, 5, 2, 1, 0.5, …
 
-    >>> [str(roundest(Decimal(a), Decimal(b))) for a, b in (("56", "57"), ("56", "64"), ("199", "200.5"), ("-7", "3"))]
-    ['57', '60', '200', '0']
+    >>> [str(roundest(Decimal(a), Decimal(b))) for a, b in (("56", "57"), ("56", "64"), ("199", "200.5"), ("2", "7"))]
+    ['57', '60', '200', '5']
     """
     least = upto.as_tuple().exponent
-    for exponent in range(max(above.adjusted(), upto.adjusted()) + 1, least if isinstance(least, int) else 0, -1):
-        step = Decimal(1).scaleb(exponent)
-        found = (upto / step).to_integral_value(rounding=ROUND_FLOOR) * step
-        if above < found <= upto:
-            return Decimal(format(found, "f"))
+    for exponent in range(max(above.adjusted(), upto.adjusted()) + 1, (least if isinstance(least, int) else 0) - 1, -1):
+        for step in (Decimal(times).scaleb(exponent) for times in (5, 2, 1)):
+            found = (upto / step).to_integral_value(rounding=ROUND_FLOOR) * step
+            if above < found <= upto:
+                return Decimal(format(found, "f"))
     return upto
 
 

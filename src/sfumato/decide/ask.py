@@ -104,11 +104,13 @@ def ask(
     min_l: float | None = None,
     prefer: str | None = None,
     table: FrequencyTable | None = None,
+    run: str | Path | None = None,
 ) -> Answer:
     """What can be had within limits: most privacy, or with `min_k` or `min_l` and no loss limit the least loss.
 
     The suppression limit is the searched one unless given. k and ℓ together are balanced; `prefer` seeks one of them
-    ("k" or "l"). With the table at hand it is not read again.
+    ("k" or "l"). With the table at hand it is not read again; `run` is a run file of one's own, for a front that was
+    made elsewhere.
 
     >>> import sfumato as sf
     >>> front = sf.search(sf.read(sf.sample("adult")))
@@ -119,7 +121,7 @@ def ask(
     'loss 30.7 % instead of 30 %: k 26 instead of 18'
     """
     folder = None if isinstance(front, Front) else Path(front)
-    front = front if isinstance(front, Front) else load_front(front)
+    front = front if isinstance(front, Front) else load_front(front, run)
     usual = searched_limit(front)
     given = usual if max_suppression is None else max_suppression
     limits = checked(front.rows, max_loss, given, min_k, min_l)
