@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 SCALE := $(VENV)/.installed-scale
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test installed-scale test-scale test-published lint audit-dependencies bench pictures clean
+.PHONY: help demo test test-hostile installed-scale test-scale test-published lint audit-dependencies bench pictures clean
 
 help:  ## Show what there is to make.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -49,6 +49,10 @@ test: lint  ## Check style, types and import direction, then run all tests but t
 
 test-scale: $(SCALE)  ## Spark (a cluster on loopback; Java 17 or newer) and databases (Debian's PostgreSQL).
 	$(BIN)/python -m pytest -m "scale and not published" -n 2 --dist loadfile tests/scale
+
+test-hostile: $(STAMP)  ## Thousands of spoiled folders, hundreds of kills: the long versions of the tests of hostile input.
+	SFUMATO_FUZZ=2000 $(BIN)/python -m pytest -s tests/hostile
+	$(BIN)/python -m pytest -m published tests/release/test_verify.py tests/release/test_planted.py
 
 test-published: $(SCALE)  ## Reproduce the slow published tables.
 	$(BIN)/python -m pytest -m published

@@ -5,7 +5,8 @@ SfumatoError
 │   ├── DataError         the table: unreadable, ragged, empty, undeclared
 │   ├── HierarchyError    a hierarchy: not nested, not covering, duplicate leaves
 │   ├── StudyError        the run file: unknown keys, missing roles, wrong values
-│   └── MeasureError      a measure asked of a table that cannot answer it
+│   ├── MeasureError      a measure asked of a table that cannot answer it
+│   └── MemoryLimitError  the work does not fit the memory that it may use
 ├── UnreachableError      understood, but it cannot be met (exit 3)
 └── StoppedError          asked to stop before there was anything to keep (exit 130)
 
@@ -71,6 +72,10 @@ class StudyError(InputError):
 
 class MeasureError(InputError):
     """A measure was asked for that this table cannot answer."""
+
+
+class MemoryLimitError(InputError):
+    """The work does not fit the memory that it may use."""
 
 
 class UnreachableError(SfumatoError):

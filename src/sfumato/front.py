@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -212,12 +213,14 @@ def load_front(folder: str | Path, run: str | Path | None = None) -> Front:
         )
     for name in (*FILES, CLASSES):
         note_input(folder / name)
+    study = read_kept(folder / "run.toml", run)
     try:
         about = json.loads((folder / "front.json").read_text("utf-8"))
         points = tuple(_point(about["system"], found) for found in about["points"])
+        _check_points(points, about)
         objectives = tuple(Objective(**found) for found in about["objectives"])
         return Front(
-            study=read_kept(folder / "run.toml", run),
+            study=study,
             objectives=objectives,
             points=points,
             algorithm=about["algorithm"],
@@ -234,7 +237,7 @@ def load_front(folder: str | Path, run: str | Path | None = None) -> Front:
             stages=tuple(about.get("stages", ())),
             classes=Histograms.read(folder / CLASSES) if (folder / CLASSES).is_file() else None,
         )
-    except (KeyError, TypeError, json.JSONDecodeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OSError, OverflowError, RecursionError) as error:
         raise InputError(f"{folder}/front.json cannot be read", expected="a file that sfumato search wrote") from error
 
 
@@ -286,6 +289,26 @@ def numbered(points: Sequence[Point], first: Objective) -> tuple[Point, ...]:
     """Points sorted by the first objective and numbered from 0; ties by their plan, so the order is always the same."""
     ordered = sorted(points, key=lambda p: (p.values[first.name], p.loss, tuple(p.plan.choices.values())))
     return tuple(Point(i, p.values, p.loss, p.suppressed, p.plan) for i, p in enumerate(ordered))
+
+
+def _check_points(points: Sequence[Point], about: Mapping[str, Any]) -> None:
+    """Raise unless the points of a saved front are numbered, finite, and measured by its objectives."""
+    names = {objective["name"] for objective in about["objectives"]}
+    counts = [about[name] for name in ("evaluations", "space", "rows")]
+    fine = all(isinstance(count, int) and count >= 0 for count in counts) and about["rows"] > 0
+    fine &= about["system"] in ("lattice", "cuts") and bool(names)
+    for place, point in enumerate(points):
+        numbers = [point.loss, point.suppressed, *point.values.values()]
+        fine &= point.id == place and names <= set(point.values)
+        fine &= all(isinstance(n, int | float) and math.isfinite(n) for n in numbers)
+        fine &= 0 <= point.suppressed <= about["rows"] and -1e-9 <= point.loss <= 1 + 1e-9
+        below = (point.plan.suppress_below, point.plan.diversity_below)
+        fine &= all(isinstance(n, int) and 0 <= n < 2**62 for n in below)
+        fine &= all(
+            isinstance(c, int) and c >= 0 if about["system"] == "lattice" else True for c in point.plan.choices.values()
+        )
+    if not fine:
+        raise ValueError("the points do not fit the front")
 
 
 def _point(system: str, found: Mapping[str, Any]) -> Point:

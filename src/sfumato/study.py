@@ -19,7 +19,7 @@ from sfumato.data.group_settings import AttackSettings, AuxiliarySettings, Group
 from sfumato.data.harmonise import Attribute, Case, TermSettings
 from sfumato.data.hierarchies import Hierarchy, load
 from sfumato.data.hierarchies.recipes import BRANCHES, RECIPES, Declared, HierarchyFile, builder
-from sfumato.data.inputs import note_input
+from sfumato.data.inputs import note_input, note_unsealed
 from sfumato.data.policy import Acceptance, PolicySettings
 from sfumato.data.roles import Role
 from sfumato.data.seal import sealed
@@ -382,11 +382,14 @@ def read_kept(path: str | Path, run: str | Path | None = None) -> Study:
     of columns and searches: the engine is the default one, and no table, hierarchy or address that it names is opened.
     """
     path = Path(path)
+    known = sealed(path)
+    if not known:
+        note_unsealed(path.parent)
     study = read(path)
     if run is not None:
         own = read(run)
         return own._changed(search=study.search.model_dump(exclude_unset=True))
-    return study if sealed(path) else _foreign(study)
+    return study if known else _foreign(study)
 
 
 def without_trees(study: Study) -> Study:

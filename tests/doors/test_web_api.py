@@ -193,12 +193,13 @@ def test_a_channel_replays_with_its_settings(bench: httpx.Client, tmp_path: Path
     shown = {"job": job, "point": 1}
     (tmp_path / "run.toml").write_text(bench.get(f"/api/studies/{study}/run.toml", params=shown).text, "utf-8")
     assert "delta = 0.8\npoints = 3\n" in (tmp_path / "run.toml").read_text("utf-8")
-    first, second, third = bench.get(f"/api/studies/{study}/run.sh", params=shown).text.splitlines()
+    first, second, third, fourth = bench.get(f"/api/studies/{study}/run.sh", params=shown).text.splitlines()
     assert run([*first.split()[1:4], str(tmp_path / "run.toml"), "-o", str(tmp_path / "channels")]) == 0
     again, found = (load_channel_front(f) for f in (tmp_path / "channels", Places(root).job(study, job) / "channel"))
     assert [point.as_dict() for point in again.points] == [point.as_dict() for point in found.points]
     assert "--point 1" in second
     assert "disguise" in third
+    assert fourth.startswith("sfumato verify release --source ")
     assert "sf.pick_channel(front, point=1)" in bench.get(f"/api/studies/{study}/run.py", params=shown).text
 
 
@@ -212,7 +213,7 @@ def test_a_point_is_published_verified_and_packed(bench: httpx.Client, searched:
     name = ended["found"]["release"]
     at = f"/api/studies/{study}/releases"
     assert [release["name"] for release in bench.get(at).json()] == [name]
-    assert bench.post(f"{at}/{name}/verify").json() == {"verified": True, "differences": []}
+    assert bench.post(f"{at}/{name}/verify").json() == {"verified": True, "differences": [], "not_compared": []}
     pack = zipfile.ZipFile(io.BytesIO(bench.get(f"{at}/{name}/public.zip").content))
     assert sorted(pack.namelist()) == [f"{name}/{file}" for file in PUBLIC]
     record = zipfile.ZipFile(io.BytesIO(bench.get(f"{at}/{name}/record.zip").content))

@@ -324,3 +324,16 @@ def test_swaps_are_for_their_owner(tmp_path: Path) -> None:
     for folder in (tmp_path / "out", tmp_path / "release" / "private"):
         assert oct(folder.stat().st_mode)[-3:] == "700"
         assert {oct(path.stat().st_mode)[-3:] for path in folder.iterdir()} == {"600"}
+
+
+@pytest.mark.parametrize("weird", [None, -1, "x", [], {"a": 1}])
+def test_a_manifest_of_another_kind_is_a_difference_and_no_fault(release: Path, weird: Any) -> None:
+    """Whatever stands in a sealed manifest, a verification ends with a sentence."""
+    told = pack.read_manifest(release)
+    for name in sorted(n for n in set(told) - {"checksum", "files", "format", "system"} if told[n] != weird):
+        resealed(release, told | {name: weird})
+        checked = sf.verify(release)
+        if name not in ("auxiliary", "created", "exact", "reason", "versions", "warnings"):  # not measured without more
+            assert not checked, name
+    resealed(release, told)
+    assert sf.verify(release)

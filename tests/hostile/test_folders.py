@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,48 +15,14 @@ import pytest
 import typer
 
 from sfumato.cli import app, run
-from sfumato.data import engine
 from sfumato.errors import DataError
 from sfumato.release.pack import checksum, digest
 from sfumato.release.publish import publish
 from sfumato.study import Study, read_kept
+from tests.hostile.watching import CANARY, watched
 from tests.release.fronts import front_of, small
 
 LEVELS = {"age": 3, "post code": 3, "sex": 0}
-SEEN: list[str] = []
-WATCHED: dict[str, bool] = {"on": False}
-CANARY = "canary-that-nobody-may-read"
-
-
-def _audit(event: str, arguments: tuple[Any, ...]) -> None:
-    if not WATCHED["on"]:
-        return
-    if event in ("socket.connect", "socket.getaddrinfo", "subprocess.Popen", "os.system", "os.exec", "os.posix_spawn"):
-        SEEN.append(event)
-    if event == "open" and CANARY in str(arguments[0]):
-        SEEN.append("opened the canary")
-
-
-sys.addaudithook(_audit)
-
-
-@pytest.fixture
-def _watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Every connection, program, Spark engine and look at the canary while a command runs."""
-    plain = engine.open_engine
-
-    def opened(name: str = "duckdb", options: Any = None) -> Any:
-        if name != "duckdb":
-            SEEN.append(f"engine {name}")
-        return plain(name, options)
-
-    for module in list(sys.modules.values()):
-        if getattr(module, "__name__", "").startswith("sfumato") and hasattr(module, "open_engine"):
-            monkeypatch.setattr(module, "open_engine", opened)
-    SEEN.clear()
-    WATCHED["on"] = True
-    yield
-    WATCHED["on"] = False
 
 
 @pytest.fixture(scope="module")
@@ -182,7 +147,6 @@ def test_the_commands_that_open_folders_are_found() -> None:
     assert {"verify", "apply", "map", "ask", "pick", "compare", "publish", "groups publish", "baselines"} <= names
 
 
-@pytest.mark.usefixtures("_watched")
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("name", "command"), COMMANDS, ids=[" ".join(name) for name, _ in COMMANDS])
@@ -200,9 +164,10 @@ def test_no_command_follows_a_folder(
     monkeypatch.setenv("SFUMATO_STATE", str(tmp_path / "state"))
     KINDS[kind](tmp_path / "evil", made, attack)
     before = {path: path.stat().st_mtime_ns for path in made.rglob("*") if path.is_file()}
-    code = run([*name, *arguments_for(command, tmp_path / "evil", made, tmp_path / "target")])
+    with watched() as seen:
+        code = run([*name, *arguments_for(command, tmp_path / "evil", made, tmp_path / "target")])
     printed = capsys.readouterr()
-    assert SEEN == [], (SEEN, printed.err)
+    assert seen == [], (seen, printed.err)
     assert code in (0, 1, 2, 3), printed.err
     assert "internal fault" not in printed.err
     assert {path: path.stat().st_mtime_ns for path in made.rglob("*") if path.is_file()} == before

@@ -17,7 +17,7 @@ from tests.release.pairs import Pair
 from sfumato.data.engine import open_engine
 from sfumato.data.settings import DataSettings
 from sfumato.data.source import open_source
-from sfumato.release import joint
+from sfumato.release import linking
 from sfumato.release.joint import Joint, join_releases
 from sfumato.release.overlap import overlap
 from sfumato.release.people import HashedRows, hashed_rows
@@ -146,7 +146,7 @@ def test_parts_alone_never_count_too_many_links(
     folder = tmp_path_factory.mktemp("parts")
     exact, _ = counted(folder, table, first, second)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(joint, "MANY_PAIRS", -1)
+        patch.setattr(linking, "MANY_PAIRS", -1)
         rough, _ = counted(folder, table, first, second)
     assert rough.linked <= exact.linked
     assert rough.counted or rough.linked == exact.linked

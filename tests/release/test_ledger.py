@@ -432,6 +432,8 @@ when, folder = sys.argv[1], pathlib.Path(sys.argv[2])
 real = pathlib.Path.rename
 
 def rename(self, target):
+    if pathlib.Path(target) != folder / "a":
+        return real(self, target)
     if when == "after":
         real(self, target)
     os.kill(os.getpid(), signal.SIGKILL)
@@ -526,6 +528,8 @@ def test_the_share_of_a_table_beyond_the_sample(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(row_hashes, "KEPT", 2000)
     rows = [[str(number), str(number % 7)] for number in range(20_000)]
     tables = {"whole": rows, "part": rows[4_000:12_000], "most": rows[9_000:] + [["x", str(i)] for i in range(11_000)]}
+    tables |= {"coarse": [[str(number % 500), "0"] for number in range(20_000)], "few": rows[:1_900]}
+    tables |= {"middle": [[str(number % 5_000), "0"] for number in range(20_000)]}
     hashed = {}
     with open_engine() as engine:
         for name, content in tables.items():
@@ -533,11 +537,20 @@ def test_the_share_of_a_table_beyond_the_sample(tmp_path: Path, monkeypatch: pyt
             source = open_source(DataSettings(path=str(tmp_path / f"{name}.csv")))
             engine.attach(source, "raw")
             hashed[name] = row_hashes.hashed_rows(engine, source, source.names, "k" * 64)
-    assert not hashed["whole"].whole
-    assert len(hashed["whole"].hashes) == 2000
-    assert hashed["whole"].shared(hashed["part"]) == 1.0
+            assert hashed[name].rows == len(content)
+            assert (np.diff(hashed[name].hashes.astype(object)) > 0).all()
+    assert {name for name, table in hashed.items() if table.whole} == {"coarse", "few"}
+    assert [len(hashed[name].hashes) for name in ("coarse", "few")] == [500, 1_900]
+    assert hashed["coarse"].counts.sum() == 20_000
+    for name, distinct in (("whole", 20_000), ("part", 8_000), ("most", 22_000), ("middle", 5_000)):
+        assert 1_000 <= len(hashed[name].hashes) <= 2_000
+        assert hashed[name].distinct == pytest.approx(distinct, rel=0.1)
+        assert int(hashed[name].hashes[-1]) <= hashed[name].limit
+    assert hashed["whole"].shared(hashed["part"]) == hashed["few"].shared(hashed["whole"]) == 1.0
     assert hashed["whole"].shared(hashed["most"]) == pytest.approx(0.55, abs=0.05)
     assert hashed["part"].shared(hashed["most"]) == pytest.approx(3_000 / 8_000, abs=0.05)
+    assert hashed["whole"].same_people(hashed["most"])
+    assert not hashed["part"].same_people(hashed["most"])
 
 
 def test_the_same_people_with_other_columns(tmp_path: Path) -> None:
@@ -551,3 +564,20 @@ def test_the_same_people_with_other_columns(tmp_path: Path) -> None:
     other = write_csv(tmp_path / "other.csv", more)
     with pytest.raises(UnreachableError, match=r"about the same people: 100\.0% of the rows"):
         released(other, tmp_path / "b", with_origin(5) | {"height": {"role": "other"}})
+
+
+def test_a_release_that_never_left_is_withdrawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = people_file(tmp_path)
+    released(path, tmp_path / "a", PEOPLE)
+    capsys.readouterr()
+    assert run(["releases", "--json"]) == 0
+    (entry,) = json.loads(capsys.readouterr().out)["releases"]
+    assert (entry["folder"], entry["system"], entry["rows"]) == (str(tmp_path / "a"), "lattice", 240)
+    assert run(["releases", "--withdraw", entry["id"], "--json"]) == 2
+    assert "without a reason" in json.loads(capsys.readouterr().out)["error"]["what"]
+    assert run(["releases", "--withdraw", "none", "--reason", "a trial, deleted at once", "--json"]) == 2
+    assert "no release" in json.loads(capsys.readouterr().out)["error"]["what"]
+    with pytest.raises(UnreachableError):
+        released(path, tmp_path / "b", with_origin(5))
+    assert run(["releases", "--withdraw", entry["id"], "--reason", "a trial, deleted at once"]) == 0
+    assert released(path, tmp_path / "b", with_origin(5)).warnings == ()

@@ -18,6 +18,7 @@ from sfumato.errors import DataError, HierarchyError, InputError, SfumatoError, 
 from sfumato.front import Front
 from sfumato.release.publish import Release, publish
 from sfumato.release.verify import verify
+from sfumato.study import ColumnSettings
 
 ADULT = {"age": 4, "workclass": 1, "education": 2, "marital-status": 1, "race": 1, "sex": 0}
 ADULT |= {"native-country": 3, "salary-class": 0}
@@ -259,3 +260,18 @@ def test_an_entirely_missing_column_and_one_value(tmp_path: Path) -> None:
     study = sf.Study(data={"path": str(tmp_path / "t.csv"), "missing": "category"}, columns=columns)
     checked(front_of(study, [{"q": 0, "e": 0, "o": 1}]), tmp_path / "out")
     checked(front_of(study, [{"q": 0, "e": 1, "o": 0}]), tmp_path / "top")
+
+
+def test_formulas_are_neutralised_only_where_asked(tmp_path: Path) -> None:
+    cells = ["=cmd|'/c calc'!A0", "+1+1", "-5", "@SUM(A1)", "plain"]
+    rows = [["q", "note"], *([["a" if i % 2 else "b", cells[i % 5]] for i in range(20)])]
+    write_csv(tmp_path / "t.csv", rows)
+    columns = {"q": {"role": "quasi_identifier"}, "note": {"role": "other"}}
+    study = sf.Study(data={"path": str(tmp_path / "t.csv")}, columns=columns)
+    assert {row["note"] for row in rows_of(checked(front_of(study, [{"q": 0}]), tmp_path / "as-is"))} == set(cells)
+    plain = checked(front_of(study.with_data(neutralise_formulas=True), [{"q": 0}]), tmp_path / "plain")
+    assert {row["note"] for row in rows_of(plain)} == {"'" + cells[0], "'+1+1", "-5", "'@SUM(A1)", "plain"}
+    named = study.with_columns({"q": ColumnSettings(role="quasi_identifier"), "note": ColumnSettings(role="drop")})
+    write_csv(tmp_path / "t.csv", [["q", "note"], *([["=a", "x"], ["b", "y"]] * 4)])
+    with pytest.raises(HierarchyError, match="takes for formulas"):
+        publish(front_of(named.with_data(neutralise_formulas=True), [{"q": 0}]), 0, tmp_path / "no")

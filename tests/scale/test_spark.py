@@ -22,8 +22,11 @@ from sfumato.data.engine import open_engine
 from sfumato.data.rows import cleaned
 from sfumato.data.settings import DataSettings, EngineOptions
 from sfumato.data.source import open_source
+from sfumato.release.joint import join_releases
+from sfumato.release.people import hashed_rows
 from sfumato.release.publish import publish
 from sfumato.release.rows import differing_rows
+from sfumato.release.shown import Description, ShownColumn
 from sfumato.systems.verify import verify
 from tests.release.test_rows import Meant, files
 from tests.scale.cluster import Cluster
@@ -230,6 +233,35 @@ def test_a_column_is_disguised_once_for_each_record(cluster: Cluster, census: Pa
     with pytest.raises(sf.StudyError, match="needs rows with a place"):
         sf.disguise(study, [channel], tmp_path / "again", test_seed=1)
     sf.verify(done.folder, census, engine="spark", engine_options=study.engine_options).raise_if_failed()
+
+
+def test_two_releases_tell_the_same_on_both_engines(cluster: Cluster, tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    cells = [rng.integers(18, 80, 2000), rng.choice(["F", "M", ""], 2000), rng.choice(list("abc"), 2000)]
+    names = ["age", "sex", "s", "t"]
+    rows = [",".join(map(str, row)) for row in zip(*cells, rng.integers(0, 900, 2000), strict=True)]
+    for name, count in (("old", 1990), ("new", 2000)):
+        (tmp_path / f"{name}.csv").write_text("\n".join([",".join(names), *rows[:count]]) + "\n")
+    ages = tuple(map(str, range(18, 80)))
+    bands = [
+        ShownColumn("recoded", ages, tuple((int(a) + s) // 10 - 1 for a in ages), tuple("abcdefgh")) for s in (0, 3)
+    ]
+    kept = ShownColumn("kept")
+    sex = ShownColumn("recoded", ("F", "M", ""), (0, 1, 2), ("F", "M", ""))
+    first = Description("lattice", {"age": bands[0], "sex": sex, "t": kept, "s": kept}, 20, 2, ("s",))
+    second = Description("lattice", {"age": bands[1], "sex": sex, "t": kept}, 15, 0, ("s",), ("sex",))
+    counted = []
+    for engine_name, options in (("duckdb", None), ("spark", EngineOptions.given(**cluster.options))):
+        with open_engine(engine_name, options) as engine:
+            old, new = (open_source(DataSettings(path=str(tmp_path / f"{name}.csv"))) for name in ("old", "new"))
+            engine.attach(old, "raw")
+            known = hashed_rows(engine, old, old.names, "k" * 64)
+            engine.attach(new, "raw")
+            joint = join_releases(engine, new, first, second, k=5, l=2, known=known, key="k" * 64)
+            counted.append((known.hashes.tolist(), known.counts.tolist(), joint))
+    assert counted[0] == counted[1]
+    assert counted[0][2].small
+    assert counted[0][2].linked
 
 
 def verified(folder: Path) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from sfumato.cli import (
     hierarchy,
     inspect,
     publish,
+    releases,
     reproduce,
     sample,
     search,
@@ -29,7 +30,7 @@ from sfumato.cli import (
 from sfumato.cli.show import emit, note
 from sfumato.cli.signals import ended_as_stopped, exit_code
 from sfumato.cli.watch import StageLine, say, told
-from sfumato.data.inputs import kept_inputs
+from sfumato.data.inputs import kept_inputs, unsealed_inputs
 from sfumato.data.scratch import sweep
 from sfumato.data.stages import recording
 from sfumato.errors import InputError, SfumatoError, reason_of
@@ -59,6 +60,7 @@ app.command("baselines")(baselines.command)
 app.command("publish")(publish.publish_command)
 app.command("verify")(publish.verify_command)
 app.command("apply")(publish.apply_command)
+app.command("releases")(releases.command)
 app.command("serve")(serve.command)
 app.command("measures")(audit.list_measures)
 app.add_typer(channel.app, name="channel")
@@ -139,6 +141,13 @@ def run(given: list[str]) -> int:
             return _failed(usage, as_json) if usage.what else usage.exit_code  # a page of help says it all
         if debug:
             traceback.print_exc()
+        if folders := unsealed_inputs():
+            damaged = InputError(
+                f"{folders[0]} was made elsewhere, or was changed, and does not hold what it should "
+                f"({type(error).__name__})",
+                expected="a folder as it was written",
+            )
+            return _failed(damaged, as_json)
         fault = SfumatoError(
             f"an internal fault: {type(error).__name__}", remedy="--debug shows the trace; please report it"
         )

@@ -19,7 +19,7 @@ def command(
     host: Annotated[str, typer.Option(help="The loopback address to listen on.")] = "127.0.0.1",
     link: Annotated[bool, typer.Option("--link", help="Another key for the server that serves this folder.")] = False,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
-    memory: Annotated[float, typer.Option(min=0.5, help="Gigabytes of address space for each worker.")] = 8.0,
+    memory: Annotated[float, typer.Option(min=1, help="Gigabytes of memory that each worker may use.")] = 8.0,
     jobs: Annotated[int | None, typer.Option(min=1, help="Jobs that run at once [the number of cores].")] = None,
     upload_limit: Annotated[float, typer.Option(min=0.001, help="The largest upload, in gigabytes.")] = 2.0,
 ) -> None:

@@ -21,7 +21,7 @@ from sfumato.data.scratch import Scratch, sweep
 from sfumato.data.settings import EngineOptions
 from sfumato.data.source import Source, transcoded
 from sfumato.data.stages import active
-from sfumato.errors import DataError, InputError, SfumatoError, StudyError
+from sfumato.errors import DataError, InputError, MemoryLimitError, SfumatoError, StudyError
 
 UNREADABLE = (duckdb.IOException, duckdb.InvalidInputException, duckdb.ConversionException)
 LOOK = 0.5  # seconds between two looks at how far a statement is
@@ -35,6 +35,16 @@ MACROS = {
 }
 LINE = re.compile(r"CSV Error on Line: (\d+)")
 WIDTHS = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
+
+
+UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+_most: int | None = None  # bytes that any engine of this process may hold
+
+
+def bound_memory(most: int) -> None:
+    """Let no engine of this process hold more memory than that many bytes, whatever its options say."""
+    global _most
+    _most = most
 
 
 class DuckEngine:
@@ -62,6 +72,7 @@ class DuckEngine:
             # The bar is counted, so that we may tell how far a statement is, and never drawn into our output.
             self._connection.execute("SET enable_progress_bar = true")
             self._connection.execute("SET enable_progress_bar_print = false")
+            self._bound()
             for name, meaning in MACROS.items():
                 self._connection.execute(f"CREATE MACRO {name}(x) AS {meaning}")
         except duckdb.Error as error:
@@ -70,6 +81,15 @@ class DuckEngine:
                 "the engine refuses its options", expected='memory_limit such as "2GB", threads from 1'
             ) from error
         self._sources: list[Source] = []
+
+    def _bound(self) -> None:
+        """Keep to the limit of the process, unless the engine's own is lower."""
+        if _most is None:
+            return
+        found = self._connection.execute("SELECT value FROM duckdb_settings() WHERE name = 'memory_limit'").fetchone()
+        number, unit = str(found[0] if found else "").split()
+        if float(number) * UNITS.get(unit, 1 << 50) > _most:
+            self._connection.execute(f"SET memory_limit = '{_most}B'")
 
     def attach(self, source: Source, view: str) -> None:
         if source.database is not None:
@@ -213,7 +233,7 @@ class DuckEngine:
         """Our words for an engine's error. Its own would print the row, and with it sensitive values."""
         message = str(error)
         if isinstance(error, duckdb.OutOfMemoryException):
-            return InputError(
+            return MemoryLimitError(
                 "the table does not fit the engine's memory limit",
                 expected="enough memory, or room to spill",
                 remedy="raise memory_limit, or set temp_folder to a disk with room, under [engine_options]",

@@ -13,9 +13,14 @@ from sfumato.errors import InputError
 _active: list[dict[tuple[int, int], Path]] = []  # what has been read under each guard: device and number, and the path
 
 
+_unsealed: list[Path] = []  # folders that were read since the outermost guard began, and may come from anybody
+
+
 @contextmanager
 def kept_inputs() -> Iterator[None]:
     """A guard for the time of one command: files that are read in it cannot be overwritten in it."""
+    if not _active:
+        _unsealed.clear()
     _active.append({})
     try:
         yield
@@ -34,6 +39,16 @@ def note_input(path: Path) -> Path:
     for noted in _active:
         noted[found.st_dev, found.st_ino] = path.resolve()
     return path
+
+
+def note_unsealed(folder: Path) -> None:
+    """Say that a folder is read which this user did not seal: what is wrong in it is its fault, not ours."""
+    _unsealed.append(folder)
+
+
+def unsealed_inputs() -> list[Path]:
+    """The folders that were read in this command, or in the last one, and may come from anybody."""
+    return list(_unsealed)
 
 
 def refuse_input(path: Path) -> None:

@@ -74,6 +74,7 @@ class DataSettings(Settings):
 
     What is left out is detected from the file's head (format, separator, quote, decimal mark). An encoding other
     than UTF-8 and a missing header are never assumed: `sfumato inspect` detects them and writes them down.
+    With `neutralise_formulas` a release writes a mark before kept cells that a spreadsheet would run.
     `removed` is how many suppressed records a release lacks, so that they stay in every measurement.
     Of a database, `table` or `query` says what is read, and `password_file` where its password is.
     """
@@ -92,6 +93,7 @@ class DataSettings(Settings):
     trim: bool = True
     na: tuple[str, ...] = ()
     missing: Missing = "drop"
+    neutralise_formulas: bool = False
     removed: int = Field(default=0, ge=0, le=10**12)
 
     @model_validator(mode="after")

@@ -69,7 +69,8 @@ def check(
         warnings.append(f"{lines} of the ledger cannot be read: releases they were about were not compared.")
     warnings += [
         f"publishing to {folder} was interrupted, and the folder does not exist: it was not compared."
-        for folder in reading.interrupted
+        for digest, folder in reading.interrupted
+        if digest == source.fingerprint
     ]
     matches = _matches(engine, source, key, entry, reading.entries)
     findings: list[Finding] = []
@@ -154,7 +155,7 @@ def _compare(
     learned = _learned(joint, policy)
     text = _about(match, source) + " " + _difference(first, description, joint)
     if learned and joint.first_adds and joint.second_adds and joint.linking:
-        what = f"{text} Who links the two files learns: {'; '.join(learned)}. {_links(joint)}"
+        what = f"{text} Somebody who links the two files learns: {'; '.join(learned)}. {_links(joint)}"
         findings.append(Finding("earlier", what))
     if places is not None and places.differing:
         findings.append(Finding("earlier", f"{_about(match, source)} {_places(places)}"))

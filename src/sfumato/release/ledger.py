@@ -21,14 +21,16 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.data.atomic import sync, write_bytes, write_text
 from sfumato.data.seal import state_folder
-from sfumato.errors import InputError
+from sfumato.errors import InputError, nearest
 from sfumato.release.people import HashedRows
 from sfumato.release.shown import Description
 
 FOLDER = "ledger"
 LINES = "releases.jsonl"
 KEY = "key"
+LEAST_REASON = 10
 INTENDED, RELEASED, WITHDRAWN = "intended", "released", "withdrawn"
 
 
@@ -50,13 +52,13 @@ class Entry:
 
 @dataclass(frozen=True)
 class Reading:
-    """The entries of a ledger, the releases whose end is not known, and how much could not be read.
+    """The entries of a ledger, releases whose end is not known (source and folder), and how much cannot be read.
 
     `ids` are all that were entered, whatever became of them.
     """
 
     entries: tuple[Entry, ...]
-    interrupted: tuple[Path, ...]
+    interrupted: tuple[tuple[str, Path], ...]
     unreadable: int
     ids: frozenset[str]
 
@@ -90,7 +92,7 @@ class Ledger:
     def _keep_key(self) -> None:
         """Keep the key if there is none yet; another process that was first has made hashes that ours do not match."""
         part = self.folder / f".{secrets.token_hex(8)}.part"
-        _write(part, self.key.encode("ascii"))
+        write_bytes(part, self.key.encode("ascii"), private=True)
         with suppress(FileExistsError):
             os.link(part, self.folder / KEY)
         part.unlink()
@@ -106,7 +108,7 @@ class Ledger:
             if event["event"] != INTENDED or ended.get(str(event["id"])) == WITHDRAWN:
                 continue
             if str(event["id"]) not in ended and not Path(str(event["folder"])).exists():
-                interrupted.append(Path(str(event["folder"])))
+                interrupted.append((str(event["source"]), Path(str(event["folder"]))))
                 continue
             try:
                 entries.append(self._entry(event))
@@ -124,13 +126,15 @@ class Ledger:
         np.savez(packed, **arrays)
         content = {
             "description": entry.description.as_dict(),
-            "rows": [{"columns": r.columns, "rows": r.rows, "distinct": r.distinct} for r in entry.rows],
+            "rows": [
+                {"columns": r.columns, "rows": r.rows, "distinct": r.distinct, "limit": r.limit} for r in entry.rows
+            ],
         }
         with _explained(self.folder):
             _private_folder(self.folder)
             self._keep_key()
-            _write(self.folder / f"{entry.id}.npz", packed.getvalue())
-            _write(self.folder / f"{entry.id}.json", json.dumps(content, ensure_ascii=False).encode("utf-8"))
+            write_bytes(self.folder / f"{entry.id}.npz", packed.getvalue(), private=True)
+            write_text(self.folder / f"{entry.id}.json", json.dumps(content, ensure_ascii=False), private=True)
             self._append(
                 {
                     "event": INTENDED,
@@ -142,12 +146,28 @@ class Ledger:
                 }
             )
 
-    def end(self, entry: Entry, event: str) -> None:
-        """Write down how it ended: released, or withdrawn because nothing was written."""
-        self._append({"event": event, "id": entry.id, "time": now()})
+    def end(self, entry: Entry, event: str, reason: str = "") -> None:
+        """Write down how it ended: released, or withdrawn because nothing was written or nothing left."""
+        self._append({"event": event, "id": entry.id, "time": now(), "reason": reason})
         if event == WITHDRAWN:
             for suffix in (".json", ".npz"):
                 (self.folder / f"{entry.id}{suffix}").unlink(missing_ok=True)
+
+    def withdraw(self, name: str, reason: str) -> Entry:
+        """Take a release out of the comparison that never left the house; the line stays, with the reason."""
+        entries = {entry.id: entry for entry in self.read().entries}
+        if name not in entries:
+            raise InputError(
+                f'the ledger has no release "{name}"', expected="the id of a release", remedy=nearest(name, entries)
+            )
+        if len(reason.strip()) < LEAST_REASON:
+            raise InputError(
+                "a release is withdrawn without a reason",
+                expected=f"why it never left, in {LEAST_REASON} characters or more",
+            )
+        with _explained(self.folder):
+            self.end(entries[name], WITHDRAWN, reason)
+        return entries[name]
 
     def refuse_others(self, entry: Entry, known: Collection[str]) -> None:
         """Raise if another release of the same source was entered before this one and after `known` was read."""
@@ -194,6 +214,7 @@ class Ledger:
                     int(about["distinct"]),
                     arrays[f"hashes{number}"].astype(np.uint64),
                     arrays[f"counts{number}"].astype(np.int64),
+                    int(about["limit"]),
                 )
                 for number, about in enumerate(content["rows"])
             )
@@ -217,7 +238,7 @@ class Ledger:
             os.fsync(handle)
         finally:
             os.close(handle)
-        _flush(self.folder)
+        sync(self.folder)
 
 
 def now() -> str:
@@ -244,29 +265,6 @@ def _private_folder(folder: Path) -> None:
             path.mkdir(mode=0o700)
             path.chmod(0o700)
     folder.chmod(0o700)
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write a private file whole or not at all."""
-    part = path.with_name(f".{secrets.token_hex(8)}.part")
-    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            os.fchmod(stream.fileno(), 0o600)
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def _flush(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from sfumato.data.frequency import FrequencyTable
 from sfumato.data.hierarchies import Hierarchy, load, save
 from sfumato.data.hierarchies.hierarchy import flat
 from sfumato.data.hierarchies.recipes import HierarchyFile
+from sfumato.data.inputs import note_unsealed
 from sfumato.data.settings import FOREIGN
 from sfumato.data.source import Source
 from sfumato.data.toml import toml_text
@@ -235,7 +236,8 @@ def write_manifest(folder: Path, content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a release folder."""
+    """The manifest of a release folder, which may come from anybody."""
+    note_unsealed(folder)
     try:
         found = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

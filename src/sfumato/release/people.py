@@ -14,6 +14,8 @@ from sfumato.data.rows import cleaned
 from sfumato.data.source import Source
 
 KEPT = 2**18  # hashes that are kept; of a table with more different rows, the smallest of them are a sample
+LARGEST = 2**64 - 1
+ROOM = 1.1  # how many more hashes than are kept are asked for
 SAME = 0.5  # of the rows of the smaller table must be in the other one
 NEARLY_ALL = 0.99  # where most rows occur more than once, so that equal rows are no sign of equal people
 TELLING = 0.9  # of the people must differ in the columns that tell people apart
@@ -23,7 +25,8 @@ TELLING = 0.9  # of the people must differ in the columns that tell people apart
 class HashedRows:
     """The rows of a table in some of its columns, as keyed hashes in rising order, each with the number of its rows.
 
-    `rows` and `distinct` count all of them, also those whose hashes are not kept.
+    All hashes up to `limit` are here. `rows` counts all rows, `distinct` the different ones, which is an estimate where
+    hashes are left out.
     """
 
     columns: tuple[str, ...]
@@ -31,18 +34,16 @@ class HashedRows:
     distinct: int
     hashes: npt.NDArray[np.uint64]
     counts: Counts64
+    limit: int = LARGEST
 
     @property
     def whole(self) -> bool:
         """Whether every row's hash is here, so that new rows are known one by one."""
-        return len(self.hashes) == self.distinct
+        return self.limit == LARGEST
 
     def shared(self, other: HashedRows) -> float:
-        """The share of the smaller table's rows that are in the other one; from samples where rows were left out.
-
-        Both keep their smallest hashes, so that below the smaller of the two largest ones both are whole.
-        """
-        limit = min(int(table.hashes[-1]) if not table.whole else 2**64 - 1 for table in (self, other))
+        """The share of the smaller table's rows that are in the other one; from samples where rows were left out."""
+        limit = min(self.limit, other.limit)
         sides = [(t.hashes[t.hashes <= limit], t.counts[t.hashes <= limit]) for t in (self, other)]
         rows = min(int(counts.sum()) for _, counts in sides)
         _, one, two = np.intersect1d(sides[0][0], sides[1][0], assume_unique=True, return_indices=True)
@@ -62,16 +63,32 @@ def hash_sql(source: Source, columns: Sequence[str], key: str) -> str:
 
 
 def hashed_rows(engine: Engine, source: Source, columns: Sequence[str], key: str) -> HashedRows:
-    """The hashed rows of a source that is attached as `raw`."""
+    """The hashed rows of a source that is attached as `raw`: all, or the smallest hashes.
+
+    Hashes are spread evenly, so a share of their range holds that share of the different rows. The range is chosen by
+    the number of rows, and again if there turn out to be far fewer different ones: the engine never holds them all.
+    """
     names = tuple(sorted(columns))
     hashed = f"SELECT {hash_sql(source, names, key)} AS h FROM raw"
-    grouped = f"SELECT h, count(*) AS n FROM ({hashed}) AS t GROUP BY h"
-    engine.run(f"CREATE OR REPLACE TEMP TABLE ledger_hashes AS {grouped}")
-    rows, distinct = engine.rows("SELECT CAST(coalesce(sum(n), 0) AS BIGINT), count(*) FROM ledger_hashes")[0]
-    smallest = engine.arrays(f"SELECT h, n FROM ledger_hashes ORDER BY h LIMIT {KEPT}")
-    engine.run("DROP TABLE ledger_hashes")
-    hashes = np.array([int(text, 16) for text in smallest["h"]], dtype=np.uint64)
-    return HashedRows(names, int(rows), int(distinct), hashes, np.asarray(smallest["n"]).astype(np.int64))
+    rows = int(engine.rows("SELECT count(*) FROM raw")[0][0])
+    share = _share(rows)
+    while True:
+        limit = LARGEST if share >= 1 else int(share * LARGEST)
+        below = f"SELECT h, count(*) AS n FROM ({hashed}) AS t WHERE h <= '{limit:016x}' GROUP BY h"
+        smallest = engine.arrays(f"SELECT h, n FROM ({below}) AS s ORDER BY h")
+        distinct = round(len(smallest["h"]) / min(share, 1.0))
+        if share >= 1 or _share(distinct) < 2 * share:
+            break
+        share = _share(distinct)
+    hashes = np.array([int(text, 16) for text in smallest["h"][:KEPT]], dtype=np.uint64)
+    if len(smallest["h"]) > KEPT:
+        limit = int(hashes[-1])
+    return HashedRows(names, rows, distinct, hashes, np.asarray(smallest["n"][:KEPT]).astype(np.int64), limit)
+
+
+def _share(distinct: int) -> float:
+    """The share of the hashes' range in which a table of so many different rows has as many as are kept."""
+    return 1.0 if distinct <= KEPT else ROOM * KEPT / distinct
 
 
 def hash_text(hashes: npt.NDArray[np.uint64]) -> list[str]:

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 from sfumato.data.domain import MISSING
 from sfumato.data.engine import Engine, quoted
+from sfumato.data.formulas import neutralised, neutralised_sql
 from sfumato.data.roles import Role
 from sfumato.data.rows import cleaned
 from sfumato.data.source import Column, Source
-from sfumato.errors import DataError, StudyError, shortened
+from sfumato.errors import DataError, HierarchyError, StudyError, shortened
 from sfumato.plans.plan import Plan
 from sfumato.release.columns import KEYED, ColumnRecode
 from sfumato.study import Study
@@ -44,7 +45,10 @@ class Below:
 
 @dataclass(frozen=True)
 class Recoded:
-    """What was recoded: the released columns, how many records there are, and how many of them are suppressed."""
+    """What was recoded: the released columns, how many records there are, and how many of them are suppressed.
+
+    `neutralised` are columns of text whose cells no spreadsheet takes for formulas.
+    """
 
     source: Source
     columns: tuple[Column, ...]
@@ -53,6 +57,7 @@ class Recoded:
     rows_read: int
     records: int
     suppressed: int
+    neutralised: frozenset[str] = frozenset()
 
     @property
     def names(self) -> list[str]:
@@ -65,9 +70,12 @@ class Recoded:
 
     def sql(self) -> str:
         """The released rows; their columns are `c0`, `c1`, …"""
-        cells = ", ".join(f"r.{column.sql} AS c{place}" for place, column in enumerate(self.columns))
+        cells = ", ".join(f"{self._cell(column)} AS c{place}" for place, column in enumerate(self.columns))
         keys = " AND ".join(f"r.g{i} = s.g{i}" for i in range(len(self.hidden)))
         return f"SELECT {cells} FROM recoded AS r JOIN sizes AS s ON {keys} WHERE NOT ({self.below.sql})"
+
+    def _cell(self, column: Column) -> str:
+        return neutralised_sql(f"r.{column.sql}") if column.name in self.neutralised else f"r.{column.sql}"
 
 
 def recode(
@@ -105,7 +113,23 @@ def recode(
             remedy="a plan with a smaller k, or with coarser levels",
         )
     names = frozenset(column.name for column in columns)
-    return Recoded(source, released, names, below, read, int(records), int(gone))
+    plain = _neutralised(study, released, columns)
+    return Recoded(source, released, names, below, read, int(records), int(gone), plain)
+
+
+def _neutralised(study: Study, released: Sequence[Column], columns: Sequence[ColumnRecode]) -> frozenset[str]:
+    """The kept columns whose cells are made plain text; labels are the hierarchy's, and must be plain already."""
+    if not study.data.neutralise_formulas:
+        return frozenset()
+    formulas = [c.name for c in columns if any(label != neutralised(label) for label in c.released if label)]
+    if formulas:
+        raise HierarchyError(
+            f"{shortened(formulas)} would be released with labels that a spreadsheet takes for formulas",
+            expected="labels that do not start with = + - @, where neutralise_formulas = true",
+            remedy="a hierarchy with other labels",
+        )
+    own = {column.name for column in columns}
+    return frozenset(column.name for column in released if column.is_text and column.name not in own)
 
 
 def complete_rows(source: Source, study: Study) -> str:

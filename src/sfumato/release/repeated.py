@@ -86,7 +86,7 @@ def _matrix(description: Description, column: str, truths: Sequence[Mapping[str,
     channel = next((c for c in description.channels if column in c.columns), None)
     if channel is not None:
         return _reported(channel, truths)
-    codes = description.columns[column].codes([truth[column] for truth in truths], starred=description.starred)
+    codes = description.columns[column].codes([truth[column] for truth in truths])
     matrix = np.zeros((int(codes.max(initial=0)) + 1, len(truths)))
     known = codes >= 0
     matrix[codes[known], np.flatnonzero(known)] = 1.0

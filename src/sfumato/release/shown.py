@@ -41,16 +41,12 @@ class ShownColumn:
         """Whether the shown cell follows from the person's own row."""
         return self.kind in ("recoded", "kept")
 
-    def codes(self, values: Sequence[str], *, starred: bool = False) -> Counts64:
-        """The group of each value: its label's, or its own where the column is kept.
-
-        Values that the labels do not cover are `NOBODY`'s, or with `starred` in a group of their own.
-        """
+    def codes(self, values: Sequence[str]) -> Counts64:
+        """The group of each value: its label's, or its own where the column is kept; NOBODY's if it has no label."""
         if self.kind != "recoded":
             return np.arange(len(values), dtype=np.int64)
         known = dict(zip(self.values, self.groups, strict=True))
-        unknown = len(self.labels) if starred else NOBODY
-        return np.array([known.get(value, unknown) for value in values], dtype=np.int64)
+        return np.array([known.get(value, NOBODY) for value in values], dtype=np.int64)
 
     def as_dict(self) -> dict[str, Any]:
         if self.kind != "recoded":
@@ -83,7 +79,6 @@ class Description:
     sensitive: tuple[str, ...] = ()
     complete: tuple[str, ...] = ()
     person: tuple[str, ...] = ()
-    starred: bool = False
     channels: tuple[Channel, ...] = ()
     swaps: tuple[tuple[str, str], ...] = ()
     ordered: bool = False
@@ -132,7 +127,6 @@ class Description:
             "sensitive": list(self.sensitive),
             "complete": list(self.complete),
             "person": list(self.person),
-            "starred": self.starred,
             "channels": [_channel(channel) for channel in self.channels],
             "swaps": sorted(self.swaps),
             "ordered": self.ordered,
@@ -149,7 +143,6 @@ class Description:
             sensitive=tuple(map(str, given["sensitive"])),
             complete=tuple(map(str, given["complete"])),
             person=tuple(map(str, given["person"])),
-            starred=bool(given["starred"]),
             channels=tuple(_channel_of(channel) for channel in given["channels"]),
             swaps=tuple((str(one), str(two)) for one, two in given["swaps"]),
             ordered=bool(given["ordered"]),
@@ -178,10 +171,8 @@ def person_columns(study: Study, source: Source) -> tuple[str, ...]:
     return tuple(name for name in source.names if name in study.columns and study.columns[name].role in roles)
 
 
-def describe_recoding(
-    system: str, study: Study, recoded: Recoded, columns: Sequence[ColumnRecode], *, starred: bool = False
-) -> Description:
-    """A release of lattice or cuts, or a plan applied to a file; `starred`: values without a label are shown as `*`."""
+def describe_recoding(system: str, study: Study, recoded: Recoded, columns: Sequence[ColumnRecode]) -> Description:
+    """A release of lattice or cuts."""
     shown = {column.name: ShownColumn("kept") for column in recoded.columns}
     for column in columns:
         if column.name in shown:
@@ -200,7 +191,6 @@ def describe_recoding(
             if name in names and column.role in KEYED and (column.missing or study.data.missing) == "drop"
         ),
         person=person_columns(study, recoded.source),
-        starred=starred,
     )
 
 

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import jinja2
+
 from sfumato.data.atomic import unfinished
 from sfumato.errors import InputError, SfumatoError
 from sfumato.release import pack
+from sfumato.release.policy import Finding
 from sfumato.report.release_pages import block_of
 from sfumato.version import __version__
 
-BROKEN = (KeyError, TypeError, ValueError, AttributeError, IndexError)
+# What happens where a manifest holds something of another kind than it should, in our code or in a page.
+BROKEN = (
+    KeyError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    IndexError,
+    ArithmeticError,
+    StopIteration,
+    RecursionError,
+    jinja2.TemplateError,
+)
 
 
 @dataclass(frozen=True)
@@ -101,6 +115,16 @@ def file_differences(folder: Path, manifest: Mapping[str, Any], required: Iterab
         elif pack.digest(path) != digest:
             found.append(Difference(name, "its bytes have changed"))
     return found
+
+
+def unaccepted(findings: Sequence[Finding], manifest: Mapping[str, Any]) -> list[Difference]:
+    """What a release breaks of its policy, where the manifest does not say why that was accepted."""
+    given = [(entry["rule"], entry["what"]) for entry in manifest["accepted"] if entry["reason"]]
+    return [
+        Difference(pack.MANIFEST, f"it does not say why this was accepted: {finding.what}")
+        for finding in findings
+        if (finding.rule, finding.what) not in given
+    ]
 
 
 def page_differences(folder: Path, manifest: Mapping[str, Any], drawn: Mapping[str, str]) -> list[Difference]:

@@ -46,6 +46,8 @@ class Desk:
                 raise
             finally:
                 self.used = time.monotonic()
+            if int(answer.get("status", 200)) >= 500:  # out of memory, or at fault: not a worker to ask again
+                await self.close()
         if "error" in answer:
             raise RefusedError(int(answer["status"]), answer["error"])
         return answer["found"]
@@ -113,7 +115,7 @@ def command(kind: str, places: Places, gigabytes: float, *more: str) -> list[str
 def _gone() -> dict[str, str]:
     return {
         "what": "the worker that was asked has died",
-        "expected": "an answer; a new worker stands ready",
+        "expected": "an answer; a new worker is ready",
         "try": "ask again; if it dies again, the table may need more memory: sfumato serve --memory 16",
     }
 

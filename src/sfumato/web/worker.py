@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
-from sfumato.errors import SfumatoError
+from sfumato.errors import MemoryLimitError, SfumatoError
 from sfumato.web.places import AbsentError, ConflictError, Places, TooLargeError, UnversionedError
 
 STATUS: dict[type[BaseException], int] = {
@@ -27,6 +27,7 @@ STATUS: dict[type[BaseException], int] = {
     TooLargeError: 413,
     UnversionedError: 428,
     MemoryError: 507,
+    MemoryLimitError: 507,
 }
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 MODULES = ("opening", "declaring", "trees", "exploring", "releasing", "replaying", "channels", "groups")
@@ -57,13 +58,20 @@ def end_with_parent() -> None:
 
 
 def limit_memory(gigabytes: float) -> None:
-    """Refuse this process more address space than that, where the system can."""
+    """Refuse this process more memory than that, where the system can; the engine takes at most half of it.
+
+    What counts is memory that can be written (RLIMIT_DATA). Address space alone says little: a worker that has just
+    started reserves gigabytes of it.
+    """
+    from sfumato.data.duck import bound_memory
+
+    most = int(gigabytes * (1 << 30))
+    bound_memory(most // 2)
     try:
         import resource
     except ImportError:  # not on this system
         return
-    most = int(gigabytes * (1 << 30))
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
 
 def attend(places: Places, questions: TextIO, answers: TextIO) -> None:
@@ -93,14 +101,14 @@ def function(call: str) -> Callable[..., Any]:
 
 def told(error: BaseException) -> dict[str, str]:
     """An error as a sentence with a remedy."""
-    if isinstance(error, SfumatoError):
-        return error.as_dict()
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError | MemoryLimitError):
         return {
             "what": "the work needs more memory than a worker may use",
             "expected": "a table or a search that fits",
             "try": "sfumato serve --memory 16 gives each worker 16 GB",
         }
+    if isinstance(error, SfumatoError):
+        return error.as_dict()
     if isinstance(error, OSError):
         return {
             "what": f"a file cannot be used: {error.strerror}",

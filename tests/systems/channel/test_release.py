@@ -428,3 +428,16 @@ def test_a_channel_designed_elsewhere(study: sf.Study, tmp_path: Path) -> None:
     assert not any("tells them" in text for text in release.warnings)
     assert sf.verify(tmp_path / "out", tmp_path / "canary-people.csv")
     assert "does not tell them" in (tmp_path / "out" / "private" / "internal.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize("weird", [None, -1, "x", [], {"a": 1}])
+def test_a_manifest_of_another_kind_is_a_difference_and_no_fault(release: Path, weird: Any) -> None:
+    """Whatever stands in a sealed manifest, a verification ends with a sentence."""
+    told = pack.read_manifest(release)
+    for name in sorted(n for n in set(told) - {"checksum", "files", "format", "system"} if told[n] != weird):
+        resealed(release, **{name: weird})
+        checked = sf.verify(release)
+        if name not in ("created", "reason", "versions", "test_seed", "point"):  # nothing is measured for these
+            assert not checked, name
+        resealed(release, **{name: told[name]})
+    assert sf.verify(release)

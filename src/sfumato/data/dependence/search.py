@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sfumato.data.arrays import Codes
-from sfumato.data.dependence.counts import ERRORS, RIGHT, Guess
+from sfumato.data.dependence.counts import ERRORS, Guess
 from sfumato.data.dependence.rows import Hashes, Look, Looks
 from sfumato.data.dependence.types import Protected
 
@@ -78,7 +78,7 @@ class Search:
     def suggests(self, guess: Guess, look: Look) -> bool:
         """Whether a guess on some rows is near enough to a dependence to be counted on all of them."""
         slack = 0.0 if self.looks.whole else SLACK if look is self.looks.sample else SLACK_BY_VALUE
-        return guess.tells(RIGHT - slack, ERRORS - 2 * slack)
+        return guess.tells(slack)
 
     def ordered(self, name: str) -> bool:
         """Whether a column is a number with so many values that neighbours in its order are looked at."""

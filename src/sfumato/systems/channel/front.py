@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.data.atomic import new_folder
-from sfumato.data.inputs import note_input
+from sfumato.data.inputs import note_input, note_unsealed
 from sfumato.decide import distances_to_chord
 from sfumato.errors import InputError, UnreachableError
 from sfumato.front import versions
@@ -135,6 +135,7 @@ def load_channel_front(folder: str | Path) -> ChannelFront:
     expected = "a folder that sfumato channel search -o wrote"
     if not path.is_file():
         raise InputError(f"{folder} is not the folder of a channel front", expected=expected)
+    note_unsealed(path.parent)
     try:
         found = json.loads(note_input(path).read_text("utf-8"))
         told = found["prior"]

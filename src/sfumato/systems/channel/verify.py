@@ -27,6 +27,7 @@ from sfumato.release.verification import (
     file_differences,
     manifest_differences,
     page_differences,
+    unaccepted,
 )
 from sfumato.release.verify import study_of
 from sfumato.systems.channel.contents import CHANNEL, Disguised, columns_of, pages_of, read_private, whole_of
@@ -71,6 +72,8 @@ def _counted(
 ) -> Disguised:
     """The disguise as the folder has it, with the reports counted again."""
     kept, seed = tuple(manifest["kept"]), manifest["test_seed"]
+    if not isinstance(manifest["keep_order"], bool) or not (seed is None or isinstance(seed, int)):
+        raise InputError("its manifest does not say how it was drawn", expected="keep_order and test_seed")
     file = _file(folder, manifest)
     require(file, columns_of(channels, kept, seed))
     if list(file.names) != columns_of(channels, kept, seed):
@@ -91,6 +94,10 @@ def _figures(manifest: Mapping[str, Any], disguised: Disguised) -> list[Differen
     ]
     if manifest["warnings"] != disguised.warnings():
         found.append(Difference(pack.MANIFEST, "its warnings are not those of this release"))
+    policy = study_of(manifest).policy
+    if manifest["policy"] != policy.model_dump(mode="json", exclude={"accept"}):
+        found.append(Difference(pack.MANIFEST, "its policy is not that of its run file"))
+    found += unaccepted(disguised.findings(policy), manifest)
     cells = sum(len(channel.outputs) for channel in disguised.channels)
     chances = [
         chance_of(reports, counts, channel.matrix)

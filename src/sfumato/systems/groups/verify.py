@@ -17,7 +17,7 @@ from sfumato.data.group_settings import GroupsSettings
 from sfumato.data.settings import EngineOptions
 from sfumato.data.source import Source
 from sfumato.errors import InputError, SfumatoError, UnreachableError
-from sfumato.measures.whole import WholeFile, whole_file
+from sfumato.measures.whole import whole_file
 from sfumato.release import pack
 from sfumato.release.policy import unique_findings
 from sfumato.release.sources import reading
@@ -30,6 +30,7 @@ from sfumato.release.verification import (
     file_differences,
     manifest_differences,
     page_differences,
+    unaccepted,
 )
 from sfumato.release.verify import study_of
 from sfumato.study import Study, read
@@ -83,7 +84,10 @@ def _figures(manifest: Mapping[str, Any]) -> list[Difference]:
         and math.isclose(point["loss"] * cells * manifest["records"], point["cost"], rel_tol=1e-9, abs_tol=1e-9),
         "findings": point["found"] == manifest["figures"]["found_after"]
         and told["found_before"] == manifest["figures"]["found_before"],
-        "records": manifest["records"] == manifest["released"] == manifest["source"]["rows_read"],
+        "records": manifest["records"] == manifest["released"] == manifest["source"]["rows_read"]
+        and manifest["suppressed"] == 0,
+        "exchanged columns": set(manifest["exchanged"]) <= set(manifest["columns"]),
+        "words": told["holds"] is (point["found"] == 0) and told["method"] == manifest["algorithm"],
         "swaps": point["bound"] is None or point["bound"] <= point["cost"] * (1 + 1e-9),
     }
     return [
@@ -131,18 +135,10 @@ def _measured(manifest: Mapping[str, Any], study: Study, own: Study) -> list[Dif
     )
     if manifest["dictionary"] != expected:
         found.append(Difference(pack.DICTIONARY[0], "it does not describe the columns as they were exchanged"))
-    return found + _accepted(manifest, study, whole)
-
-
-def _accepted(manifest: Mapping[str, Any], study: Study, whole: WholeFile) -> list[Difference]:
-    """Every rule of the policy that the release breaks was accepted with a reason."""
+    if manifest["policy"] != study.policy.model_dump(mode="json", exclude={"accept"}):
+        found.append(Difference(pack.MANIFEST, "its policy is not that of its run file"))
     broken = attack_findings(manifest["attacks"]) + unique_findings(study.policy, whole)
-    given = [(entry["rule"], entry["what"]) for entry in manifest["accepted"] if entry["reason"]]
-    return [
-        Difference(pack.MANIFEST, f"it does not say why this was accepted: {finding.what}")
-        for finding in broken
-        if (finding.rule, finding.what) not in given
-    ]
+    return found + unaccepted(broken, manifest)
 
 
 def _rows(manifest: Mapping[str, Any], study: Study, own: Study) -> list[Difference]:
