@@ -28,13 +28,13 @@ marst = { role = "quasi_identifier", hierarchy = { build = "flat" } }
 state = { role = "quasi_identifier", hierarchy = { build = "prefix" } }
 military = { role = "sensitive" }
 puma = { role = "drop" }
-uhrs = { role = "other" }
-tran = { role = "other" }
-depart = { role = "other" }
-ttime = { role = "other" }
-wkswork = { role = "other" }
-inctot = { role = "other" }
-english = { role = "other" }
+uhrs = { role = "drop" }
+tran = { role = "drop" }
+depart = { role = "drop" }
+ttime = { role = "drop" }
+wkswork = { role = "drop" }
+inctot = { role = "drop" }
+english = { role = "drop" }
 
 [search]
 objectives = ["k", "general_loss"]

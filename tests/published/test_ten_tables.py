@@ -1,0 +1,88 @@
+"""On real tables the suggestions alone release nothing that is not within the policy, and decisions reach a release."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from tests.published.ten_tables import TABLES, decided, inspected, reached
+
+import sfumato as sf
+from sfumato.data.roles import Role
+from sfumato.errors import StudyError
+from sfumato.study import read
+
+# How many columns of each table nothing is known about, by name and values.
+UNDECIDED = {
+    "ACS 2018, Hawaii": 0,
+    "ACS 2015, Hawaii": 0,
+    "ACS 2018, 14 states": 0,
+    "Adult, without names": 10,
+    "Adult, named": 0,
+    "Adult of ARX": 0,
+    "Census Income (KDD)": 1,
+    "German credit, without names": 21,
+    "German credit, named": 11,
+    "NHANES 2017–2018": 74,
+    "testdata (sdcMicro)": 0,
+    "free1 (µ-Argus)": 5,
+    "CASC census": 0,
+    "Tarragona": 0,
+    "EIA": 0,
+    "SD2011": 14,
+    "Credit card clients": 0,
+    "MACH 2019": 10,
+}
+RELEASED = ["Adult of ARX", "German credit, without names", "testdata (sdcMicro)", "CASC census"]
+
+
+@pytest.fixture(autouse=True)
+def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SFUMATO_STATE", str(tmp_path / "state"))
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_suggestions_accepted_as_they_are(name: str, shared: Path, tmp_path: Path) -> None:
+    """A decision is missing, so that nothing runs; or every column that leaves is counted in some figure."""
+    inspection, run = inspected(TABLES[name], shared, tmp_path)
+    roles = [suggestion.role for suggestion in inspection.suggestions]
+    assert len(inspection.undecided) == UNDECIDED[name]
+    assert Role.OTHER not in roles
+    study = read(run)
+    if inspection.undecided:
+        with pytest.raises(StudyError, match=f"{UNDECIDED[name]} columns? ha(s|ve) no role"):
+            sf.search(study)
+    else:
+        counted = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.WEIGHT)
+        assert all(column.role in counted or not column.role.released for column in study.columns.values())
+
+
+def unique_by_hand(path: Path, separator: str, header: bool, names: list[str], over: set[str]) -> float:
+    """The share of rows of a released file whose cells in some columns no other row has."""
+    text = gzip.decompress(path.read_bytes()).decode() if path.suffix == ".gz" else path.read_text("utf-8")
+    rows = list(csv.reader(text.splitlines(), delimiter=separator))[1 if header else 0 :]
+    places = [place for place, name in enumerate(names) if name in over]
+    counts = Counter(tuple(row[place] for place in places) for row in rows)
+    return sum(count == 1 for count in counts.values()) / len(rows)
+
+
+@pytest.mark.parametrize("name", RELEASED)
+def test_decided_tables_reach_a_release_within_the_policy(name: str, shared: Path, tmp_path: Path) -> None:
+    """What is undecided is made a quasi-identifier; the file is counted again by hand."""
+    inspection, run = inspected(TABLES[name], shared, tmp_path)
+    outcome = reached(inspection, decided(run), tmp_path)
+    manifest = outcome.release.manifest
+    assert sf.verify(outcome.release.folder)
+    assert manifest["figures"]["k"]["value"] >= outcome.study.policy.k
+    own = read(outcome.release.folder / "private" / "run.toml").source()
+    assert own.dialect is not None
+    for figure, over in (
+        ("quasi_identifiers_and_kept", set(own.names) - set(outcome.study.named(Role.SENSITIVE))),
+        ("all_columns", set(own.names)),
+    ):
+        counted = unique_by_hand(outcome.release.data, own.dialect.separator, own.dialect.header, list(own.names), over)
+        assert manifest["whole"][figure]["unique_share"] == pytest.approx(counted)
+    assert manifest["whole"]["quasi_identifiers_and_kept"]["unique_share"] <= outcome.study.policy.uniques
