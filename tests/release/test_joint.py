@@ -187,3 +187,11 @@ def test_the_same_release_adds_nothing(tmp_path: Path) -> None:
     ):
         found, _ = counted(tmp_path, table, one, other)
         assert (found.first_adds, found.second_adds) == adds
+
+
+def test_files_in_the_order_of_their_source_link_row_by_row(tmp_path: Path) -> None:
+    table = pd.DataFrame({"p": list("000000"), "s": list("ababab")})
+    files = [Description("channel", {"s": ShownColumn("disguised")}, ordered=ordered) for ordered in (True, False)]
+    linked = [counted(tmp_path, table, files[0], other)[0] for other in files]
+    assert [joint.linked for joint in linked] == [6, 0]
+    assert [bool(joint.linking) for joint in linked] == [True, False]
