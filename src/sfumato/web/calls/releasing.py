@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from sfumato.data.atomic import new_file
 from sfumato.decide import ask, pick
 from sfumato.release.pack import DICTIONARY, EXTERNAL, INTERNAL, MANIFEST, PUBLIC, read_manifest
 from sfumato.report.figures import number
@@ -128,10 +129,11 @@ def pack(places: Places, study: str, release: str, *, private: bool = False) -> 
     folder = places.release(study, release)
     inside, ending = (folder, "record") if private else (folder / PUBLIC, "public")
     target = folder.parent / f".{release}-{ending}.zip"
-    part = target.with_suffix(".part")
-    with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
+    with (
+        new_file(target, overwrite=True, private=True) as part,
+        zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive,
+    ):
         for path in sorted(inside.rglob("*")):
             if path.is_file() and not path.is_symlink():
                 archive.write(path, str(Path(release) / path.relative_to(inside)))
-    part.replace(target)
     return str(target)

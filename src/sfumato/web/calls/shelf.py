@@ -29,7 +29,7 @@ def study_of(places: Places, study: str) -> Study:
 
 
 def checked(places: Places, study: Study) -> Study:
-    """The same study, once every file that it names stands in the allowed folder, links and patterns followed."""
+    """The same study, once every file that it names is in the allowed folder, links and patterns followed."""
     for path in _tables_of(study):
         places.table(str(path))
     for path in paths_of(study):

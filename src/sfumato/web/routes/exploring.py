@@ -6,9 +6,10 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 
+from sfumato.web.bodies import StrictRoute
 from sfumato.web.models import JobId, Limited, StudyId
 
-router = APIRouter(tags=["explore"])
+router = APIRouter(tags=["explore"], route_class=StrictRoute)
 Number = Annotated[int, Query(ge=0, le=10**9)]
 
 

@@ -38,10 +38,10 @@ export async function publishStep(place) {
     if (!found) return;
     fill(list, h("h2", {}, "Releases of this table"), found.length > 1 && h("div", { class: "warning" }, "Several releases of one table together can tell more than each alone."), found.length ? found.map((release) => {
       const says = h("div", {});
-      return h("div", { class: "job whole" }, h("div", {}, h("b", {}, release.name), h("div", {}, h("small", {}, `${release.says}, loss ${percent(release.loss)}, ${plural(release.released, "record")} released, ${number(release.suppressed)} suppressed; in ${release.folder}`)),
+      return h("div", { class: "job whole" }, h("div", {}, h("b", { title: release.name }, `Point ${release.about.point}`), h("div", {}, h("small", {}, `${release.says}, loss ${percent(release.loss)}, ${plural(release.released, "record")} released, ${number(release.suppressed)} suppressed; in ${release.folder}`)),
         release.about.reason && h("div", {}, h("small", {}, `“${release.about.reason}”`)), says),
-      h("div", { class: "row" }, button("Public pack", () => download(`${here()}/releases/${release.name}/public.zip`, `${release.name}-public.zip`), { class: "main", "data-download": release.name }),
-        button("Internal record", () => download(`${here()}/releases/${release.name}/record.zip`, `${release.name}-record.zip`), { "data-record": release.name, title: "Everything, with the internal report and the manifest: for your own files, never for the outside." }),
+      h("div", { class: "row" }, button("Public pack", () => download(`${here()}/releases/${release.name}/public.zip`, `${release.name.slice(0, -24)}-public.zip`), { class: "main", "data-download": release.name }),
+        button("Internal record", () => download(`${here()}/releases/${release.name}/record.zip`, `${release.name.slice(0, -24)}-record.zip`), { "data-record": release.name, title: "Everything, with the internal report and the manifest: for your own files, never for the outside." }),
         release.reports.map((name) => button(name.replace(".html", ""), () => openTab(`${here()}/releases/${release.name}/${name}`), { "data-report": name })),
         button("Verify again", async () => {
           const checked = await attempt(() => post(`${here()}/releases/${release.name}/verify`, {}, "measuring the release …"), says);
