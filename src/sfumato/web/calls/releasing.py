@@ -70,6 +70,7 @@ def publish(
         "warnings": told["warnings"],
         "released": told["released"],
         "suppressed": told["suppressed"],
+        "whole": told.get("whole"),
         **verify(places, study, made.folder.name),
     }
 
@@ -98,7 +99,7 @@ def releases(places: Places, study: str) -> list[dict[str, Any]]:
         about = read_json(folder / f"{path.name}.json")
         reports = [Path(name).name for name in REPORTS if (path / name).is_file()]
         told |= {"name": path.name, "point": manifest["point"], "reports": reports, "about": about}
-        found.append(told | {"folder": places.shown(path), "says": _says(manifest)})
+        found.append(told | {"folder": places.shown(path), "says": _says(manifest), "whole": manifest.get("whole")})
     return found
 
 
