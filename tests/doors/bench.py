@@ -135,7 +135,9 @@ def server(root: Path, *options: str) -> Iterator[Server]:
     """`sfumato serve` as a user starts it."""
     state = {**os.environ, "SFUMATO_STATE": str(root / "state")}
     command = [sys.executable, "-m", "sfumato", "serve", str(root), "--no-browser", "--port", "0", *options]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=state)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=state, start_new_session=True
+    )
     try:
         assert process.stdout is not None
         lines = [process.stdout.readline() for _ in range(3)]

@@ -233,7 +233,7 @@ def test_state_survives_a_restart(tmp_path: Path) -> None:
     with client(tmp_path) as bench:
         assert [found["id"] for found in bench.get("/api/studies").json()] == [study]
         told = bench.get(f"/api/studies/{study}/jobs/{job}").json()
-        assert told["status"] == "broken"
+        assert told["status"] == "interrupted"
         assert "server stopped" in told["error"]["what"]
         bench.post(f"/api/studies/{study}/jobs/{job}/again")
         while not bench.get(f"/api/studies/{study}/jobs/{job}/live").json():

@@ -57,4 +57,4 @@ def test_the_folder_of_a_server_that_was_killed_is_taken_over(root: Path) -> Non
     while Path(f"/proc/{worker}/cmdline").exists() and Path(f"/proc/{worker}/cmdline").read_bytes():
         pass  # the worker ends with its server: two must never work in one folder
     with client(root) as bench:
-        assert bench.get(f"/api/studies/{study}/jobs/{job}").json()["status"] == "broken"
+        assert bench.get(f"/api/studies/{study}/jobs/{job}").json()["status"] == "interrupted"

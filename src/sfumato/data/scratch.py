@@ -31,7 +31,12 @@ class Scratch:
 
     def __init__(self, prefix: str = PREFIX, parent: str | Path | None = None, target: str = "") -> None:
         self.path = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
-        self._handle = _locked(self.path, self.LOCK, target)
+        self._handle: int | None = None
+        try:
+            self._handle = _locked(self.path, self.LOCK, target)
+        except BaseException:  # a full disk
+            self.close()
+            raise
 
     def close(self) -> None:
         """Remove the folder."""
@@ -55,7 +60,11 @@ def _locked(folder: Path, name: str, text: str) -> int | None:
         return None
     part = folder / f"{name}.part"
     handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-    os.write(handle, os.fsencode(text))
+    try:
+        os.write(handle, os.fsencode(text))
+    except OSError:
+        os.close(handle)
+        raise
     with contextlib.suppress(OSError):  # a file system without locks: its folders are not swept
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         part.rename(folder / name)

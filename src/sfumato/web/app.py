@@ -19,14 +19,14 @@ from starlette.types import ASGIApp
 
 from sfumato.errors import SfumatoError
 from sfumato.version import __version__
+from sfumato.web.bodies import BodyError
 from sfumato.web.desk import Desks, RefusedError
 from sfumato.web.gate import Gate
 from sfumato.web.jobs import Jobs
 from sfumato.web.keys import Keys
 from sfumato.web.places import Places
 from sfumato.web.routes import declaring, entering, exploring, opening, other_systems, publishing, replaying, searching
-from sfumato.web.uploads import clear_parts
-from sfumato.web.worker import status_of, told
+from sfumato.web.worker import explained, status_of
 
 STATIC = Path(__file__).parent / "static"
 
@@ -47,7 +47,7 @@ def make_app(places: Places, options: Options | None = None) -> FastAPI:
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        clear_parts(places)
+        places.clear_unfinished()
         app.state.desks = Desks(places, limits.gigabytes)
         app.state.jobs = Jobs(places, limits.gigabytes, limits.jobs)
         app.state.jobs.recover()
@@ -103,14 +103,12 @@ async def _refused(_: Request, error: Exception) -> JSONResponse:
 
 
 async def _mistaken(_: Request, error: Exception) -> JSONResponse:
-    return JSONResponse({"error": told(error)}, status_of(error))
+    return JSONResponse({"error": explained(error)}, status_of(error))
 
 
 async def _invalid(_: Request, error: Exception) -> JSONResponse:
     found: Any = error
     problem = found.errors()[0]
-    if problem["type"] == "json_invalid":
-        return JSONResponse({"error": {"what": "the request is not JSON", "expected": "JSON", "try": "{}"}}, 422)
     where = ".".join(str(part) for part in problem["loc"][1:]) or "the request"
     said = {"what": f"{where} is not valid", "expected": str(problem["msg"]), "try": ""}
     return JSONResponse({"error": said}, 422)
@@ -118,5 +116,7 @@ async def _invalid(_: Request, error: Exception) -> JSONResponse:
 
 async def _plain(_: Request, error: Exception) -> JSONResponse:
     found: Any = error
+    if isinstance(error, BodyError):
+        return JSONResponse({"error": error.error}, error.status_code)
     said = {"what": str(found.detail), "expected": "an address of the workbench", "try": "/api/openapi.json lists them"}
     return JSONResponse({"error": said}, found.status_code, headers=found.headers)

@@ -67,6 +67,7 @@ class Desk:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 limit=LINE,
+                start_new_session=True,  # Ctrl-C is for the server, which ends its desks
             )
         process = self._process
         if process.stdin is None or process.stdout is None:

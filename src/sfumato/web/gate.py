@@ -14,6 +14,7 @@ from urllib.parse import parse_qs
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from sfumato.web.bodies import announced_too_large, limited, too_large
 from sfumato.web.keys import Keys
 
 POLICY = (
@@ -59,6 +60,10 @@ class Gate:
         if reason is not None:
             await _answer(send, 403, reason)
             return
+        if announced_too_large(scope, headers):
+            error = too_large().error
+            await _answer(send, 413, error["what"], error["try"])
+            return
         if not (_public(scope) or self._session(headers) or self._ticket(scope)):
             if headers.get("sec-fetch-mode") == "navigate":
                 await _send(send, 401, {"content-type": "text/html; charset=utf-8"}, USED.encode())
@@ -75,7 +80,7 @@ class Gate:
                 ]
             await send(message)
 
-        await self.app(scope, receive, guarded)
+        await self.app(scope, limited(scope, receive), guarded)
 
     def _refused(self, scope: Scope, headers: dict[str, str]) -> str | None:
         """Why a request is refused whoever sends it: other names of this machine, other pages."""

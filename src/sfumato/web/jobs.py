@@ -1,4 +1,4 @@
-"""Jobs: searches and releases, a process each, a few at a time. Their folders say how they are, after a restart too."""
+"""Jobs: searches and releases, a process each, a few at a time. Their folders hold their state, after a restart too."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+from sfumato.data.atomic import new_folder, write_text
 from sfumato.errors import InputError
 from sfumato.web.desk import command
 from sfumato.web.places import Places, new_id, read_json, write_json
 
-ENDED = ("done", "stopped", "failed", "killed", "broken")
+ENDED = ("done", "stopped", "failed", "killed", "interrupted")
 
 
 class Jobs:
@@ -29,42 +30,40 @@ class Jobs:
         self.closing = False
 
     def recover(self) -> None:
-        """After a restart: what ran is broken off, what waited waits on."""
+        """After a restart: what ran was interrupted, what was queued still is."""
         for folder in sorted(self.places.studies.glob("*/jobs/*")):
             about = read_json(folder / "job.json")
             if about.get("status") == "running" and not (folder / "done.json").exists():
-                self._mark(folder, "broken", _broken())
+                self._mark(folder, "interrupted", _interrupted())
             elif about.get("status") == "running":
                 self._ended(folder, 0)
             elif about.get("status") == "queued":
                 self._queue.append(folder)
 
-    def prepare(self, study: str, kind: str, given: dict[str, Any], more: dict[str, Any] | None = None) -> Path:
-        """The folder of a new job, to be filled and then added."""
+    def add(self, study: str, kind: str, given: dict[str, Any], run: str = "", **more: Any) -> dict[str, Any]:
+        """Put a new job into the queue. `run` is the text of its run file, where it has one of its own."""
         folder = self.places.study(study) / "jobs" / new_id(kind)
-        folder.mkdir(parents=True)
         about = {"id": folder.name, "study": study, "kind": kind, "with": given, "status": "queued"}
-        write_json(folder / "job.json", about | {"added": time.time()} | (more or {}))
-        return folder
-
-    def add(self, folder: Path) -> dict[str, Any]:
-        """Put a prepared job into the queue."""
+        with new_folder(folder) as inside:
+            write_json(inside / "job.json", about | {"added": time.time()} | more)
+            if run:
+                write_text(inside / "run.toml", run)
         self._queue.append(folder)
         self.start_waiting()
-        return self.told(folder)
+        return self.describe(folder)
 
     def again(self, study: str, job: str) -> dict[str, Any]:
         """Run a job that did not end well again: a search over cuts from where it was, others from the start."""
         folder = self.places.job(study, job)
         about = read_json(folder / "job.json")
         if about.get("status") not in ENDED or about["status"] == "done":
-            raise InputError(f"the job is {about.get('status')}", expected="a job that was stopped or broken off")
+            raise InputError(f"the job is {about.get('status')}", expected="a job that was stopped or interrupted")
         for name in ("stop", "done.json", "progress.json"):
             (folder / name).unlink(missing_ok=True)
         write_json(folder / "job.json", {**about, "status": "queued", "error": None})
         self._queue.append(folder)
         self.start_waiting()
-        return self.told(folder)
+        return self.describe(folder)
 
     def stop(self, study: str, job: str) -> dict[str, Any]:
         """Stop a job and keep the best so far."""
@@ -74,10 +73,10 @@ class Jobs:
             self._mark(folder, "stopped", None)
         elif read_json(folder / "job.json").get("status") == "running":
             (folder / "stop").touch()
-        return self.told(folder)
+        return self.describe(folder)
 
     def remove(self, study: str, job: str) -> None:
-        """Delete a job that is not at work, with its front."""
+        """Delete a job that is not running, with its front."""
         folder = self.places.job(study, job)
         if folder in self._running:
             raise InputError("the job is running", expected="a job that has ended", remedy="stop it first")
@@ -88,12 +87,14 @@ class Jobs:
     def of(self, study: str | None = None) -> list[dict[str, Any]]:
         """Every job, the oldest first."""
         folders = self.places.studies.glob(f"{study or '*'}/jobs/*/job.json")
-        found = [self.told(path.parent) for path in folders]
+        found = [self.describe(path.parent) for path in folders]
         return sorted(found, key=lambda job: float(job.get("added", 0.0)))
 
-    def told(self, folder: Path) -> dict[str, Any]:
-        """How a job is: its state, how far it is, what it found so far."""
+    def describe(self, folder: Path) -> dict[str, Any]:
+        """The state of a job: its status, its progress, what it has found so far."""
         about = read_json(folder / "job.json")
+        if about.get("status") == "running" and folder not in self._running:  # its end could not be written down
+            about |= {"status": "interrupted", "error": _interrupted()} | read_json(folder / "done.json")
         if about.get("status") in ("running", *ENDED):
             about["progress"] = read_json(folder / "progress.json") or None
         about["found"] = read_json(folder / "done.json").get("found")
@@ -102,18 +103,18 @@ class Jobs:
         return about
 
     def live(self, folder: Path) -> dict[str, Any]:
-        """The front so far of a search at work."""
+        """The front so far of a running search."""
         return read_json(folder / "live.json")
 
     def start_waiting(self) -> None:
-        """Start what waits while there is room."""
+        """Start queued jobs while fewer than `most` run."""
         while self._queue and len(self._tasks) < self.most and not self.closing:
             task = asyncio.get_running_loop().create_task(self._run(self._queue.pop(0)))
             self._tasks.add(task)
             task.add_done_callback(self._freed)
 
     async def close(self) -> None:
-        """End every job: they are broken off, and say so when the server is back."""
+        """End every job: they are interrupted, and say so when the server is back."""
         self.closing = True
         for process in self._running.values():
             with contextlib.suppress(ProcessLookupError):
@@ -126,17 +127,19 @@ class Jobs:
 
     async def _run(self, folder: Path) -> None:
         process = await asyncio.create_subprocess_exec(
-            *command("job", self.places, self.gigabytes, str(folder)), stdin=asyncio.subprocess.DEVNULL
+            *command("job", self.places, self.gigabytes, str(folder)),
+            stdin=asyncio.subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C is for the server, which ends its jobs
         )
         self._running[folder] = process
         about = read_json(folder / "job.json")
-        write_json(folder / "job.json", {**about, "status": "running", "process": process.pid, "started": time.time()})
+        self._write(folder, {**about, "status": "running", "process": process.pid, "started": time.time()})
         try:
             code = await process.wait()
         finally:
             self._running.pop(folder, None)
         if self.closing and not (folder / "done.json").exists():
-            self._mark(folder, "broken", _broken())
+            self._mark(folder, "interrupted", _interrupted())
         else:
             self._ended(folder, code)
 
@@ -151,20 +154,25 @@ class Jobs:
     def _mark(self, folder: Path, status: str, error: dict[str, str] | None) -> None:
         about = read_json(folder / "job.json")
         if about and os.access(folder, os.W_OK):
-            write_json(folder / "job.json", {**about, "status": status, "error": error, "ended": time.time()})
+            self._write(folder, {**about, "status": status, "error": error, "ended": time.time()})
+
+    def _write(self, folder: Path, about: dict[str, Any]) -> None:
+        """Write the state of a job. On a full disk it stays as it was written last, and the queue continues."""
+        with contextlib.suppress(InputError):
+            write_json(folder / "job.json", about)
 
 
 def _killed(how: str) -> dict[str, str]:
     return {
-        "what": f"the worker of this job was killed ({how}), perhaps for want of memory",
-        "expected": "a job that runs to its end; the other jobs are not touched",
+        "what": f"the worker of this job was killed ({how}), perhaps for lack of memory",
+        "expected": "a job that runs to its end; the other jobs are not affected",
         "try": "run it again, with fewer columns or more memory (sfumato serve --memory 16)",
     }
 
 
-def _broken() -> dict[str, str]:
+def _interrupted() -> dict[str, str]:
     return {
         "what": "the server stopped while this job ran",
         "expected": "a job that runs to its end",
-        "try": "run it again; a search over cuts goes on from where it was",
+        "try": "run it again; a search over cuts continues from where it was",
     }

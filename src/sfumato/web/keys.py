@@ -2,7 +2,7 @@
 
 A key is a file in the workspace that only its owner can read, named by the key's digest; using the key deletes the
 file, so it cannot be used twice. The file can be the page that hands the key to the server: a browser is told the name
-of the file, and no key stands on a command line, in an address or in a history. Sessions and tickets are kept in the
+of the file, and no key is on a command line, in an address or in a history. Sessions and tickets are kept in the
 memory of the server, as digests.
 """
 

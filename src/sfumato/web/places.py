@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.data.atomic import write_text
+from sfumato.data.scratch import sweep
 from sfumato.data.source import matching_files
 from sfumato.errors import DataError, InputError
 from sfumato.web.keys import FOLDER as KEYS
 
 WORK = "workbench"
+PART = ".part"  # the ending of an upload that has not arrived whole
 ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}$")
 TABLES = (".csv", ".tsv", ".txt", ".data", ".gz", ".parquet", ".pq")
 
@@ -51,6 +53,13 @@ class Places:
                 raise InputError(f"{folder} is a link", expected="a folder of the workbench's own")
             folder.mkdir(mode=0o700, exist_ok=True)
             folder.chmod(0o700)
+
+    def clear_unfinished(self) -> None:
+        """Delete what a server that was killed has left unfinished: parts of uploads, unnamed studies and jobs."""
+        for part in self.uploads.glob(f"*{PART}"):
+            part.unlink(missing_ok=True)
+        for folder in (self.studies, *self.studies.glob("*/jobs"), *self.studies.glob("*/jobs/*")):
+            sweep(folder, ".")
 
     @property
     def uploads(self) -> Path:
@@ -93,13 +102,15 @@ class Places:
         return str(found.relative_to(self.root)) if found.is_relative_to(self.root) else found.name
 
     def listed(self, folder: str = "") -> dict[str, Any]:
-        """What stands in a folder: folders, tables and run files."""
+        """The contents of a folder: folders, tables and run files."""
         here = self.allowed(folder)
         if not here.is_dir():
             raise AbsentError(f'there is no folder "{folder}"', expected="a folder of the workbench's folder")
         folders, files = [], []
         for path in sorted(here.iterdir(), key=lambda path: path.name.lower()):
-            if path.name.startswith(".") or path == self.work or not path.resolve().is_relative_to(self.root):
+            if path.name.startswith(".") or path == self.work or not _is_text(path.name):
+                continue
+            if not path.resolve().is_relative_to(self.root):
                 continue
             if path.is_dir():
                 folders.append(path.name)
@@ -138,6 +149,11 @@ class Places:
         )
 
 
+def _is_text(name: str) -> bool:
+    """Whether a file name can be shown: it may be any bytes."""
+    return not any("\ud800" <= character <= "\udfff" for character in name)
+
+
 def version_of(folder: Path) -> str:
     """What tells one state of a study from any other: a digest of everything that is declared."""
     digest = hashlib.sha256()
@@ -148,13 +164,13 @@ def version_of(folder: Path) -> str:
 
 
 def new_id(stem: str) -> str:
-    """An id that a path and an address can hold.
+    """An id that a path and an address can hold, and that no other will have.
 
-    >>> new_id("My Table (2024).csv")[:-5]
+    >>> new_id("My Table (2024).csv")[:-33]
     'my-table-2024'
     """
-    words = re.sub(r"[^a-z0-9]+", "-", stem.lower().split(".")[0]).strip("-")[:40] or "study"
-    return f"{words}-{secrets.token_hex(2)}"
+    words = re.sub(r"[^a-z0-9]+", "-", stem.lower().split(".")[0]).strip("-")[:30].rstrip("-") or "study"
+    return f"{words}-{secrets.token_hex(16)}"
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -168,4 +184,4 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def write_json(path: Path, found: dict[str, Any]) -> None:
     """Write a small file of the workspace, whole or not at all."""
-    write_text(path, json.dumps(found, ensure_ascii=False, allow_nan=False), overwrite=True)
+    write_text(path, json.dumps(found, ensure_ascii=False, allow_nan=False), overwrite=True, private=True)

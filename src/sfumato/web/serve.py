@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
+import logging
 import socket
 import threading
 import webbrowser
 from pathlib import Path
+from types import FrameType
 
 import uvicorn
+from fastapi import FastAPI
 
 from sfumato.errors import InputError
 from sfumato.web.app import Options, guarded, make_app
@@ -19,6 +22,19 @@ from sfumato.web.lock import FolderLock, running
 from sfumato.web.places import Places
 
 PORT = 8377
+
+
+class Server(uvicorn.Server):
+    """A server that ends its streams when it is asked to stop, and stops without a word about what it cut off."""
+
+    def __init__(self, config: uvicorn.Config, app: FastAPI) -> None:
+        super().__init__(config)
+        self._app = app
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+        self._app.state.jobs.closing = True
+        super().handle_exit(sig, frame)
 
 
 def serve(
@@ -50,7 +66,7 @@ def serve(
         print(f"folder: {places.root}. Ctrl-C ends it; --link gives another key.", flush=True)
         try:
             with contextlib.suppress(KeyboardInterrupt):
-                asyncio.run(uvicorn.Server(settings).serve(sockets=[sock]))
+                asyncio.run(Server(settings, app).serve(sockets=[sock]))
         finally:
             app.state.keys.clear()
 

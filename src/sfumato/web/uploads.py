@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sfumato.errors import InputError
-from sfumato.web.places import TABLES, Places, TooLargeError
-
-PART = ".part"
+from sfumato.web.places import PART, TABLES, Places, TooLargeError
 
 
 @dataclass(frozen=True)
@@ -45,12 +43,6 @@ async def store(places: Places, name: str, blocks: AsyncIterator[bytes], most: i
             raise InputError("the upload is empty", expected="a file with rows")
         return Upload(_kept(places, part, name, digest.hexdigest()), size, digest.hexdigest())
     finally:
-        part.unlink(missing_ok=True)
-
-
-def clear_parts(places: Places) -> None:
-    """Delete what uploads that were cut off by the end of a server have left."""
-    for part in places.uploads.glob(f"*{PART}"):
         part.unlink(missing_ok=True)
 
 

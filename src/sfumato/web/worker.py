@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> None:
     end_with_parent()
     limit_memory(float(gigabytes))
     places = Places(root)
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8", errors="replace")
     os.dup2(2, 1)  # whatever prints must not garble the answers
     if kind == "desk":
         attend(places, sys.stdin, answers)
@@ -87,7 +87,7 @@ def answer(places: Places, call: str, given: dict[str, Any]) -> dict[str, Any]:
     try:
         return {"found": plain(function(call)(places, **given))}
     except Exception as error:  # noqa: BLE001  whatever happens is told, and never with people's records
-        return {"error": told(error), "status": status_of(error)}
+        return {"error": explained(error), "status": status_of(error)}
 
 
 def function(call: str) -> Callable[..., Any]:
@@ -99,7 +99,7 @@ def function(call: str) -> Callable[..., Any]:
     return found
 
 
-def told(error: BaseException) -> dict[str, str]:
+def explained(error: BaseException) -> dict[str, str]:
     """An error as a sentence with a remedy."""
     if isinstance(error, MemoryError | MemoryLimitError):
         return {

@@ -41,7 +41,7 @@ def _files(study: Study) -> list[list[Any]]:
         states = [(file, file.stat()) for file in files]
     except (InputError, OSError):
         return []
-    return [[str(file), state.st_size, state.st_mtime_ns, state.st_ctime_ns] for file, state in states]
+    return [[file.name, state.st_size, state.st_mtime_ns, state.st_ctime_ns] for file, state in states]
 
 
 def _digest(study: Study) -> str:

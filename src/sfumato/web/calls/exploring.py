@@ -16,8 +16,9 @@ from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.measure import Measure
 from sfumato.measures.registry import known_measures, measure
 from sfumato.measures.suppression import suppress_planned
+from sfumato.release.foreseen import foreseen
 from sfumato.report.audit_page import BINS
-from sfumato.web.calls.shelf import front_of
+from sfumato.web.calls.shelf import front_of, whole_of
 from sfumato.web.places import Places
 
 ATTACKERS = ("prosecutor_risk", "journalist_risk", "marketer_risk")
@@ -57,6 +58,18 @@ def point(
         "columns": [_column(table, after, place) for place in range(len(table.domains))],
         "sample": _sample(table, after),
     }
+
+
+def whole(
+    places: Places, study: str, job: str, number: int, size: int | None = None, diversity: int | None = None
+) -> dict[str, Any]:
+    """How unique records would be over all columns that a point releases, those in no figure included."""
+    found, table = front_of(places, study, job)
+    chosen = found.point(number)
+    if size is not None or diversity is not None:
+        chosen = with_suppression(found, number, size or 0, diversity or 0, table).point(number)
+    key = (study, job, found.fingerprint, number, size, diversity)
+    return whole_of(key, lambda: foreseen(found, chosen, table).as_dict())
 
 
 def compare(places: Places, study: str, job: str, one: int, two: int, name: str) -> dict[str, Any]:

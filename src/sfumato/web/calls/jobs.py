@@ -17,7 +17,7 @@ from sfumato.front import Front
 from sfumato.study import read
 from sfumato.web.calls.shelf import checked
 from sfumato.web.places import Places, read_json, write_json
-from sfumato.web.worker import plain, told
+from sfumato.web.worker import explained, plain
 
 LIVE = 0.7  # seconds between two pictures of the front so far
 TOLD = 0.25  # seconds between two words about progress
@@ -37,7 +37,7 @@ def run_job(places: Places, folder: Path) -> None:
         else:
             end = _search(places, folder, about)
     except Exception as error:  # noqa: BLE001  whatever happens is told on the page, never with people's records
-        end = {"status": "failed", "error": told(error)}
+        end = {"status": "failed", "error": explained(error)}
     write_json(folder / "done.json", plain(end))
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from sfumato.data.atomic import new_folder
 from sfumato.data.engine import open_engine
 from sfumato.data.preview import first_rows, spreads
 from sfumato.data.profile import profile as profiled
@@ -14,10 +17,11 @@ from sfumato.data.roles import Role
 from sfumato.data.sample import sample
 from sfumato.data.source import Source, open_source
 from sfumato.data.suggest import suggest_all
+from sfumato.data.toml import parse_toml
 from sfumato.measures.inspection import inspect
 from sfumato.study import Study, read, write_run_file
 from sfumato.web.calls.binding import table_of_now
-from sfumato.web.calls.shelf import checked, keep_study, profile_of, run_file, study_of, undecided_columns
+from sfumato.web.calls.shelf import checked, profile_of, run_file, study_of, undecided_columns
 from sfumato.web.places import Places, new_id, read_json, write_json
 
 
@@ -25,13 +29,13 @@ def open_table(places: Places, path: str, settings: dict[str, Any]) -> dict[str,
     """A new study of a table: profiled, with roles as suggestions that still have to be checked."""
     table = places.table(path)
     found = inspect(str(table), **settings)
-    folder = _new(places, table.name)
-    write_run_file(folder / "run.toml", found.run_file(str(table)))
-    study = read(folder / "run.toml")
-    keep_study(places, folder.name, study)
+    study = Study(**parse_toml(found.run_file(str(table)).encode("utf-8"), "run.toml"))
     single = [{"columns": list(c.columns), "unique": c.unique} for c in found.combinations]
     about = {"name": table.name, "reviewed": False, "undecided": found.undecided, "rows": found.rows}
-    return _opened(places, folder, about | {"combinations": single, "unique": found.everything.unique_share})
+    about |= {"combinations": single, "unique": found.everything.unique_share}
+    with _new(places, table.name) as (folder, place):
+        _write(folder, study, about)
+    return run_file(places, place.name)
 
 
 def open_run(places: Places, path: str) -> dict[str, Any]:
@@ -41,20 +45,20 @@ def open_run(places: Places, path: str) -> dict[str, Any]:
     if file.is_relative_to(places.uploads):  # it came without its folder
         study = study.placed(places.root)
     undecided = undecided_columns(checked(places, study))
-    folder = _new(places, file.parent.name or file.name)
-    keep_study(places, folder.name, study)
     about = {"name": f"{file.parent.name}/{file.name}", "reviewed": not undecided, "undecided": undecided}
-    return _opened(places, folder, about)
+    with _new(places, file.parent.name or file.name) as (folder, place):
+        _write(folder, study, about)
+    return run_file(places, place.name)
 
 
 def open_sample(places: Places, name: str) -> dict[str, Any]:
     """A new study of a bundled sample, copied into the workspace."""
-    whole = sample(name).parent
-    folder = _new(places, name)
-    shutil.copytree(whole, folder / "data")
-    study = read(folder / "data" / "run.toml")
-    keep_study(places, folder.name, study)
-    return _opened(places, folder, {"name": f"{name} (sample)", "reviewed": True, "undecided": []})
+    about = {"name": f"{name} (sample)", "reviewed": True, "undecided": []}
+    with _new(places, name) as (folder, place):
+        shutil.copytree(sample(name).parent, folder / "data")
+        study = read(folder / "data" / "run.toml")
+        _write(folder, study.placed(place / "data"), about | {"table": table_of_now(study)})
+    return run_file(places, place.name)
 
 
 def studies(places: Places) -> list[dict[str, Any]]:
@@ -97,13 +101,16 @@ def _source(study: Study) -> Source:
     return open_source(study.data, study.folder)
 
 
-def _new(places: Places, stem: str) -> Path:
-    folder = places.studies / new_id(stem)
-    folder.mkdir(mode=0o700, parents=True)
-    return folder
+@contextmanager
+def _new(places: Places, stem: str) -> Iterator[tuple[Path, Path]]:
+    """The folder of a new study, whole or not at all: where it is filled, and where it will be."""
+    place = places.studies / new_id(stem)
+    with new_folder(place) as folder:
+        for part in ("jobs", "releases"):
+            (folder / part).mkdir()
+        yield folder, place
 
 
-def _opened(places: Places, folder: Path, about: dict[str, Any]) -> dict[str, Any]:
-    study = read(folder / "run.toml")
-    write_json(folder / "study.json", about | {"opened": time.time(), "table": table_of_now(study)})
-    return run_file(places, folder.name)
+def _write(folder: Path, study: Study, about: dict[str, Any]) -> None:
+    write_run_file(folder / "run.toml", study.as_toml())
+    write_json(folder / "study.json", {"table": table_of_now(study), "opened": time.time()} | about)

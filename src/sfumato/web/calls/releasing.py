@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from sfumato.data.atomic import new_file
 from sfumato.decide import ask, pick
 from sfumato.release.pack import DICTIONARY, EXTERNAL, INTERNAL, MANIFEST, PUBLIC, read_manifest
 from sfumato.report.figures import number
@@ -69,6 +70,7 @@ def publish(
         "warnings": told["warnings"],
         "released": told["released"],
         "suppressed": told["suppressed"],
+        "whole": told.get("whole"),
         **verify(places, study, made.folder.name),
     }
 
@@ -97,7 +99,7 @@ def releases(places: Places, study: str) -> list[dict[str, Any]]:
         about = read_json(folder / f"{path.name}.json")
         reports = [Path(name).name for name in REPORTS if (path / name).is_file()]
         told |= {"name": path.name, "point": manifest["point"], "reports": reports, "about": about}
-        found.append(told | {"folder": places.shown(path), "says": _says(manifest)})
+        found.append(told | {"folder": places.shown(path), "says": _says(manifest), "whole": manifest.get("whole")})
     return found
 
 
@@ -128,10 +130,11 @@ def pack(places: Places, study: str, release: str, *, private: bool = False) -> 
     folder = places.release(study, release)
     inside, ending = (folder, "record") if private else (folder / PUBLIC, "public")
     target = folder.parent / f".{release}-{ending}.zip"
-    part = target.with_suffix(".part")
-    with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
+    with (
+        new_file(target, overwrite=True, private=True) as part,
+        zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive,
+    ):
         for path in sorted(inside.rglob("*")):
             if path.is_file() and not path.is_symlink():
                 archive.write(path, str(Path(release) / path.relative_to(inside)))
-    part.replace(target)
     return str(target)

@@ -21,6 +21,7 @@ T = TypeVar("T")
 _tables: OrderedDict[tuple[Any, ...], FrequencyTable] = OrderedDict()
 _profiles: OrderedDict[tuple[Any, ...], dict[str, Any]] = OrderedDict()
 _fronts: OrderedDict[tuple[Any, ...], Front] = OrderedDict()
+_wholes: OrderedDict[tuple[Any, ...], dict[str, Any]] = OrderedDict()
 
 
 def study_of(places: Places, study: str) -> Study:
@@ -29,7 +30,7 @@ def study_of(places: Places, study: str) -> Study:
 
 
 def checked(places: Places, study: Study) -> Study:
-    """The same study, once every file that it names stands in the allowed folder, links and patterns followed."""
+    """The same study, once every file that it names is in the allowed folder, links and patterns followed."""
     for path in _tables_of(study):
         places.table(str(path))
     for path in paths_of(study):
@@ -123,6 +124,11 @@ def table_of(study: Study) -> FrequencyTable:
     files = tuple((str(path), path.stat().st_mtime_ns) for path in paths_of(study) if path.is_file())
     key = (study.as_toml().split("\n[search]")[0], files)
     return _kept(_tables, key) or _keep(_tables, key, study.table())
+
+
+def whole_of(key: tuple[Any, ...], make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What a point would be as a whole file, measured once."""
+    return _kept(_wholes, key) or _keep(_wholes, key, make())
 
 
 def profile_of(study: Study, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:

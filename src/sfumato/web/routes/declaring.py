@@ -6,9 +6,10 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
+from sfumato.web.bodies import StrictRoute
 from sfumato.web.models import Changes, Edit, Imported, Kept, Recipe, StudyId, Version
 
-router = APIRouter(tags=["declare"])
+router = APIRouter(tags=["declare"], route_class=StrictRoute)
 Column = Annotated[str, Query(max_length=1000)]
 
 

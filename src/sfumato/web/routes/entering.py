@@ -8,10 +8,11 @@ from urllib.parse import parse_qs
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
+from sfumato.web.bodies import StrictRoute
 from sfumato.web.gate import START
 from sfumato.web.models import KeyGiven, TicketFor
 
-router = APIRouter(tags=["enter"])
+router = APIRouter(tags=["enter"], route_class=StrictRoute)
 page = APIRouter()
 LONGEST_FORM = 1024
 ENTERED = """<!doctype html>

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Path, Query, Request
 
+from sfumato.web.bodies import StrictRoute
 from sfumato.web.models import JobId, Limited, StudyId
 
-router = APIRouter(tags=["explore"])
+router = APIRouter(tags=["explore"], route_class=StrictRoute)
 Number = Annotated[int, Query(ge=0, le=10**9)]
 
 
@@ -30,6 +31,20 @@ async def point(
     """One point in detail; with `size` and `diversity`, classes below them are suppressed instead."""
     given = {"number": number, "size": size, "diversity": diversity}
     return dict(await request.app.state.desks.ask("exploring.point", study=study, job=job, **given))
+
+
+@router.get("/studies/{study}/jobs/{job}/points/{number}/whole")
+async def whole(
+    request: Request,
+    study: StudyId,
+    job: JobId,
+    number: Annotated[int, Path(ge=0, le=10**9)],
+    size: Annotated[int | None, Query(ge=0, le=10**9)] = None,
+    diversity: Annotated[int | None, Query(ge=0, le=10**9)] = None,
+) -> dict[str, Any]:
+    """How unique records would be over all columns that a point releases, and which of these are in no figure."""
+    given = {"number": number, "size": size, "diversity": diversity}
+    return dict(await request.app.state.desks.ask("exploring.whole", study=study, job=job, **given))
 
 
 @router.get("/studies/{study}/jobs/{job}/ask")

@@ -10,11 +10,12 @@ from fastapi.responses import JSONResponse
 
 from sfumato.errors import InputError
 from sfumato.version import __version__
+from sfumato.web.bodies import StrictRoute
 from sfumato.web.models import Opened, StudyId
 from sfumato.web.places import Places
 from sfumato.web.uploads import forget_unused, store, too_large
 
-router = APIRouter(tags=["open"])
+router = APIRouter(tags=["open"], route_class=StrictRoute)
 BINARY = {"requestBody": {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}}
 
 

@@ -6,10 +6,11 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request
 
+from sfumato.web.bodies import StrictRoute
 from sfumato.web.models import ChannelSearch, GroupsSearch, JobId, StudyId, Version
 from sfumato.web.routes.searching import started
 
-router = APIRouter(tags=["channel and groups"])
+router = APIRouter(tags=["channel and groups"], route_class=StrictRoute)
 Number = Annotated[int, Path(ge=0, le=10**9)]
 
 

@@ -7,11 +7,12 @@ from typing import Any, Literal
 from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse
 
+from sfumato.web.bodies import StrictRoute
 from sfumato.web.jobs import Jobs
 from sfumato.web.models import Publication, ReleaseId, StudyId
 from sfumato.web.places import AbsentError
 
-router = APIRouter(tags=["publish"])
+router = APIRouter(tags=["publish"], route_class=StrictRoute)
 # A report draws with a script of its own, so it is shown where that script can reach nothing.
 CAGE = "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
 
@@ -26,7 +27,7 @@ async def publish(request: Request, study: StudyId, body: Publication) -> dict[s
     given |= {"keep": body.keep} if body.keep else {}
     if body.limits is not None:
         given["limits"] = body.limits.model_dump(exclude_none=True)
-    return queue.add(queue.prepare(study, "publish", given))
+    return queue.add(study, "publish", given)
 
 
 @router.get("/studies/{study}/releases")
@@ -46,7 +47,9 @@ async def verify(request: Request, study: StudyId, release: ReleaseId) -> dict[s
 async def pack(request: Request, study: StudyId, release: ReleaseId, part: Literal["public", "record"]) -> FileResponse:
     """What may leave as one file, or the publisher's whole record."""
     path = await request.app.state.desks.ask("releasing.pack", study=study, release=release, private=part == "record")
-    return FileResponse(path, media_type="application/zip", filename=f"{release}-{part}.zip")
+    return FileResponse(
+        path, media_type="application/zip", filename=f"{release[:-24]}-{part}.zip"
+    )  # of the id, 8 digits
 
 
 @router.get("/studies/{study}/releases/{release}/{report}.html", response_class=FileResponse)

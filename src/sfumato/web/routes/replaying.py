@@ -7,9 +7,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import PlainTextResponse
 
+from sfumato.web.bodies import StrictRoute
 from sfumato.web.models import Limited, StudyId
 
-router = APIRouter(tags=["show as"])
+router = APIRouter(tags=["show as"], route_class=StrictRoute)
 OptionalId = Annotated[str | None, Query(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
 Number = Annotated[int | None, Query(ge=0, le=10**9)]
 

@@ -1,4 +1,4 @@
-"""Jobs: the queue, how far each is, stop, go on; and all of it as a stream of events."""
+"""Jobs: the queue, progress, stop, continue; and all of it as a stream of events."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 
+from sfumato.web.bodies import StrictRoute
 from sfumato.web.jobs import Jobs
 from sfumato.web.models import JobId, Search, StudyId, Version
 from sfumato.web.places import Places
 
-router = APIRouter(tags=["search"])
+router = APIRouter(tags=["search"], route_class=StrictRoute)
 PULSE = 0.4  # seconds between two looks at the jobs
 
 
@@ -40,9 +41,7 @@ async def started(request: Request, study: str, version: str, kind: str, given: 
     async with request.app.state.turns[study]:
         await request.app.state.desks.ask("declaring.ready", study=study, version=version)
         run = (folder / "run.toml").read_text("utf-8")
-        made = queue.prepare(study, kind, given, {"settings": tomllib.loads(run).get("search", {})})
-        (made / "run.toml").write_text(run, "utf-8")
-    return queue.add(made)
+    return queue.add(study, kind, given, run, settings=tomllib.loads(run).get("search", {}))
 
 
 @router.get("/studies/{study}/jobs")
@@ -55,9 +54,9 @@ def jobs_of(request: Request, study: StudyId) -> list[dict[str, Any]]:
 
 @router.get("/studies/{study}/jobs/{job}")
 def one(request: Request, study: StudyId, job: JobId) -> dict[str, Any]:
-    """How a job is."""
+    """The state of a job."""
     queue: Jobs = request.app.state.jobs
-    return queue.told(queue.places.job(study, job))
+    return queue.describe(queue.places.job(study, job))
 
 
 @router.get("/studies/{study}/jobs/{job}/live")
@@ -76,7 +75,7 @@ async def stop(request: Request, study: StudyId, job: JobId) -> dict[str, Any]:
 
 @router.post("/studies/{study}/jobs/{job}/again")
 async def again(request: Request, study: StudyId, job: JobId) -> dict[str, Any]:
-    """Run a job that was stopped or broken off again; a search over cuts goes on from where it was."""
+    """Run a job that was stopped or interrupted again; a search over cuts continues from where it was."""
     queue: Jobs = request.app.state.jobs
     return queue.again(study, job)
 
@@ -104,11 +103,11 @@ async def _pulse(request: Request) -> AsyncIterator[str]:
             folder = queue.places.studies / job["study"] / "jobs" / job["id"]
             if job["status"] == "running":
                 job["live"] = queue.live(folder)
-            told = json.dumps(job, ensure_ascii=False)
-            if seen.get(job["id"]) != told:
-                seen[job["id"]] = told
+            text = json.dumps(job, ensure_ascii=False)
+            if seen.get(job["id"]) != text:
+                seen[job["id"]] = text
                 quiet = 0.0
-                yield f"event: job\ndata: {told}\n\n"
+                yield f"event: job\ndata: {text}\n\n"
         quiet += PULSE
         if quiet > 15:
             quiet = 0.0

@@ -4,6 +4,7 @@ import { bars } from "./charts/bars.js";
 import { curves } from "./charts/curves.js";
 import { button, defined, figure, fill, h, number, percent, plural, select, table } from "./dom.js";
 import { here, state } from "./state.js";
+import { drawWhole } from "./whole.js";
 
 const SHARES = ["uniques", "below_5", "prosecutor_risk", "journalist_risk", "marketer_risk", "t_closeness"];
 const text = (name) => (value) => value === null || value === undefined ? "–" : SHARES.includes(name) ? percent(value) : number(value);
@@ -15,10 +16,11 @@ export async function drawPoint(card, offer, id, publish) {
   if (mine !== asked) return;
   const found = await attempt(() => get(`${here()}/jobs/${state.job}/points/${id}${query(offer ? { size: offer.suppress_below, diversity: offer.diversity_below } : {})}`, "measuring the point …"), card);
   if (!found || mine !== asked) return;
+  const whole = h("div", {});
   const tile = ([name, each]) => figure(text(name)(each.after), each.reason ? `${each.title}: ${each.reason}` : `${each.title}, before ${text(name)(each.before)}`, `${each.sentence} Before: ${text(name)(each.before)}. ${each.reason ?? ""}`);
   fill(card, h("div", { class: "row spread" }, h("h2", { id: "point-title" }, `Point ${id}`), button("Publish this …", publish, { class: "main", id: "to-publish" })),
     h("p", {}, `Loses ${percent(found.loss)} of the detail, suppresses ${plural(found.suppressed, "record")}.`, offer && " This is the answer to your question: the same recoding, with other classes suppressed than in the search."),
-    h("ul", { class: "words" }, found.words.map((word) => h("li", {}, word))),
+    h("ul", { class: "words" }, found.words.map((word) => h("li", {}, word))), whole,
     h("h3", { style: "margin-top:.8rem" }, "What attackers can do"),
     h("div", { class: "tiles" }, Object.entries(found.attackers).map(tile)),
     h("h3", {}, "Privacy after"), h("div", { class: "tiles" }, Object.entries(found.figures).filter(([, each]) => !each.reason).map(tile)),
@@ -29,6 +31,7 @@ export async function drawPoint(card, offer, id, publish) {
       h("div", { class: "halves" }, ...["before", "after"].map((when) => bars(column[when].map(([, count]) => count), { labels: column[when].map(([label]) => label), height: 46, label: `${column.name} ${when}` })))))),
     h("details", {}, h("summary", {}, "Rows as they would be released"), h("p", { class: "quiet" }, h("small", {}, "Drawn at random; sensitive columns are masked here.")),
       table([...found.sample.columns, ...found.sample.sensitive, { text: "class", title: "How many records look like this one" }], found.sample.rows.map((row) => [...row.cells, ...found.sample.sensitive.map(() => h("span", { class: "quiet" }, "•••")), row.suppressed ? h("span", { class: "badge bad" }, "suppressed") : number(row.class)]))));
+  setTimeout(() => { if (mine === asked) drawWhole(whole, offer, id, () => mine === asked); }, 400); // it reads the table: not for points that are passed by
 }
 
 export async function drawComparison(place, one, two, close) {

@@ -1,6 +1,14 @@
-// What a search looked for, in a line: the settings that it was started with.
+// Jobs as people call them, and what a search looked for in a line: the settings that it was started with.
 import { number, percent } from "./dom.js";
-import { measure } from "./state.js";
+import { measure, state } from "./state.js";
+
+const KINDS = { search: "Search", channel: "Randomized response", groups: "Protection of a group", publish: "Release" };
+
+// "Search 2": the second of its kind in its study, by the time it was added.
+export function titleOf(job) {
+  const alike = [...state.jobs.values()].filter((each) => each.study === job.study && each.kind === job.kind && each.added <= job.added);
+  return `${KINDS[job.kind] ?? job.kind} ${alike.length}`;
+}
 
 export function inWords(settings = {}) {
   const objectives = (settings.objectives ?? ["k", "general_loss"]).map((each) => measure(each.name ?? each).title);

@@ -8,7 +8,7 @@ import { button, defined, field, fill, h, number, percent, plural, select } from
 import { drawGroups } from "../groups.js";
 import { drawComparison, drawPoint } from "../point.js";
 import { asked, questions } from "../questions.js";
-import { inWords } from "../settings.js";
+import { inWords, titleOf } from "../settings.js";
 import { go, here, measure, note, state } from "../state.js";
 
 const [ROWS, FEW] = [200, 24]; // rows of the list; of a large front few, because each selection lays them out anew
@@ -33,7 +33,7 @@ export async function exploreStep(place) {
   return undefined;
 }
 
-const chooser = (jobs) => field("Search", select(jobs.map((job) => [job.id, `${job.kind === "search" ? inWords(job.settings) : job.id} (${job.found?.points ?? "?"} points)`]), state.job, (job) => go({ job, point: null })));
+const chooser = (jobs) => field("Search", select(jobs.map((job) => [job.id, `${titleOf(job)}${job.kind === "search" ? `: ${inWords(job.settings)}` : ""} (${job.found?.points ?? "?"} points)`]), state.job, (job) => go({ job, point: null })));
 
 export async function explorer(front, jobs) {
   const names = front.objectives.map((each) => each.name);

@@ -5,6 +5,9 @@ import { button, defined, error, fill, h, number, percent, plural, table } from 
 import { asked, inWords } from "../questions.js";
 import { download, openTab } from "../session.js";
 import { go, here, measure, note, onChange, state } from "../state.js";
+import { drawWhole, wholeSentence } from "../whole.js";
+
+const REPORTS = { "internal.html": "Report for you", "external.html": "Report for readers", "dictionary.html": "Data dictionary" };
 
 export async function publishStep(place) {
   const made = h("div", { class: "card" });
@@ -16,8 +19,10 @@ export async function publishStep(place) {
   if (!chosen) {
     fill(made, h("h2", {}, "Publish"), h("div", { class: "empty" }, h("div", {}, h("p", {}, "No point is chosen."), button("Choose one →", () => go({ step: "explore" }), { class: "main" }))));
   } else {
+    const whole = h("div", {});
+    if (chosen.recoded) drawWhole(whole, chosen.offer, state.point, () => true);
     const reason = h("textarea", { rows: 3, id: "reason", maxlength: 4000, placeholder: "Why this point? The reason goes into the internal report." });
-    fill(made, h("h2", {}, `Publish point ${state.point}`), chosen.words,
+    fill(made, h("h2", {}, `Publish point ${state.point}`), chosen.words, whole,
       h("label", { class: "field", style: "width:100%" }, h("span", {}, "Reason"), reason),
       h("div", { style: "height:.8rem" }),
       button("Publish and verify", () => publish({}), { class: "main", id: "publish" }), h("div", { style: "height:.8rem" }), result);
@@ -36,13 +41,13 @@ export async function publishStep(place) {
   async function drawReleases() {
     const found = await attempt(() => get(`${here()}/releases`));
     if (!found) return;
-    fill(list, h("h2", {}, "Releases of this table"), found.length > 1 && h("div", { class: "warning" }, "Several releases of one table together can tell more than each alone."), found.length ? found.map((release) => {
+    fill(list, h("h2", {}, "Releases of this table"), found.length > 1 && h("div", { class: "warning" }, "Several releases of one table together can tell more than each alone."), found.length > 0 && h("p", { class: "quiet" }, h("small", {}, "The public pack (data, dictionary, report for readers) is what may leave. The internal record holds the source’s path and digest, the hierarchies and exact counts: it stays with you.")), found.length ? found.map((release) => {
       const says = h("div", {});
-      return h("div", { class: "job whole" }, h("div", {}, h("b", {}, release.name), h("div", {}, h("small", {}, `${release.says}, loss ${percent(release.loss)}, ${plural(release.released, "record")} released, ${number(release.suppressed)} suppressed; in ${release.folder}`)),
-        release.about.reason && h("div", {}, h("small", {}, `“${release.about.reason}”`)), says),
-      h("div", { class: "row" }, button("Public pack", () => download(`${here()}/releases/${release.name}/public.zip`, `${release.name}-public.zip`), { class: "main", "data-download": release.name }),
-        button("Internal record", () => download(`${here()}/releases/${release.name}/record.zip`, `${release.name}-record.zip`), { "data-record": release.name, title: "Everything, with the internal report and the manifest: for your own files, never for the outside." }),
-        release.reports.map((name) => button(name.replace(".html", ""), () => openTab(`${here()}/releases/${release.name}/${name}`), { "data-report": name })),
+      return h("div", { class: "job whole" }, h("div", {}, h("b", {}, `Point ${release.about.point}`), h("div", {}, h("small", {}, `${release.says}, loss ${percent(release.loss)}, ${plural(release.released, "record")} released, ${number(release.suppressed)} suppressed`)),
+        release.about.reason && h("div", {}, h("small", {}, `“${release.about.reason}”`)), release.whole && h("small", {}, wholeSentence(release.whole)), h("details", {}, h("summary", {}, h("small", {}, "Its folder")), h("small", {}, release.folder)), says),
+      h("div", { class: "row" }, button("Public pack", () => download(`${here()}/releases/${release.name}/public.zip`, `${release.name.slice(0, -24)}-public.zip`), { class: "main", "data-download": release.name }),
+        button("Internal record", () => download(`${here()}/releases/${release.name}/record.zip`, `${release.name.slice(0, -24)}-record.zip`), { "data-record": release.name, title: "Everything, with the internal report and the manifest: for your own files, never for the outside." }),
+        release.reports.map((name) => button(REPORTS[name] ?? name, () => openTab(`${here()}/releases/${release.name}/${name}`), { "data-report": name })),
         button("Verify again", async () => {
           const checked = await attempt(() => post(`${here()}/releases/${release.name}/verify`, {}, "measuring the release …"), says);
           if (checked) fill(says, verdict(checked));
@@ -59,7 +64,7 @@ export async function publishStep(place) {
     else if (now.error) fill(result, error(now.error));
     else {
       const figures = Object.entries(now.found.figures).map(([name, figure]) => [defined(measure(name).title, measure(name).sentence), figure.value === null || figure.value === undefined ? "–" : number(figure.value)]);
-      fill(result, verdict(now.found), now.found.warnings.map((warning) => h("div", { class: "warning" }, warning)),
+      fill(result, verdict(now.found), now.found.whole && wholeSentence(now.found.whole), now.found.warnings.map((warning) => h("div", { class: "warning" }, warning)),
         h("details", {}, h("summary", {}, `The ${figures.length} figures measured on the file that was written`), table(["measure", "value"], figures)));
     }
     drawReleases();
@@ -88,7 +93,7 @@ async function chosenPoint() {
     note({ point: point.id }); // the search's own suppression
     return { recoded: true, words: h("p", {}, front.objectives.map((each) => `${measure(each.name).title} ${number(point.values[each.name])}`).join(", "), `; loses ${percent(point.loss)} of the detail, suppresses ${plural(point.suppressed, "record")}.`) };
   }
-  return { recoded: true, words: [h("p", {}, found.answer.says), h("div", { class: "warning" }, h("span", {}, `With the suppression of your question (${inWords(state.limits)}), not that of the search.`))] };
+  return { recoded: true, offer: found.answer, words: [h("p", {}, found.answer.says), h("div", { class: "warning" }, h("span", {}, `With the suppression of your question (${inWords(state.limits)}), not that of the search.`))] };
 }
 
 // A channel: what it promises, and which plain columns go along.

@@ -3,7 +3,7 @@ import { attempt, changeStudy, get, post, query, remove } from "../api.js";
 import { cloud } from "../charts/cloud.js";
 import { button, defined, error, field, fill, h, number, percent, plural, select, table } from "../dom.js";
 import { channelForm, groupsForm } from "../other-searches.js";
-import { inWords } from "../settings.js";
+import { inWords, titleOf } from "../settings.js";
 import { go, here, measure, onChange, state } from "../state.js";
 
 const SYSTEMS = [["lattice", "lattice: a level per column"], ["cuts", "cuts: groups of neighbours"]];
@@ -13,7 +13,7 @@ const ALGORITHMS = {
 };
 const ANY_SYSTEM = ["objectives", "max_suppression", "constraints", "weights", "seed", "threads"]; // the others belong to one system, and another refuses them
 const USUAL = ["k", "distinct_l", "t_closeness", "marketer_risk", "uniques", "general_loss", "arx_loss", "discernibility"];
-const WORDS = { queued: "waits", running: "at work", done: "done", stopped: "stopped, best so far kept", failed: "failed", killed: "killed", broken: "broken off" };
+const WORDS = { queued: "queued", running: "running", done: "done", stopped: "stopped, best so far kept", failed: "failed", killed: "killed", interrupted: "interrupted" };
 
 export async function searchStep(place) {
   const says = h("div", {});
@@ -105,13 +105,13 @@ export async function searchStep(place) {
       const progress = job.progress;
       const act = async (what) => { const next = await attempt(() => post(`${here()}/jobs/${job.id}/${what}`)); if (next) { state.jobs.set(job.id, next); drawJobs(); } };
       return h("div", { class: "job", "data-job": job.id, "data-status": job.status },
-        h("div", {}, h("b", {}, job.id), " ", h("span", { class: `badge ${job.status === "done" ? "good" : ["failed", "killed", "broken"].includes(job.status) ? "bad" : ["queued"].includes(job.status) ? "wait" : ""}` }, WORDS[job.status] ?? job.status, job.ahead ? ` behind ${job.ahead}` : ""), " ",
+        h("div", {}, h("b", {}, titleOf(job)), " ", h("span", { class: `badge ${job.status === "done" ? "good" : ["failed", "killed", "interrupted"].includes(job.status) ? "bad" : ["queued"].includes(job.status) ? "wait" : ""}` }, WORDS[job.status] ?? job.status, job.ahead ? ` behind ${job.ahead}` : ""), " ",
           h("small", {}, job.kind === "search" && `${inWords(job.settings)}. `, job.found ? `${plural(job.found.points, "point")}: ${job.found.how}` : progress ? `${number(progress.done)} of ${number(progress.total)}, ${progress.seconds.toFixed(0)} s` : "")),
         h("div", { class: "row" },
           ["running", "queued"].includes(job.status) && button("Stop", () => act("stop"), { class: "small", title: "Stop and keep the best so far" }),
-          ["stopped", "killed", "broken", "failed"].includes(job.status) && button("Run again", () => act("again"), { class: "small", title: "A search over cuts goes on from where it was" }),
+          ["stopped", "killed", "interrupted", "failed"].includes(job.status) && button("Run again", () => act("again"), { class: "small", title: "A search over cuts goes on from where it was" }),
           job.front && button("Explore →", () => go({ step: "explore", job: job.id, point: null }), { class: "small main" }),
-          !["running", "queued"].includes(job.status) && button("✕", async () => { if (await attempt(() => remove(`${here()}/jobs/${job.id}`)) !== undefined) { state.jobs.delete(job.id); drawJobs(); } }, { class: "plain small danger", "aria-label": `Delete ${job.id}`, title: "Delete this search and its front" })),
+          !["running", "queued"].includes(job.status) && button("✕", async () => { if (await attempt(() => remove(`${here()}/jobs/${job.id}`)) !== undefined) { state.jobs.delete(job.id); drawJobs(); } }, { class: "plain small danger", "aria-label": `Delete ${titleOf(job)}`, title: "Delete this search and its front" })),
         job.status === "running" && h("progress", { max: progress?.total ?? 1, value: progress?.done ?? null, "aria-label": "Progress" }),
         job.error && h("div", { style: "grid-column:1/-1" }, error(job.error)));
     }), comparison(jobs));
@@ -121,13 +121,13 @@ export async function searchStep(place) {
   function comparison(jobs) {
     const ended = jobs.filter((job) => job.front && job.kind === "search");
     if (ended.length < 2) return null;
-    const names = ended.map((job) => job.id);
-    const one = select(names, names[1], () => {}, { "aria-label": "One search" });
-    const two = select(names, names[0], () => {}, { "aria-label": "Another search" });
+    const names = ended.map((job) => [job.id, titleOf(job)]);
+    const one = select(names, names[1][0], () => {}, { "aria-label": "One search" });
+    const two = select(names, names[0][0], () => {}, { "aria-label": "Another search" });
     return h("div", { style: "margin-top:.8rem" }, h("div", { class: "row" }, "Compare", one, "with", two, button("Compare", async () => {
       const found = await attempt(() => get(`${here()}/fronts${query({ one: one.value, two: two.value })}`), compared);
       if (!found) return;
-      fill(compared, table(["", one.value, two.value], [
+      fill(compared, table(["", ...[one, two].map((each) => each.selectedOptions[0].textContent)], [
         ["points", ...found.points.map(number)],
         [defined("hypervolume", "The share of the box around both fronts that a front dominates; more is better"), ...found.hypervolume.map((value) => value.toFixed(4))],
         [defined("dominated by the other", "Points that the other front beats"), ...found.dominated.map(number)], ["also in the other", number(found.shared), number(found.shared)]]));
@@ -143,7 +143,7 @@ export async function searchStep(place) {
     }
     if (!front?.points?.length) return;
     const first = front.objectives[0].name;
-    fill(caption, `${job.id}: ${plural(front.number, "point")}${job.status === "running" ? " so far" : ""}, ${number(front.evaluations)} evaluated; `, defined(measure(first).title, measure(first).sentence), " against loss");
+    fill(caption, `${titleOf(job)}: ${plural(front.number, "point")}${job.status === "running" ? " so far" : ""}, ${number(front.evaluations)} evaluated; `, defined(measure(first).title, measure(first).sentence), " against loss");
     chart.element.style.visibility = "";
     chart.draw({ joined: front.objectives.length <= 2, points: front.points.map((point, id) => ({ id, x: point.loss, y: point.values[first] })) });
     drawn = front.points.map((point) => [`${measure(first).title} ${number(point.values[first])}`, `loss ${percent(point.loss)}`]);

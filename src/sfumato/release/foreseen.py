@@ -1,0 +1,37 @@
+"""What a point would be as a file, before anything is written: how unique its records are over all its columns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sfumato.data.engine import open_engine
+from sfumato.data.frequency import FrequencyTable
+from sfumato.data.source import TEXT, Column, Source
+from sfumato.front import Front, Point
+from sfumato.measures.whole import WholeFile, whole_file
+from sfumato.release import pack
+from sfumato.release.columns import ColumnRecode, column_recodes
+from sfumato.release.recode import Below, Recoded, recode
+
+VIEW = "foreseen"
+
+
+def foreseen(front: Front, point: Point, table: FrequencyTable) -> WholeFile:
+    """The whole file that a point would be released as. `table` is the frequency table of the front's study."""
+    study = front.study
+    trees, levels = pack.trees_and_levels(study, table, point.plan)
+    columns = column_recodes(study, levels, trees)
+    with open_engine(study.engine, study.engine_options) as engine:
+        recoded = recode(engine, study.source(), study, columns, Below.of(point.plan))
+        engine.run(f"CREATE OR REPLACE TEMP VIEW {VIEW} AS {recoded.sql()}")
+        return whole_file(engine, study, _as_source(recoded, columns), VIEW)
+
+
+def _as_source(recoded: Recoded, columns: tuple[ColumnRecode, ...]) -> Source:
+    """The released columns as they stand in the view: by position, generalized ones as text."""
+    generalized = {column.name for column in columns if column.level > 0}
+    released = tuple(
+        Column(column.name, TEXT if column.name in generalized else column.type, place)
+        for place, column in enumerate(recoded.columns)
+    )
+    return replace(recoded.source, columns=released)

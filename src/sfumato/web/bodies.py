@@ -1,0 +1,116 @@
+"""Bodies of requests: of a bounded size, and JSON of which everything can be written down again."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.types import Message, Receive, Scope
+
+MOST = 32 << 20  # bytes: a hierarchy of some hundred thousand values
+UPLOADS = "/api/uploads/"  # a table has its own limit
+
+
+class BodyError(HTTPException):
+    """A body that is refused, as {what, expected, try}."""
+
+    def __init__(self, status: int, what: str, expected: str, remedy: str = "") -> None:
+        super().__init__(status, what)
+        self.error = {"what": what, "expected": expected, "try": remedy}
+
+
+def too_large() -> BodyError:
+    """The error of a body beyond the limit."""
+    return BodyError(
+        413, f"the request is larger than {MOST >> 20} MB", "a smaller request", "upload a table as a file"
+    )
+
+
+def announced_too_large(scope: Scope, headers: dict[str, str]) -> bool:
+    """Whether a request says itself that it is too large."""
+    length = headers.get("content-length", "0")
+    return not scope["path"].startswith(UPLOADS) and (not length.isdigit() or int(length) > MOST)
+
+
+def limited(scope: Scope, receive: Receive) -> Receive:
+    """The same messages, until there are too many bytes of them."""
+    if scope["path"].startswith(UPLOADS):
+        return receive
+    size = 0
+
+    async def counted() -> Message:
+        nonlocal size
+        message = await receive()
+        size += len(message.get("body", b""))
+        if size > MOST:
+            raise too_large()
+        return message
+
+    return counted
+
+
+class StrictRequest(Request):
+    """A request whose JSON holds finite numbers and text in UTF-8."""
+
+    async def json(self) -> Any:
+        return strict_json(await self.body())
+
+
+class StrictRoute(APIRoute):
+    """A route that takes only such requests."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handler = super().get_route_handler()
+
+        async def strict(request: Request) -> Response:
+            return await handler(StrictRequest(request.scope, request.receive))
+
+        return strict
+
+
+def strict_json(raw: bytes) -> Any:
+    """JSON without NaN, infinities, lone surrogates and NUL, and not too deep: what a file can hold."""
+    try:
+        text = raw.decode("utf-8")
+        found = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
+    except UnicodeDecodeError:
+        raise BodyError(422, "the request is not text in UTF-8", "JSON in UTF-8") from None
+    except json.JSONDecodeError:
+        raise BodyError(422, "the request is not JSON", "JSON", "{}") from None
+    except RecursionError:
+        raise BodyError(422, "the request is nested too deep", "lists and objects some levels deep") from None
+    except ValueError:  # a whole number of thousands of digits
+        raise BodyError(422, "a number in the request has too many digits", "a number that can be used") from None
+    if "\\u" in text or "\0" in text:
+        for word in _texts(found):
+            if "\0" in word or any("\ud800" <= character <= "\udfff" for character in word):
+                raise BodyError(422, "the request holds text that cannot be written down", "text in UTF-8 without NUL")
+    return found
+
+
+def _refuse_constant(name: str) -> float:
+    raise BodyError(422, f"the request holds {name}", "finite numbers")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise BodyError(422, f"the request holds a number beyond all bounds ({text[:20]})", "finite numbers")
+    return value
+
+
+def _texts(found: Any) -> Iterator[str]:
+    if isinstance(found, str):
+        yield found
+    elif isinstance(found, dict):
+        for name, value in found.items():
+            yield name
+            yield from _texts(value)
+    elif isinstance(found, list):
+        for value in found:
+            yield from _texts(value)
