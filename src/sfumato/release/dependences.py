@@ -15,16 +15,15 @@ from sfumato.release.policy import Finding
 from sfumato.release.recode import complete_rows
 from sfumato.study import Study
 
-WITHHELD = (Role.IDENTIFIER, Role.DROP, Role.VITAL)
 LISTED = 5  # columns that a sentence names
 
 
 def release_dependences(engine: Engine, source: Source, study: Study, columns: Sequence[ColumnRecode]) -> Dependences:
     """Search the source, attached as `raw`, as it will be released: every record that the missing rule keeps."""
     roles = {name: study.columns[name].role for name in source.names}
-    kept = [n for n, role in roles.items() if role is not Role.QUASI_IDENTIFIER and role not in WITHHELD]
+    kept = [n for n, role in roles.items() if role.released and role is not Role.QUASI_IDENTIFIER]
     protected = [generalized(column) for column in columns if column.level > 0]
-    protected += [Protected(n, "withheld") for n, role in roles.items() if role in WITHHELD]
+    protected += [Protected(n, "withheld") for n, role in roles.items() if not role.released]
     protected += [Protected(n, "sensitive") for n, role in roles.items() if role is Role.SENSITIVE]
     beside = [column.name for column in columns if column.level == 0]
     return dependences(engine, source, kept, protected, beside, rows=complete_rows(source, study))
