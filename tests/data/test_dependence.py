@@ -133,7 +133,7 @@ def hidden(protected: Protected, people: Mapping[str, Any]) -> Protected:
 def test_planted_dependences_are_found(people: dict[str, Any], tmp_path: Path, case: str) -> None:
     """Among columns that tell nothing."""
     kept, protected, way, kind = PLANTED[case]
-    found = search(tmp_path, people, [*kept, "noise", "many", "rare"], [hidden(protected, people)]).found
+    found = search(tmp_path, people, [*kept, "noise", "many", "rare"], [hidden(protected, people)]).dependences
     assert [(set(d.kept), d.protected, d.way, d.kind) for d in found] == [(set(kept), protected.name, way, kind)]
     assert found[0].right >= 0.95
     assert found[0].base < 0.7
@@ -153,19 +153,19 @@ HARMLESS: dict[str, tuple[list[str], Protected]] = {
 @pytest.mark.parametrize("case", HARMLESS)
 def test_harmless_columns_are_not_reported(people: dict[str, Any], tmp_path: Path, case: str) -> None:
     kept, protected = HARMLESS[case]
-    assert search(tmp_path, people, kept, [protected]).found == ()
+    assert search(tmp_path, people, kept, [protected]).dependences == ()
 
 
 def test_what_is_finer_depends_on_the_release(people: dict[str, Any], tmp_path: Path) -> None:
     """A region beside a released region tells nothing; beside a hidden place it does."""
     everything = Protected("place", "generalized", (PLACE.steps[0], {str(p): "*" for p in range(40)}))
-    (found,) = search(tmp_path, people, ["region"], [everything]).found
+    (found,) = search(tmp_path, people, ["region"], [everything]).dependences
     assert (found.way, found.step, found.right) == ("tells", 1, 1.0)
     assert found.base == pytest.approx(Counter((people["place"] // 10).tolist()).most_common(1)[0][1] / 1_500)
 
 
 def test_the_shares_are_those_of_a_plain_count(people: dict[str, Any], tmp_path: Path) -> None:
-    (found,) = search(tmp_path, people, ["noisy"], [PLACE]).found
+    (found,) = search(tmp_path, people, ["noisy"], [PLACE]).dependences
     rows = list(zip(people["noisy"].tolist(), (people["place"] // 10).tolist(), people["place"].tolist(), strict=True))
     assert (found.right, found.base, found.rows) == plain_guess(rows)
 
@@ -175,7 +175,7 @@ def test_identifying_columns_are_named_apart(people: dict[str, Any], tmp_path: P
     shares = {one.column: one.share for one in found.identifying}
     once = sum(count == 1 for count in Counter(people["total"].tolist()).values())
     assert shares == {"number": 1.0, "total": pytest.approx(once / 1_500)}
-    assert found.found == ()
+    assert found.dependences == ()
 
 
 def test_missing_cells_are_no_values(tmp_path: Path) -> None:
@@ -184,33 +184,33 @@ def test_missing_cells_are_no_values(tmp_path: Path) -> None:
     asked = rng.random(900) < 0.5
     answer = [str(a) if there else None for a, there in zip(rng.integers(0, 3, 900), asked, strict=True)]
     columns = {"answer": answer, "asked": [str(there) for there in asked]}
-    assert search(tmp_path, columns, ["asked"], [Protected("answer", "sensitive")]).found == ()
+    assert search(tmp_path, columns, ["asked"], [Protected("answer", "sensitive")]).dependences == ()
 
 
 def test_only_the_rows_that_are_released_count(people: dict[str, Any], tmp_path: Path) -> None:
     """A code that holds for those over 50 is found once the others are dropped."""
     columns = {"place": people["place"], "age": people["age"]}
     columns["code"] = np.where(people["age"] > 50, people["code"], people["noise"])
-    assert search(tmp_path, columns, ["code"], [PLACE]).found == ()
-    (found,) = search(tmp_path, columns, ["code"], [PLACE], rows="c1 > 50").found
+    assert search(tmp_path, columns, ["code"], [PLACE]).dependences == ()
+    (found,) = search(tmp_path, columns, ["code"], [PLACE], rows="c1 > 50").dependences
     assert (found.kind, found.rows) == ("one_to_one", int((people["age"] > 50).sum()))
 
 
 def test_quasi_identifiers_beside(people: dict[str, Any], tmp_path: Path) -> None:
     """Alone they are asked about generalized columns only; with a kept one, about all."""
     wage = Protected("wage", "sensitive")
-    assert search(tmp_path, people, ["noise"], [wage], ["rent", "total"]).found == ()
-    (found,) = search(tmp_path, people, ["total"], [wage], ["rent"]).found
+    assert search(tmp_path, people, ["noise"], [wage], ["rent", "total"]).dependences == ()
+    (found,) = search(tmp_path, people, ["total"], [wage], ["rent"]).dependences
     assert found.kept == ("total", "rent")
-    (found,) = search(tmp_path, people, [], [PLACE], ["code"]).found
+    (found,) = search(tmp_path, people, [], [PLACE], ["code"]).dependences
     assert found.kept == ("code",)
-    assert search(tmp_path, people, [], [Protected("place", "sensitive")], ["code"]).found == ()
+    assert search(tmp_path, people, [], [Protected("place", "sensitive")], ["code"]).dependences == ()
 
 
 def test_sensitive_columns_are_not_asked_about_each_other(people: dict[str, Any], tmp_path: Path) -> None:
     both = [Protected("place", "sensitive"), Protected("code", "sensitive")]
-    assert search(tmp_path, people, ["place", "code"], both).found == ()
-    (found,) = search(tmp_path, people, ["place", "code"], [both[0], AGE]).found
+    assert search(tmp_path, people, ["place", "code"], both).dependences == ()
+    (found,) = search(tmp_path, people, ["place", "code"], [both[0], AGE]).dependences
     assert (found.kept, found.protected) == (("code",), "place")
 
 
@@ -237,14 +237,14 @@ def test_columns_with_more_values_than_a_sample_has_rows(large: tuple[Path, dict
     found = search(
         folder, columns, ["code", "noisy", "district", "shuffled"], [Protected("parcel", "generalized", steps)]
     )
-    ways = {d.kept[0]: (d.way, d.kind) for d in found.found}
+    ways = {d.kept[0]: (d.way, d.kind) for d in found.dependences}
     assert ways == {
         "code": ("tells", "one_to_one"),
         "noisy": ("tells", "nearly"),
         "district": ("follows", "many_to_one"),
     }
     assert found.identifying == ()
-    right = {d.kept[0]: d.right for d in found.found}
+    right = {d.kept[0]: d.right for d in found.dependences}
     labels = columns["parcel"] // 600
     rows = list(zip(columns["noisy"].tolist(), labels.tolist(), columns["parcel"].tolist(), strict=True))
     assert right["noisy"] == pytest.approx(plain_guess(rows)[0])
@@ -276,7 +276,7 @@ def test_a_column_that_nearly_tells_alone_still_tells_with_another(tmp_path: Pat
     kind, moved = rng.integers(0, 5, n), (rng.random(n) < 0.07).astype(int)
     columns = {"wage": wage, "own": own, "earned": wage + own, "kind": kind, "moved": moved, "now": (kind + moved) % 5}
     protected = [Protected("earned", "sensitive"), Protected("now", "sensitive")]
-    found = search(tmp_path, columns, ["wage", "own", "kind", "moved"], protected).found
+    found = search(tmp_path, columns, ["wage", "own", "kind", "moved"], protected).dependences
     assert {(frozenset(d.kept), d.protected) for d in found} == {
         (frozenset({"wage", "own"}), "earned"),
         (frozenset({"kind", "moved"}), "now"),
@@ -396,7 +396,7 @@ def test_ties_in_an_order_are_not_told_by_the_order_of_the_file(tmp_path: Path) 
     rng = np.random.default_rng(8)
     region = np.repeat(np.arange(6), 500)
     columns = {"region": region, "age": rng.integers(0, 120, 3_000)}
-    assert search(tmp_path, columns, ["age"], [Protected("region", "withheld")]).found == ()
+    assert search(tmp_path, columns, ["age"], [Protected("region", "withheld")]).dependences == ()
 
 
 def test_half_of_a_few_errors_is_no_dependence_and_a_rare_value_that_is_told_is_one() -> None:

@@ -39,7 +39,7 @@ def test_every_alarm_is_listed(name: str, shared: Path) -> None:
     with open_engine() as engine:
         engine.attach(source, "raw")
         found = release_dependences(engine, source, study, columns)
-    alarms = {(" + ".join(d.kept), d.protected): (d.way, percent(d.right), percent(d.base)) for d in found.found}
+    alarms = {(" + ".join(d.kept), d.protected): (d.way, percent(d.right), percent(d.base)) for d in found.dependences}
     assert alarms == {columns: row[:3] for columns, row in listed()[name].items()}
     text = DOCS.read_text("utf-8")
     for one in found.identifying:

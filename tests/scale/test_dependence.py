@@ -62,9 +62,9 @@ def test_the_same_dependences_on_both_engines(cluster: Cluster, tmp_path: Path) 
 
     here = searched("duckdb", None)
     there = searched("spark", EngineOptions.given(**cluster.options))
-    assert {d.kept for d in here.found} >= {("code",), ("county",), ("born",), ("one", "two")}
-    assert [(d.kept, d.protected, d.way, d.kind) for d in here.found] == [
-        (d.kept, d.protected, d.way, d.kind) for d in there.found
+    assert {d.kept for d in here.dependences} >= {("code",), ("county",), ("born",), ("one", "two")}
+    assert [(d.kept, d.protected, d.way, d.kind) for d in here.dependences] == [
+        (d.kept, d.protected, d.way, d.kind) for d in there.dependences
     ]
-    assert [d.right for d in here.found] == pytest.approx([d.right for d in there.found], abs=1e-3)
+    assert [d.right for d in here.dependences] == pytest.approx([d.right for d in there.dependences], abs=1e-3)
     assert [one.column for one in here.identifying] == [one.column for one in there.identifying]

@@ -15,16 +15,15 @@ from sfumato.release.policy import Finding
 from sfumato.release.recode import complete_rows
 from sfumato.study import Study
 
-WITHHELD = (Role.IDENTIFIER, Role.DROP, Role.VITAL)
 LISTED = 5  # columns that a sentence names
 
 
 def release_dependences(engine: Engine, source: Source, study: Study, columns: Sequence[ColumnRecode]) -> Dependences:
     """Search the source, attached as `raw`, as it will be released: every record that the missing rule keeps."""
     roles = {name: study.columns[name].role for name in source.names}
-    kept = [n for n, role in roles.items() if role is not Role.QUASI_IDENTIFIER and role not in WITHHELD]
+    kept = [n for n, role in roles.items() if role.released and role is not Role.QUASI_IDENTIFIER]
     protected = [generalized(column) for column in columns if column.level > 0]
-    protected += [Protected(n, "withheld") for n, role in roles.items() if role in WITHHELD]
+    protected += [Protected(n, "withheld") for n, role in roles.items() if not role.released]
     protected += [Protected(n, "sensitive") for n, role in roles.items() if role is Role.SENSITIVE]
     beside = [column.name for column in columns if column.level == 0]
     return dependences(engine, source, kept, protected, beside, rows=complete_rows(source, study))
@@ -48,10 +47,10 @@ def dependence_findings(
     released unchanged and tells a generalized one breaks no rule: whoever differs in it is in another class, so every
     figure counts what it tells. The publisher is told that the generalization is in vain.
     """
-    found = release_dependences(engine, source, study, columns)
+    searched = release_dependences(engine, source, study, columns)
     kept = [n for n in source.names if study.columns[n].role is not Role.QUASI_IDENTIFIER]
     by_column: dict[str, list[Dependence]] = {}
-    for dependence in found.found:
+    for dependence in searched.dependences:
         by_column.setdefault(dependence.kept[0], []).append(dependence)
     findings = [Finding("dependence", sentence(name, by_column[name]), name) for name in kept if name in by_column]
     findings += [
@@ -60,18 +59,18 @@ def dependence_findings(
             f"{one.column} is kept as it is, and {percent(one.share)} of the records have a value that no other has",
             one.column,
         )
-        for one in found.identifying
+        for one in searched.identifying
         if study.columns[one.column].role is not Role.SENSITIVE
     ]
     vain = [d for name, listed in by_column.items() if name not in kept for d in listed]
     return findings, [_in_vain(dependence) for dependence in vain]
 
 
-def sentence(name: str, found: Sequence[Dependence]) -> str:
+def sentence(name: str, listed: Sequence[Dependence]) -> str:
     """What a kept column tells, for the publisher."""
-    return f"{name} is kept as it is and {'; '.join(map(_clause, found[:LISTED]))}" + (
-        f"; and {len(found) - LISTED} more columns: {shortened([d.protected for d in found[LISTED:]])}"
-        if len(found) > LISTED
+    return f"{name} is kept as it is and {'; '.join(map(_clause, listed[:LISTED]))}" + (
+        f"; and {len(listed) - LISTED} more columns: {shortened([d.protected for d in listed[LISTED:]])}"
+        if len(listed) > LISTED
         else ""
     )
 
@@ -84,10 +83,10 @@ def _clause(d: Dependence) -> str:
             f"of the records, from its released label for {percent(d.base)}{exact}"
         )
     helped = f"with {d.kept[1]} " if len(d.kept) > 1 else ""
-    told = d.protected if not d.step else f"a finer label of {d.protected}"
+    what = d.protected if not d.step else f"a finer label of {d.protected}"
     how = "gives, by a sum," if d.way == "computes" else "tells"
     return (
-        f"{helped}{how} {told}, which is {d.status}: right for {percent(d.right)} of the records, "
+        f"{helped}{how} {what}, which is {d.status}: right for {percent(d.right)} of the records, "
         f"{percent(d.base)} without it{exact}"
     )
 

@@ -30,13 +30,15 @@ def geography(engine: Engine, source: Source, columns: Sequence[Column], area: s
     `area` is an expression of the columns of the view `raw`.
     """
     names = [column.name for column in columns]
-    found = dependences(engine, source, names, [Protected(AREA, "generalized")], made={AREA: area})
-    following = {name for d in found.found if d.way == "follows" for name in d.kept}
+    searched = dependences(engine, source, names, [Protected(AREA, "generalized")], made={AREA: area})
+    following = {name for d in searched.dependences if d.way == "follows" for name in d.kept}
     # A column with as many values as there are areas follows and tells: it is exchanged.
-    both = {d.kept for d in found.found if d.way == "tells"}
+    both = {d.kept for d in searched.dependences if d.way == "tells"}
     following |= {name for (name, *more) in both if not more and _follows(engine, source.column(name), source, area)}
-    telling = [d.kept for d in found.found if d.way != "follows" and not set(d.kept) & following]
-    telling += [(one.column,) for one in found.identifying if _tells(engine, source.column(one.column), source, area)]
+    telling = [d.kept for d in searched.dependences if d.way != "follows" and not set(d.kept) & following]
+    telling += [
+        (one.column,) for one in searched.identifying if _tells(engine, source.column(one.column), source, area)
+    ]
     if telling:
         listed = dict.fromkeys(" with ".join(kept) for kept in telling)
         raise StudyError(
@@ -80,19 +82,19 @@ def refuse_marked(engine: Engine, rows: str, columns: Sequence[tuple[str, str]],
 
 def _marks(engine: Engine, cell: str) -> bool:
     value, area = engine.hashed([cell]), engine.hashed(["a"])
-    found = engine.arrays(
+    cells = engine.arrays(
         f"SELECT {value} AS v, {area} AS a, count(*) AS n, CAST(sum(s) AS BIGINT) AS s FROM exchanged_rows "
         f"GROUP BY {value}, {area} ORDER BY {value}, {area}"
     )
-    counts, exchanged = (np.asarray(found[name]).astype(np.int64) for name in ("n", "s"))
-    in_area, with_value = (_totals(found[name], counts) for name in ("a", "v"))
+    counts, exchanged = (np.asarray(cells[name]).astype(np.int64) for name in ("n", "s"))
+    in_area, with_value = (_totals(cells[name], counts) for name in ("a", "v"))
     orders = (counts / in_area, counts / with_value, counts * counts.sum() / (in_area * with_value))
     return any(stands_out(order, counts, exchanged) for order in orders)
 
 
 def _totals(keys: np.ndarray, counts: Counts64) -> Counts64:
-    place = np.unique(keys, return_inverse=True)[1]
-    totals: Counts64 = np.bincount(place, counts).astype(np.int64)[place]
+    index = np.unique(keys, return_inverse=True)[1]
+    totals: Counts64 = np.bincount(index, counts).astype(np.int64)[index]
     return totals
 
 

@@ -16,26 +16,26 @@ from sfumato.data.engine import Engine
 from sfumato.data.source import Source
 
 
-def unique_share(engine: Engine, place: int, total: int) -> float:
+def unique_share(engine: Engine, index: int, total: int) -> float:
     """The share of rows whose value of a column no other row has; a missing one is no value."""
-    counted = f"SELECT t{place} FROM searched WHERE t{place} <> '' GROUP BY t{place} HAVING count(*) = 1"
+    counted = f"SELECT t{index} FROM searched WHERE t{index} <> '' GROUP BY t{index} HAVING count(*) = 1"
     return int(engine.rows(f"SELECT count(*) FROM ({counted}) AS t")[0][0]) / total
 
 
 def upload_labels(engine: Engine, protected: Sequence[Protected]) -> dict[str, tuple[Hashes, list[Codes]]]:
     """The labels of generalized columns as tables `labels0`, … and as arrays in the order of the values' hashes."""
-    found = {}
-    for place, column in enumerate(protected):
+    labels = {}
+    for index, column in enumerate(protected):
         if not column.steps:
             continue
         values = sorted(set().union(*column.steps))
         coded = {f"s{i + 1}": _coded([step.get(value) for value in values]) for i, step in enumerate(column.steps)}
-        engine.upload(f"labels{place}", {"value": values, **coded})
-        hashed = engine.arrays(f"SELECT {engine.hashed(['value'])} AS h, {', '.join(coded)} FROM labels{place}")
+        engine.upload(f"labels{index}", {"value": values, **coded})
+        hashed = engine.arrays(f"SELECT {engine.hashed(['value'])} AS h, {', '.join(coded)} FROM labels{index}")
         hashes = signed(hashed["h"])
         order = np.argsort(hashes)
-        found[column.name] = hashes[order], [np.asarray(hashed[s])[order].astype(np.int32) for s in coded]
-    return found
+        labels[column.name] = hashes[order], [np.asarray(hashed[s])[order].astype(np.int32) for s in coded]
+    return labels
 
 
 def _coded(labels: Sequence[str | None]) -> Codes:
@@ -69,11 +69,11 @@ def confirm(engine: Engine, source: Source, search: Search, candidate: Candidate
         else:
             guess = count_by_value(engine, rows, [target], given[0], "g")
     else:
-        told = f"s{candidate.step}" if candidate.step else target
+        guessed = f"s{candidate.step}" if candidate.step else target
         if candidate.by_order:
-            guess = count_by_order(engine, rows, numbers[0], told, "g")
+            guess = count_by_order(engine, rows, numbers[0], guessed, "g")
         else:
-            guess = count_by_value(engine, rows, given, told, "g")
+            guess = count_by_value(engine, rows, given, guessed, "g")
     if not guess.tells() or (len(given) == 2 and not adds(guess.share, candidate.alone)):
         return None
     kind = _kind(engine, given, target) if _by_value(candidate) else _exact(guess, candidate)

@@ -142,11 +142,11 @@ def count_by_value(engine: Engine, rows: str, given: Sequence[str], target: str,
     counted = f"SELECT {keys}, v, count(*) AS n FROM ({cells}) AS b GROUP BY {keys}, v"
     engine.run(
         f"CREATE OR REPLACE TEMP TABLE guessed AS SELECT {keys}, v, n, "
-        f"row_number() OVER (PARTITION BY {keys} ORDER BY n DESC, v) AS place, "
+        f"row_number() OVER (PARTITION BY {keys} ORDER BY n DESC, v) AS rank_, "
         f"sum(n) OVER (PARTITION BY {values}) AS total FROM ({counted}) AS c"
     )
     tops = (
-        f"SELECT max(n) AS a, max(CASE WHEN place = 2 THEN n ELSE 0 END) AS b, sum(n) AS total "
+        f"SELECT max(n) AS a, max(CASE WHEN rank_ = 2 THEN n ELSE 0 END) AS b, sum(n) AS total "
         f"FROM guessed WHERE total >= 2 GROUP BY {keys}"
     )
     tried, right = engine.rows(
@@ -170,7 +170,7 @@ def count_by_order(engine: Engine, rows: str, number: str, target: str, label: s
 
 
 def _count_majority(engine: Engine, counted: str) -> int:
-    found = engine.rows(
+    sums = engine.rows(
         f"SELECT CAST(coalesce(sum(m), 0) AS BIGINT) FROM (SELECT g, max(n) AS m FROM ({counted}) AS t GROUP BY g) AS u"
     )
-    return int(found[0][0])
+    return int(sums[0][0])

@@ -69,10 +69,13 @@ def dependences(
         return Dependences()
     identifying = _identifying(engine, looks, names, kept)
     search = Search(looks, kept, beside, protected, upload_labels(engine, protected))
-    told: set[tuple[str, str]] = set()
-    found = _confirmed(engine, source, search, single_candidates(search, [i.column for i in identifying]), told)
-    several = pair_candidates(search, told) + sum_candidates(search, told)
-    return Dependences((*found, *_confirmed(engine, source, search, several, told)), identifying)
+    explained: set[tuple[str, str]] = set()
+    single = _confirmed(engine, source, search, single_candidates(search, [i.column for i in identifying]), explained)
+    several = pair_candidates(search, explained) + sum_candidates(search, explained)
+    pairs = _confirmed(engine, source, search, several, explained)
+    for table in ("picked", "sampled", "held_cells"):
+        engine.run(f"DROP TABLE {table}")
+    return Dependences((*single, *pairs), identifying)
 
 
 def _identifying(engine: Engine, looks: Looks, names: Sequence[str], kept: Sequence[str]) -> tuple[Identifying, ...]:
@@ -80,7 +83,7 @@ def _identifying(engine: Engine, looks: Looks, names: Sequence[str], kept: Seque
 
     In a sample at least as many rows are unique as in the table; rows drawn by value show nearly the share that are.
     """
-    found = []
+    columns = []
     for name in kept:
         look = looks.given(name)
         once = np.bincount(look.codes[name])[look.codes[name]] == 1
@@ -88,25 +91,25 @@ def _identifying(engine: Engine, looks: Looks, names: Sequence[str], kept: Seque
         if (once & ~look.missing[name]).sum() >= least * look.rows:
             share = unique_share(engine, names.index(name), looks.total)
             if share >= UNIQUE:
-                found.append(Identifying(name, share))
-    return tuple(found)
+                columns.append(Identifying(name, share))
+    return tuple(columns)
 
 
 def _confirmed(
-    engine: Engine, source: Source, search: Search, wanted: Sequence[Candidate], told: set[tuple[str, str]]
+    engine: Engine, source: Source, search: Search, wanted: Sequence[Candidate], explained: set[tuple[str, str]]
 ) -> list[Dependence]:
-    """The first candidate of the same columns that holds on all rows; `told` grows by what was found.
+    """The first candidate of the same columns that holds on all rows; `explained` grows by the columns of each.
 
-    A pair counts only where no column of it tells the same alone, or in a pair that comes before: one column that lacks
-    a word in most of its pairs would otherwise be listed with every column that supplies it.
+    A pair counts only where no column of it tells the same alone, or in a pair that comes before: a column that tells
+    nearly everything would otherwise be listed once with each column that supplies the rest.
     """
     hold(engine, search.names, {name for c in wanted for name in (*c.kept, c.protected.name)})
-    found = []
+    confirmed = []
     for candidate in wanted:
         parts = {(name, candidate.protected.name) for name in candidate.kept}
-        if not parts & told:
+        if not parts & explained:
             dependence = confirm(engine, source, search, candidate)
             if dependence is not None:
-                found.append(dependence)
-                told |= parts
-    return found
+                confirmed.append(dependence)
+                explained |= parts
+    return confirmed

@@ -39,10 +39,10 @@ class Line:
     slopes: tuple[float, ...]
 
     def at(self, columns: Sequence[Floats]) -> Floats:
-        found = np.full(len(columns[0]), self.start)
+        values = np.full(len(columns[0]), self.start)
         for slope, column in zip(self.slopes, columns, strict=True):
-            found += slope * column
-        return found
+            values += slope * column
+        return values
 
     def sql(self, numbers: Sequence[str]) -> str:
         parts = [f"{_number(b)} * {x}" for b, x in zip(self.slopes, numbers, strict=True)]
@@ -87,12 +87,12 @@ def likely_lines(
     pairs = share - alone > BETTER * (1 - alone)
     share = np.triu(np.where(allowed & (pairs | np.eye(len(data), dtype=np.bool_)), share, 0.0))  # a pair stands once
     best = np.argsort(-share, axis=None, kind="stable")[: KEPT + len(data)]
-    found: list[tuple[int, ...]] = []
-    for place in best.tolist():
-        i, j = divmod(place, len(data))
+    chosen: list[tuple[int, ...]] = []
+    for index in best.tolist():
+        i, j = divmod(index, len(data))
         if share[i, j] >= MOST:
-            found.append((i,) if i == j else (i, j))
-    return sorted(found, key=len)[: KEPT + len(data)]
+            chosen.append((i,) if i == j else (i, j))
+    return sorted(chosen, key=len)[: KEPT + len(data)]
 
 
 def _sets(present: Flags, known: Flags, rng: np.random.Generator) -> list[np.ndarray[tuple[int], np.dtype[np.int64]]]:
@@ -143,21 +143,21 @@ def fit(names: Sequence[str], target: str, columns: Sequence[Floats], values: Fl
         off_by = np.abs(values - scaled @ slopes)
         return sum(int((off_by <= one).sum()) for one in near)
 
-    found, best = np.zeros(data.shape[1]), -1
+    line, best = np.zeros(data.shape[1]), -1
     for _ in range(TRIES):
         rows = rng.choice(len(values), min(SIZE, len(values)), replace=False)
         slopes = np.linalg.lstsq(scaled[rows], values[rows], rcond=None)[0]
         if hits(slopes) > best:
-            found, best = slopes, hits(slopes)
+            line, best = slopes, hits(slopes)
     for _ in range(5):
-        off_by = np.abs(values - scaled @ found)
+        off_by = np.abs(values - scaled @ line)
         rows = np.flatnonzero(off_by <= max(float(np.quantile(off_by, NEAR)), near[-1]))
         slopes = np.linalg.lstsq(scaled[rows], values[rows], rcond=None)[0]
         if hits(slopes) <= best:
             break
-        found, best = slopes, hits(slopes)
-    found = found / scale
-    return Line(target, tuple(names), float(found[0]), tuple(float(b) for b in found[1:]))
+        line, best = slopes, hits(slopes)
+    line = line / scale
+    return Line(target, tuple(names), float(line[0]), tuple(float(b) for b in line[1:]))
 
 
 def guess_on_line(line: Line, columns: Sequence[Floats], values: Floats, label: Codes, near: float) -> Guess:
@@ -169,9 +169,9 @@ def guess_on_line(line: Line, columns: Sequence[Floats], values: Floats, label: 
 def _constant(values: Floats, label: Codes, near: float, offset: float) -> int:
     bins = np.floor((values + offset) / (2 * near))
     keys = np.unique(np.column_stack([label, bins]), axis=0, return_counts=True)
-    most = np.zeros(int(label.max()) + 1 if len(label) else 0, dtype=np.int64)
-    np.maximum.at(most, keys[0][:, 0].astype(np.int64), keys[1])
-    return int(most.sum())
+    largest = np.zeros(int(label.max()) + 1 if len(label) else 0, dtype=np.int64)
+    np.maximum.at(largest, keys[0][:, 0].astype(np.int64), keys[1])
+    return int(largest.sum())
 
 
 def count_on_line(engine: Engine, rows: str, line: Line, numbers: Sequence[str], value: str, near: float) -> Guess:

@@ -20,8 +20,8 @@ ROWS = 2_000  # rows that every pair is looked at on; what is near there is look
 VALUES = 30  # values that a column of a pair may have
 
 
-def pair_candidates(search: Search, told: Collection[tuple[str, str]]) -> list[Candidate]:
-    """Pairs with at least one kept column, where neither column was suggested alone (`told`)."""
+def pair_candidates(search: Search, explained: Collection[tuple[str, str]]) -> list[Candidate]:
+    """Pairs with at least one kept column, where neither column tells the same alone (`explained`)."""
     sample = search.looks.sample
     few = [n for n in (*search.kept, *search.beside) if 2 <= len(sample.hashes[n]) <= VALUES]
     if len(few) < 2:
@@ -29,9 +29,11 @@ def pair_candidates(search: Search, told: Collection[tuple[str, str]]) -> list[C
     rows = slice(0, ROWS)  # they come in random order
     codes = np.vstack([sample.codes[n][rows] for n in few])
     sizes = np.array([len(sample.hashes[n]) for n in few], dtype=np.int64)
-    found = []
+    candidates = []
     for protected in search.protected:
-        usable = [i for i, n in enumerate(few) if search.may_help(n, protected) and (n, protected.name) not in told]
+        usable = [
+            i for i, n in enumerate(few) if search.may_help(n, protected) and (n, protected.name) not in explained
+        ]
         chosen = [(i, j) for i, j in combinations(usable, 2) if few[i] in search.kept or few[j] in search.kept]
         if not chosen or len(sample.hashes[protected.name]) < 2:
             continue
@@ -49,16 +51,18 @@ def pair_candidates(search: Search, told: Collection[tuple[str, str]]) -> list[C
         share = right / np.maximum(tried, 1)
         better = np.maximum(alone[firsts], alone[seconds])
         likely &= share - better >= (ERRORS - 2 * SLACK_BY_VALUE) * (1 - better)
-        named = [(few[firsts[place]], few[seconds[place]]) for place in np.flatnonzero(likely).tolist()]
-        found += _most_frequent_first([c for names in named for c in _together(search, names, protected)], search.kept)
-    return found
+        named = [(few[firsts[index]], few[seconds[index]]) for index in np.flatnonzero(likely).tolist()]
+        candidates += _most_frequent_first(
+            [c for names in named for c in _together(search, names, protected)], search.kept
+        )
+    return candidates
 
 
-def _most_frequent_first(found: list[Candidate], kept: Collection[str]) -> list[Candidate]:
+def _most_frequent_first(candidates: list[Candidate], kept: Collection[str]) -> list[Candidate]:
     """Pairs in the order of how often their columns occur: of many pairs with one column, that column is named."""
-    often = Counter(name for candidate in found for name in candidate.kept)
+    often = Counter(name for candidate in candidates for name in candidate.kept)
     ordered = []
-    for candidate in found:
+    for candidate in candidates:
         names = sorted(candidate.kept, key=lambda name: (name not in kept, -often[name]))
         ordered.append(replace(candidate, kept=tuple(names)))
     return sorted(ordered, key=lambda c: -max(often[name] for name in c.kept))
@@ -114,9 +118,9 @@ def score_pairs(
                 counts[cells[row] * width + target[row]] += 1
         for row in range(rows):
             if target[row] >= 0:
-                place = cells[row] * width + target[row]
-                count, cell = counts[place], cells[row]
-                counts[place] = 0
+                index = cells[row] * width + target[row]
+                count, cell = counts[index], cells[row]
+                counts[index] = 0
                 total[cell] += count
                 if count > first[cell]:
                     first[cell], second[cell] = count, first[cell]

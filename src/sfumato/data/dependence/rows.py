@@ -105,9 +105,9 @@ class Cells:
     raw: str = "raw"
     made: Mapping[str, str] = field(default_factory=dict)
 
-    def untouched(self, place: int) -> str:
+    def untouched(self, index: int) -> str:
         """A cell as it is: enough to draw rows by, and cheaper than a clean one."""
-        name = self.names[place]
+        name = self.names[index]
         return self.made.get(name) or self.source.column(name).sql
 
     @property
@@ -139,10 +139,10 @@ def look_at(engine: Engine, cells: Cells) -> Looks:
     cells.pick(engine, f"{drawn} % {every} = 0")
     engine.run(f"CREATE OR REPLACE TEMP TABLE sampled AS SELECT {drawn} AS o, {cells.clean} FROM picked")
     hashed = ", ".join(f"{engine.hashed([f't{i}'])} AS h{i}" for i in range(len(names)))
-    found = engine.arrays(f"SELECT {hashed} FROM sampled ORDER BY o")
+    arrays = engine.arrays(f"SELECT {hashed} FROM sampled ORDER BY o")
     empty = signed(engine.arrays(f"SELECT {engine.hashed([quoted('')])} AS h")["h"])[0]
     numbers, dates = _numbers(engine, cells.source, names)
-    sample = _coded({name: signed(found[f"h{i}"]) for i, name in enumerate(names)}, empty, numbers)
+    sample = _coded({name: signed(arrays[f"h{i}"]) for i, name in enumerate(names)}, empty, numbers)
     many = [i for i, n in enumerate(names) if every > 1 and EACH * len(sample.hashes[n]) > sample.rows]
     by_value = _drawn_by_value(engine, cells, many, empty, sample.rows, total) if many else {}
     return Looks(total, sample, by_value, dates)
@@ -178,13 +178,13 @@ def _drawn_by_value(
     cells.pick(engine, " OR ".join(chosen.values()), flags)
     columns = [f"{engine.hashed([f't{i}'])} AS h{i}" for i in range(len(cells.names))]
     marks = [f"b{i}" for i in many]
-    found = engine.arrays(
+    arrays = engine.arrays(
         f"SELECT {', '.join([*columns, *marks])} FROM (SELECT {cells.clean}, {', '.join(marks)} FROM picked) AS t"
     )
-    hashes = {name: signed(found[f"h{i}"]) for i, name in enumerate(cells.names)}
+    hashes = {name: signed(arrays[f"h{i}"]) for i, name in enumerate(cells.names)}
     looks = {}
     for i in many:
-        mine = np.asarray(found[f"b{i}"]) == 1
+        mine = np.asarray(arrays[f"b{i}"]) == 1
         if mine.any():
             looks[cells.names[i]] = _coded({name: column[mine] for name, column in hashes.items()}, empty, {})
     return looks
@@ -192,8 +192,8 @@ def _drawn_by_value(
 
 def signed(values: Any) -> Hashes:
     """Hashes as numbers of one type: one engine gives them unsigned."""
-    found: Hashes = np.asarray(values).astype(np.uint64 if np.asarray(values).dtype == np.uint64 else np.int64)
-    return found.view(np.int64)
+    hashes: Hashes = np.asarray(values).astype(np.uint64 if np.asarray(values).dtype == np.uint64 else np.int64)
+    return hashes.view(np.int64)
 
 
 def _coded(cells: Mapping[str, Hashes], empty: np.int64, numbers: Mapping[str, Floats]) -> Look:

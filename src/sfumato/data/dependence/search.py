@@ -69,9 +69,9 @@ class Search:
             labels = [np.zeros(len(values), dtype=np.int32)]
             if protected.steps:
                 hashes, columns = self.labels[protected.name]
-                place = np.minimum(np.searchsorted(hashes, look.hashes[protected.name]), len(hashes) - 1)
-                known = hashes[place] == look.hashes[protected.name]
-                labels = [np.where(known, column[place], column.max() + 1)[values] for column in columns]
+                index = np.minimum(np.searchsorted(hashes, look.hashes[protected.name]), len(hashes) - 1)
+                known = hashes[index] == look.hashes[protected.name]
+                labels = [np.where(known, column[index], column.max() + 1)[values] for column in columns]
             self._known[key] = [values, *(label.astype(np.int32) for label in labels)]
         return self._known[key]
 

@@ -14,12 +14,12 @@ from sfumato.data.dependence.types import Candidate, Protected
 
 def single_candidates(search: Search, identifying: Collection[str]) -> list[Candidate]:
     """What some rows suggest, for each pair of columns in the order in which it is to be counted on all rows."""
-    found = []
+    candidates = []
     for name, protected in search.questions():
-        found += _telling(search, name, protected, name in identifying)
+        candidates += _telling(search, name, protected, name in identifying)
         if protected.status == "generalized" and name in search.kept and name not in identifying:
-            found += _following(search, name, protected)
-    return found
+            candidates += _following(search, name, protected)
+    return candidates
 
 
 def _telling(search: Search, name: str, protected: Protected, identifying: bool) -> list[Candidate]:

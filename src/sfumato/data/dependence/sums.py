@@ -15,19 +15,19 @@ FEW = 20  # different numbers that a column must have for a sum to be looked for
 PRESENT = 0.5  # the share of a column's numbers beside which the others must be present
 
 
-def sum_candidates(search: Search, told: Collection[tuple[str, str]]) -> list[Candidate]:
+def sum_candidates(search: Search, explained: Collection[tuple[str, str]]) -> list[Candidate]:
     """Sums of at least one kept column, and of one more that is released unchanged or that outsiders may know."""
     sample = search.looks.sample
     numeric = {n for n in sample.codes if search.looks.numeric(n) and len(sample.hashes[n]) >= 3}
-    known = [p.name for p in search.protected if p.status == "generalized"]
-    pool = [n for n in dict.fromkeys((*search.kept, *search.beside, *known)) if n in numeric]
-    rng = np.random.default_rng(0)  # which rows are tried first; what is found is counted on all
-    found = []
+    outside = [p.name for p in search.protected if p.status == "generalized"]
+    pool = [n for n in dict.fromkeys((*search.kept, *search.beside, *outside)) if n in numeric]
+    rng = np.random.default_rng(0)  # which rows are tried first; what they suggest is counted on all
+    candidates = []
     for protected in search.protected:
         if protected.name in numeric and len(sample.hashes[protected.name]) >= FEW:
-            names = [n for n in pool if search.may_help(n, protected) and (n, protected.name) not in told]
-            found += _lines(search, protected, names, rng)
-    return found
+            names = [n for n in pool if search.may_help(n, protected) and (n, protected.name) not in explained]
+            candidates += _lines(search, protected, names, rng)
+    return candidates
 
 
 def _lines(search: Search, protected: Protected, names: list[str], rng: np.random.Generator) -> list[Candidate]:
@@ -39,15 +39,15 @@ def _lines(search: Search, protected: Protected, names: list[str], rng: np.rando
     values = sample.numbers[protected.name][rows]
     columns = {n: sample.numbers[n][rows] for n in names}
     label = search.steps(sample, protected)[-1][rows]
-    found = []
+    candidates = []
     for places in likely_lines(list(columns.values()), values, kept[:, None] | kept[None, :], rng):
         chosen = tuple(names[i] for i in places)
         if len(chosen) == 2:
             chosen = search.kept_first(*chosen)
         candidate = _fitted(search, protected, chosen, [columns[n] for n in chosen], values, label, rng)
         if candidate is not None:
-            found.append(candidate)
-    return found
+            candidates.append(candidate)
+    return candidates
 
 
 def _fitted(

@@ -78,9 +78,9 @@ class Identifying:
 
 @dataclass(frozen=True)
 class Dependences:
-    """All that was found in a table."""
+    """All dependences and identifying columns of a table."""
 
-    found: tuple[Dependence, ...] = ()
+    dependences: tuple[Dependence, ...] = ()
     identifying: tuple[Identifying, ...] = ()
 
 
