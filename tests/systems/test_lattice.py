@@ -405,3 +405,16 @@ def test_a_lattice_with_more_nodes_than_numbers(tmp_path: Path) -> None:
     assert front.space == 2**64
     assert classify(study.table(), front.points[0].plan.recoding(study.table())).size.min() >= 2
     assert 0 < front.points[0].loss < 1
+
+
+def test_best_first_that_is_stopped_at_once_has_what_meets_the_limits(tmp_path: Path) -> None:
+    """The coarsest node meets every limit, so there is a front, however early a search is stopped."""
+    rows = "".join(f"{i % 40},{i % 31},{'xyz'[i % 3]}\n" for i in range(400))
+    (tmp_path / "t.csv").write_text("a,b,s\n" + rows, "utf-8")
+    tree = {"build": "interval", "widths": [2, 4, 8]}
+    columns = {name: {"role": "quasi_identifier", "hierarchy": tree} for name in "ab"} | {"s": {"role": "sensitive"}}
+    study = sf.Study(data={"path": str(tmp_path / "t.csv")}, columns=columns).with_search(
+        algorithm="best_first", objectives=["general_loss"], constraints={"k": 300, "distinct_l": 3}, evaluations=1
+    )
+    point = search_lattice(study).points[0]
+    assert point.loss == pytest.approx(1.0)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from sfumato.algorithms.evaluation import Memory
-from sfumato.data.arrays import Codes, Flags, Floats
+from sfumato.data.arrays import Codes, Counts64, Flags, Floats
 
 PATIENCE = 12  # starts without a better node, after which it ends
 AT_ONCE = 32
@@ -66,6 +66,7 @@ class _Descent:
         ends = np.stack([np.zeros(len(memory.shape), np.int32), np.array(memory.shape, np.int32) - 1])
         places = memory.ask(ends)
         self.scale = max(float(np.abs(memory.all.values[places, 0]).max()), 1e-300)
+        self._note(places)  # whenever the search is stopped, the coarsest node is at hand if it meets the limits
 
     def run(self, node: Codes) -> None:
         """Go down from a node until no neighbour is better."""
@@ -87,14 +88,19 @@ class _Descent:
         if not len(nodes):
             return np.empty(0)
         places = self.memory.ask(nodes)
+        self._note(places)
+        self.stopped = self.stopped or self.stop(self.memory.count)
+        found = self.memory.all[places]
+        return np.asarray(found.values[:, 0] / self.scale + PENALTY * found.violation)
+
+    def _note(self, places: Counts64) -> None:
+        """Keep the best of some evaluated nodes if it meets the limits and is better than what there was."""
         found = self.memory.all[places]
         meets: Flags = found.feasible
         if meets.any():
             least = int(np.where(meets, found.values[:, 0], np.inf).argmin())
             if self.best is None or found.values[least, 0] < self.memory.all.values[self.best, 0]:
                 self.best = int(places[least])
-        self.stopped = self.stopped or self.stop(self.memory.count)
-        return np.asarray(found.values[:, 0] / self.scale + PENALTY * found.violation)
 
 
 def _near(node: Codes, shape: tuple[int, ...]) -> Iterator[Codes]:
