@@ -161,3 +161,18 @@ def test_one_of_a_thing_is_called_so(tmp_path: Path, capsys: Capture, write: Cal
     printed = capsys.readouterr().out
     assert "50 rows, 1 column\n" in printed
     assert "Small sets of columns that single records out\n" in printed
+
+
+def test_names_of_columns_are_only_names(tmp_path: Path) -> None:
+    """A header cannot give itself a role: whatever a name holds, it stays within its line of the run file."""
+    names = ['x"\ny = { role = "other" }', '# z = { role = "other" }', 'a"b', "é", "v'v", "[w]", "age"]
+    path = write_csv(
+        tmp_path / "t.csv", [names, *([i % 7, i % 5, i % 3, i % 4, i % 2, i % 6, i % 30] for i in range(90))]
+    )
+    found = sf.inspect(str(path))
+    (tmp_path / "run.toml").write_text(found.run_file(str(path)), "utf-8")
+    study = read(tmp_path / "run.toml")
+    assert list(study.columns) == ["age"]
+    assert len(found.undecided) == 6
+    with pytest.raises(StudyError, match="6 columns have no role"):
+        study.source()

@@ -107,8 +107,8 @@ def undecided(workbench: Server, page: Any, tmp_path: Path) -> Any:
     """The table opened on the page, at its second step."""
     with workbench.client() as client_:
         text = write_undecided(tmp_path / "t.csv").read_bytes()
-        assert client_.put("/api/uploads/undecided.csv", content=text).status_code == 200
-        study = client_.post("/api/studies", json={"path": "workbench/uploads/undecided.csv"}).json()["id"]
+        path = client_.put("/api/uploads/undecided.csv", content=text).json()["path"]
+        study = client_.post("/api/studies", json={"path": path}).json()["id"]
     page.goto(f"{workbench.origin}/#/declare/{study}")
     page.wait_for_selector("#review")
     return page

@@ -26,7 +26,7 @@ UNDECIDED = {
     "Census Income (KDD)": 1,
     "German credit, without names": 21,
     "German credit, named": 11,
-    "NHANES 2017–2018": 74,
+    "NHANES 2017–2018": 70,
     "testdata (sdcMicro)": 0,
     "free1 (µ-Argus)": 5,
     "CASC census": 0,
