@@ -20,7 +20,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from tests.release.planted import (
+    HIGH,
     JOBS,
+    LOW,
     TOWNS,
     Person,
     front_with,
@@ -308,6 +310,29 @@ def drawn(examples: int) -> Callable[..., Any]:
 
 test_public_files_do_not_depend_on_who_is_suppressed = drawn(2)(same_files)
 test_public_files_do_not_depend_on_forty_pairs_who_are = pytest.mark.published(drawn(40)(same_files))
+
+
+SEARCHES: dict[str, dict[str, Any]] = {
+    "lattice": {"system": "lattice", "max_suppression": 0.05},
+    "cuts": {"system": "cuts", "max_suppression": 0.05, "generations": 4, "population": 16, "local_search": 4},
+}
+
+
+@pytest.mark.parametrize("system", SEARCHES)
+def test_points_of_a_search(system: str, tmp_path: Path) -> None:
+    """From a search to a release, as a publisher does it; where the two are suppressed, nothing of them is left."""
+    write_people(tmp_path / "people.csv")
+    recipes = {"age": {"build": "quantile", "bins": 4}, "town": {"build": "frequency"}, "job": {"build": "flat"}}
+    study = people(tmp_path, {name: {"hierarchy": found} for name, found in recipes.items()})
+    front = sf.search(study.with_search(**SEARCHES[system]))
+    without = 0
+    for point in front.points[:: max(len(front.points) // 6, 1)]:
+        release = publish(front, point.id, tmp_path / f"out{point.id}", state=tmp_path / "state")
+        assert verify(release.folder, study.data.path) == []
+        if not {LOW.ill, HIGH.ill} & {row["ill"] for row in rows_of(release)}:
+            nothing_of((LOW, HIGH), release, public_texts(release))
+            without += 1
+    assert without >= 2
 
 
 def nothing_of(strange: Sequence[Person], release: Any, texts: Mapping[str, str]) -> None:
