@@ -31,7 +31,7 @@ SEARCH: dict[str, Any] = {
     "algorithm": "best_first",
     "objectives": ("general_loss",),
     "max_suppression": 0.05,
-    "evaluations": 600,
+    "evaluations": 3_000,
 }
 MOST = {Role.QUASI_IDENTIFIER: 12, Role.SENSITIVE: 3}  # columns that are chosen of a table with more than twice as many
 
