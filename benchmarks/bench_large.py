@@ -11,8 +11,8 @@ from benchmarks.timing import show
 from sfumato.data.frequency import FrequencyTable
 from sfumato.front import Front
 from sfumato.study import Study
-from sfumato.systems.cuts import search_cuts
-from sfumato.systems.lattice import Live, Progress, search_lattice
+from sfumato.systems.run import Live, Progress
+from sfumato.systems.search import search
 
 MARKS = (5, 10, 20, 40, 60)  # CPU seconds at which the best so far is noted
 ARX = {"genetic": 0.5047, "bottom-up": 0.5097, "top-down": 0.5133}  # ARX's heuristics after 60 s
@@ -77,8 +77,8 @@ def main() -> None:
 
 
 def _lattice(study: Study, table: FrequencyTable, progress: Progress, live: Live) -> Front:
-    return search_lattice(study, table, progress, live)
+    return search(study, table=table, progress=progress, live=live)
 
 
 def _cuts(study: Study, table: FrequencyTable, progress: Progress, live: Live) -> Front:
-    return search_cuts(study, table, progress, live=live)
+    return search(study, table=table, progress=progress, live=live)

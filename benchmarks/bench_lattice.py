@@ -16,7 +16,6 @@ from sfumato.measures.oracle import node_figures
 from sfumato.measures.rollup import RollUp
 from sfumato.measures.suppression import budget
 from sfumato.plans.recoding import at_levels
-from sfumato.systems.lattice import search_lattice
 
 
 def main() -> None:
@@ -96,9 +95,9 @@ def _exact() -> None:
         spent = {}
         for algorithm in ("exact", "exhaustive"):
             chosen = base.with_search(algorithm=algorithm)
-            search_lattice(chosen, table) if name == "Adult" else None
+            sf.search(chosen, table=table) if name == "Adult" else None
             began = time.process_time()
-            front = search_lattice(chosen, table)
+            front = sf.search(chosen, table=table)
             spent[algorithm] = (time.process_time() - began, front)
         (fast, found), (full, whole) = spent["exact"], spent["exhaustive"]
         assert [p.values for p in found.points] == [p.values for p in whole.points]

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         StudyError,
         UnreachableError,
     )
-    from sfumato.front import Front, Objective, Point, compare_fronts, load_front
+    from sfumato.front import Front, Objective, Point, compare_fronts
     from sfumato.measures.audit import Audit, audit
     from sfumato.measures.classes import ClassTable, classify
     from sfumato.measures.cost import Cost, Costs
@@ -41,19 +41,17 @@ if TYPE_CHECKING:
     from sfumato.measures.registry import known_measures, measure
     from sfumato.plans.channel import Channel, load_channel
     from sfumato.plans.levels import LevelPlan
-    from sfumato.release.apply import apply_plan
     from sfumato.release.publish import Release
     from sfumato.report.baselines_page import draw_baselines
-    from sfumato.report.map import draw
     from sfumato.study import Study, read
+    from sfumato.systems.apply import apply_plan
     from sfumato.systems.baselines import baselines
     from sfumato.systems.channel.disguise import disguise
     from sfumato.systems.channel.estimate import estimate
-    from sfumato.systems.channel.front import ChannelFront, load_channel_front, pick_channel
-    from sfumato.systems.channel.search import search_channel
+    from sfumato.systems.draw import draw
     from sfumato.systems.groups.attack import attack
-    from sfumato.systems.groups.protect import protect
     from sfumato.systems.publish import publish
+    from sfumato.systems.registry import load_front
     from sfumato.systems.search import search
     from sfumato.systems.verify import verify
 
@@ -62,7 +60,6 @@ _HOMES = {
     "Answer": "decide",
     "Audit": "measures.audit",
     "Channel": "plans.channel",
-    "ChannelFront": "systems.channel.front",
     "Choice": "decide",
     "ClassTable": "measures.classes",
     "Cost": "measures.cost",
@@ -84,7 +81,7 @@ _HOMES = {
     "Study": "study",
     "StudyError": "errors",
     "UnreachableError": "errors",
-    "apply_plan": "release.apply",
+    "apply_plan": "systems.apply",
     "ask": "decide",
     "attack": "systems.groups.attack",
     "audit": "measures.audit",
@@ -92,23 +89,19 @@ _HOMES = {
     "classify": "measures.classes",
     "compare_fronts": "front",
     "disguise": "systems.channel.disguise",
-    "draw": "report.map",
+    "draw": "systems.draw",
     "draw_baselines": "report.baselines_page",
     "estimate": "systems.channel.estimate",
     "inspect": "measures.inspection",
     "known_measures": "measures.registry",
     "load_channel": "plans.channel",
-    "load_channel_front": "systems.channel.front",
-    "load_front": "front",
+    "load_front": "systems.registry",
     "measure": "measures.registry",
     "pick": "decide",
-    "pick_channel": "systems.channel.front",
-    "protect": "systems.groups.protect",
     "publish": "systems.publish",
     "read": "study",
     "sample": "data.sample",
     "search": "systems.search",
-    "search_channel": "systems.channel.search",
     "verify": "systems.verify",
 }
 
@@ -116,7 +109,6 @@ __all__ = [
     "Answer",
     "Audit",
     "Channel",
-    "ChannelFront",
     "Choice",
     "ClassTable",
     "Cost",
@@ -152,17 +144,13 @@ __all__ = [
     "inspect",
     "known_measures",
     "load_channel",
-    "load_channel_front",
     "load_front",
     "measure",
     "pick",
-    "pick_channel",
-    "protect",
     "publish",
     "read",
     "sample",
     "search",
-    "search_channel",
     "verify",
 ]
 

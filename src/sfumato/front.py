@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import version
@@ -21,52 +21,89 @@ from sfumato.data.inputs import note_input
 from sfumato.data.seal import seal
 from sfumato.errors import InputError, shortened
 from sfumato.measures.histograms import Histogram, Histograms, histograms_of
+from sfumato.measures.registry import known_measures
 from sfumato.plans.cuts import CutPlan
-from sfumato.plans.plan import Plan, plan_from
+from sfumato.plans.levels import LevelPlan
+from sfumato.plans.plan import Plan, RecodingPlan
 from sfumato.study import Study, read_kept
 from sfumato.version import __version__
 
-FILES = ("front.parquet", "front.json", "run.toml")
-CLASSES = "classes.parquet"  # fronts saved by earlier versions lack it
+FILES = ("front.json", "run.toml")
+CLASSES = "classes.parquet"  # only fronts of recodings have it
 PACKAGES = ("duckdb", "numba", "numpy", "pyarrow")
+UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, OSError, OverflowError, RecursionError, IndexError)
 
 
 @dataclass(frozen=True)
 class Objective:
-    """A measure, the way that is better, and whether it is of the released table or of the one before suppression."""
+    """A measure, the way that is better, and whether it is of the released table or of the one before suppression.
+
+    `title` and `privacy` are given where the measure is a system's own and stands in no register.
+    """
 
     name: str
     direction: str
     taken: str = "released"
+    title: str = ""
+    privacy: bool | None = None
 
-    def as_dict(self) -> dict[str, str]:
+    @property
+    def sign(self) -> float:
+        """What makes less of it better."""
+        return -1.0 if self.direction == "max" else 1.0
+
+    @property
+    def protects(self) -> bool:
+        """Whether it says how well people are protected; otherwise it says what that costs."""
+        return known_measures()[self.name].kind == "privacy" if self.privacy is None else self.privacy
+
+    @property
+    def label(self) -> str:
+        """Its name for readers."""
+        return self.title or known_measures()[self.name].title
+
+    def as_dict(self) -> dict[str, Any]:
         """`taken` tells where it is measured, if not on what is released."""
-        found = {"name": self.name, "direction": self.direction}
-        return found if self.taken == "released" else found | {"taken": self.taken}
+        found: dict[str, Any] = {"name": self.name, "direction": self.direction}
+        found |= {} if self.taken == "released" else {"taken": self.taken}
+        return found | ({} if self.privacy is None else {"title": self.title, "privacy": self.privacy})
 
 
 @dataclass(frozen=True)
 class Point:
-    """One plan of a front. `loss` is in [0, 1]; `values` are the measures in their own units."""
+    """One plan of a front. `loss` is in [0, 1]; `values` are the measures in their own units.
+
+    `bound` is what no plan can go below in the front's last objective, where that is known; `details` is what else its
+    system says of it.
+    """
 
     id: int
     values: Mapping[str, float]
     loss: float
     suppressed: int
     plan: Plan
+    bound: float | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def recoding_plan(self) -> RecodingPlan:
+        """The plan, where it is one that recodes the table."""
+        if isinstance(self.plan, LevelPlan | CutPlan):
+            return self.plan
+        raise InputError("the plans of this front do not recode the table", expected="a front of lattice or cuts")
 
     def as_dict(self) -> dict[str, Any]:
-        choices = {name: list(c) if isinstance(c, tuple) else c for name, c in self.plan.choices.items()}
-        found: dict[str, Any] = {
-            "id": self.id,
-            "values": dict(self.values),
-            "loss": self.loss,
-            "suppressed": self.suppressed,
-            "suppress_below": self.plan.suppress_below,
-        }
-        if isinstance(self.plan, CutPlan) or self.plan.diversity_below:
-            found["diversity_below"] = self.plan.diversity_below
-        return found | {"plan": choices}
+        return self._entries() | self.plan.entries()
+
+    def saved(self) -> dict[str, Any]:
+        """All that is needed to make the point again."""
+        return self._entries() | self.plan.saved()
+
+    def _entries(self) -> dict[str, Any]:
+        values = {name: value if math.isfinite(value) else None for name, value in self.values.items()}
+        found: dict[str, Any] = {"id": self.id, "values": values, "loss": self.loss, "suppressed": self.suppressed}
+        found |= {} if self.bound is None else {"bound": self.bound}
+        return found | ({"details": dict(self.details)} if self.details else {})
 
 
 @dataclass(frozen=True)
@@ -74,7 +111,8 @@ class Front:
     """Points sorted by the first objective, and what they were found with.
 
     `exact` says that no plan of the search space dominates any of them; otherwise they are the best found.
-    `others` are dominated points that were evaluated, for pictures only.
+    `others` are dominated points that were evaluated, for pictures only. `details` is what only its system knows: the
+    prior of a channel, the areas of a group. `found_how` is the clause of `how` where it is not about nodes or cuts.
     """
 
     study: Study
@@ -90,15 +128,22 @@ class Front:
     certificate: Mapping[str, Any] = field(default_factory=dict)
     others: tuple[Mapping[str, float], ...] = ()
     system: str = "lattice"
+    details: Mapping[str, Any] = field(default_factory=dict)
+    found_how: str = ""
     tuples: int = field(default=0, compare=False)
     stages: tuple[Mapping[str, Any], ...] = field(default=(), compare=False)
     classes: Histograms | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def recodes(self) -> bool:
+        """Whether its plans recode the table: such a front can be asked, and has classes."""
+        return self.system in ("lattice", "cuts")
 
     @cached_property
     def recoding_of(self) -> tuple[int, ...]:
         """The recoding of each point, numbered in the order of the points: several may differ in suppression alone."""
         numbers: dict[tuple[Any, ...], int] = {}
-        return tuple(numbers.setdefault(tuple(p.plan.choices.values()), len(numbers)) for p in self.points)
+        return tuple(numbers.setdefault(p.plan.rank, len(numbers)) for p in self.points)
 
     def with_classes(self, table: FrequencyTable) -> Front:
         """The same front with the class histograms of its recodings, which answer other limits of suppression.
@@ -108,7 +153,7 @@ class Front:
         if table.removed or not self.points or any(domain.wildcard for domain in table.domains):
             return self
         first = dict(zip(reversed(self.recoding_of), reversed(self.points), strict=True))
-        plans = [first[number].plan for number in range(len(first))]
+        plans = [first[number].recoding_plan for number in range(len(first))]
         return replace(self, classes=histograms_of(table, plans, self.study.search.weights))
 
     def histogram(self, number: int) -> Histogram | None:
@@ -121,9 +166,20 @@ class Front:
             raise InputError(f"there is no point {number}", expected=f"an id from 0 to {len(self.points) - 1}")
         return self.points[number]
 
+    def require_source(self, source_fingerprint: str, title: str) -> None:
+        """Raise unless a table is the one that was searched; a front made without a table fits any."""
+        if self.fingerprint and source_fingerprint != self.fingerprint:
+            raise InputError(
+                f"{title} has changed since the search",
+                expected="the table that was searched (its SHA-256 is in the front)",
+                remedy="search again",
+            )
+
     @property
     def how(self) -> str:
         """How it was found, in a clause."""
+        if self.found_how:
+            return self.found_how
         found = "exact" if self.exact else f"best found with seed {self.study.search.seed}"
         if self.system == "lattice":
             share = self.evaluations / self.space
@@ -134,16 +190,21 @@ class Front:
 
     def as_dict(self) -> dict[str, Any]:
         """The front as `sfumato search --json` prints it."""
+        return self._about() | {"points": [self._told(point) for point in self.points]}
+
+    def _about(self) -> dict[str, Any]:
         return {
             "system": self.system,
             "algorithm": self.algorithm,
             "exact": self.exact,
+            "how": self.how,
             "objectives": [objective.as_dict() for objective in self.objectives],
-            "points": [self._told(point) for point in self.points],
+            "points": [],
             "evaluations": self.evaluations,
             "space": self.space,
             "seconds": self.seconds,
             "certificate": dict(self.certificate),
+            "details": dict(self.details),
             "rows": self.rows,
             "fingerprint": self.fingerprint,
             "tuples": self.tuples,
@@ -151,61 +212,44 @@ class Front:
         }
 
     def _told(self, point: Point) -> dict[str, Any]:
-        """A point with the two parts of its loss beside it."""
+        """A point; where records were recoded or suppressed, with the two parts of its loss beside it."""
+        if not self.recodes:
+            return point.as_dict()
         gone = point.suppressed / self.rows
         kept = max(point.loss - gone, 0.0)
         return point.as_dict() | {"generalization_loss": kept, "suppression_loss": gone}
 
     def save(self, folder: str | Path, replace: bool = False) -> Path:
-        """Write the front as a new folder: front.parquet, front.json, the run file. Whole or not at all.
+        """Write the front as a new folder: front.json and the run file. Whole or not at all.
 
         It is private: its owner alone can read it. With `replace` an earlier front of that name gives way.
         """
         folder = Path(folder).absolute()
-        with new_folder(folder, replace=replace and (folder / FILES[1]).is_file()) as inside:
-            self._write(inside)
-            load_front(inside)  # a front that cannot be read back is none
+        with new_folder(folder, replace=replace and (folder / FILES[0]).is_file()) as inside:
+            about = self._about() | {"points": [point.saved() for point in self.points]}
+            about |= {"others": [dict(other) for other in self.others], "versions": versions(self.study.engine)}
+            text = json.dumps(about, indent=1, ensure_ascii=False, allow_nan=False)
+            (inside / FILES[0]).write_text(text, "utf-8")
+            (inside / FILES[1]).write_text(self.study.as_toml(), "utf-8")
+            if self.classes is not None:
+                self.classes.write(inside / CLASSES)
+            seal(inside)
+            if self.points:  # a front that cannot be read back is none
+                read_front(inside, lambda _: type(self.points[0].plan).from_saved)
         return folder
 
-    def _write(self, folder: Path) -> None:
-        import pyarrow
-        import pyarrow.parquet
 
-        columns: dict[str, list[Any]] = {"id": [point.id for point in self.points]}
-        for objective in self.objectives:
-            columns[f"value:{objective.name}"] = [point.values[objective.name] for point in self.points]
-        columns["loss"] = [point.loss for point in self.points]
-        columns["suppressed"] = [point.suppressed for point in self.points]
-        columns["suppress_below"] = [point.plan.suppress_below for point in self.points]
-        if self.system == "cuts":
-            columns["diversity_below"] = [point.plan.diversity_below for point in self.points]
-        kind = "level" if self.system == "lattice" else self.system
-        for name in self.points[0].plan.choices if self.points else ():
-            columns[f"{kind}:{name}"] = [point.plan.choices[name] for point in self.points]
-        pyarrow.parquet.write_table(pyarrow.table(columns), folder / "front.parquet")
-        about = self.as_dict() | {"others": [dict(other) for other in self.others]}
-        about["versions"] = versions(self.study.engine)
-        (folder / "front.json").write_text(json.dumps(about, indent=1, ensure_ascii=False, allow_nan=False), "utf-8")
-        (folder / "run.toml").write_text(self.study.as_toml(), "utf-8")
-        if self.classes is not None:
-            self.classes.write(folder / CLASSES)
-        seal(folder)
+PlanReader = Callable[[Mapping[str, Any]], Plan]
 
 
-def load_front(folder: str | Path, run: str | Path | None = None) -> Front:
-    """Read a front back from its folder.
+def read_front(folder: str | Path, plan_reader: Callable[[str], PlanReader], run: str | Path | None = None) -> Front:
+    """Read a front back from its folder; `plan_reader` says, for the name of a system, how its plans are read.
 
     A folder that this user did not make here is data: what it says can be looked at, and the table that it names is
     not opened. `run` is a run file of one's own, which names the table again.
     """
     folder = Path(folder)
     absent = [name for name in FILES if not (folder / name).is_file()]
-    if (folder / "protection.json").is_file():
-        raise InputError(
-            f"{folder} is the protection of a group, not a front",
-            expected="a folder that sfumato search wrote",
-            remedy=f"sfumato groups publish {folder} -o release",
-        )
     if absent:
         raise InputError(
             f"{folder} is not the folder of a front: it lacks {shortened(absent)}",
@@ -216,9 +260,10 @@ def load_front(folder: str | Path, run: str | Path | None = None) -> Front:
     study = read_kept(folder / "run.toml", run)
     try:
         about = json.loads((folder / "front.json").read_text("utf-8"))
-        points = tuple(_point(about["system"], found) for found in about["points"])
-        _check_points(points, about)
+        read_plan = plan_reader(about["system"])
+        points = tuple(_point(found, read_plan) for found in about["points"])
         objectives = tuple(Objective(**found) for found in about["objectives"])
+        _check_points(points, objectives, about)
         return Front(
             study=study,
             objectives=objectives,
@@ -233,11 +278,15 @@ def load_front(folder: str | Path, run: str | Path | None = None) -> Front:
             certificate=about["certificate"],
             others=tuple(about["others"]),
             system=about["system"],
-            tuples=about.get("tuples", 0),
-            stages=tuple(about.get("stages", ())),
+            details=about["details"],
+            found_how="" if about["system"] in ("lattice", "cuts") else about["how"],
+            tuples=about["tuples"],
+            stages=tuple(about["stages"]),
             classes=Histograms.read(folder / CLASSES) if (folder / CLASSES).is_file() else None,
         )
-    except (KeyError, TypeError, ValueError, AttributeError, OSError, OverflowError, RecursionError) as error:
+    except InputError as error:
+        raise InputError(f"{folder}/front.json cannot be read: {error.what}", expected=error.expected) from error
+    except UNREADABLE as error:
         raise InputError(f"{folder}/front.json cannot be read", expected="a file that sfumato search wrote") from error
 
 
@@ -267,7 +316,7 @@ def compare_fronts(one: Front, two: Front) -> Comparison:
             expected="two fronts of the same study",
             remedy="search both with the same objectives",
         )
-    signs = np.array([-1.0 if o.direction == "max" else 1.0 for o in one.objectives])
+    signs = np.array([objective.sign for objective in one.objectives])
     values = [comparable(signs * [[p.values[o.name] for o in f.objectives] for p in f.points]) for f in (one, two)]
     both = np.vstack(values)
     low, span = both.min(axis=0), np.ptp(both, axis=0)
@@ -287,30 +336,30 @@ def versions(engine: str = "duckdb") -> dict[str, str]:
 
 def numbered(points: Sequence[Point], first: Objective) -> tuple[Point, ...]:
     """Points sorted by the first objective and numbered from 0; ties by their plan, so the order is always the same."""
-    ordered = sorted(points, key=lambda p: (p.values[first.name], p.loss, tuple(p.plan.choices.values())))
-    return tuple(Point(i, p.values, p.loss, p.suppressed, p.plan) for i, p in enumerate(ordered))
+    ordered = sorted(points, key=lambda p: (p.values[first.name], p.loss, p.plan.rank))
+    return tuple(replace(point, id=number) for number, point in enumerate(ordered))
 
 
-def _check_points(points: Sequence[Point], about: Mapping[str, Any]) -> None:
+def _check_points(points: Sequence[Point], objectives: Sequence[Objective], about: Mapping[str, Any]) -> None:
     """Raise unless the points of a saved front are numbered, finite, and measured by its objectives."""
-    names = {objective["name"] for objective in about["objectives"]}
+    names = {objective.name for objective in objectives}
     counts = [about[name] for name in ("evaluations", "space", "rows")]
     fine = all(isinstance(count, int) and count >= 0 for count in counts) and about["rows"] > 0
-    fine &= about["system"] in ("lattice", "cuts") and bool(names)
-    for place, point in enumerate(points):
-        numbers = [point.loss, point.suppressed, *point.values.values()]
-        fine &= point.id == place and names <= set(point.values)
-        fine &= all(isinstance(n, int | float) and math.isfinite(n) for n in numbers)
+    fine &= bool(names) and isinstance(about["details"], dict) and isinstance(about["fingerprint"], str)
+    fine &= all(o.direction in ("max", "min") and isinstance(o.label, str) for o in objectives)
+    for number, point in enumerate(points):
+        figures = [point.loss, point.suppressed, *(point.values[name] for name in names)]
+        fine &= point.id == number and all(math.isfinite(figure) for figure in figures)
         fine &= 0 <= point.suppressed <= about["rows"] and -1e-9 <= point.loss <= 1 + 1e-9
-        below = (point.plan.suppress_below, point.plan.diversity_below)
-        fine &= all(isinstance(n, int) and 0 <= n < 2**62 for n in below)
-        fine &= all(
-            isinstance(c, int) and c >= 0 if about["system"] == "lattice" else True for c in point.plan.choices.values()
-        )
+        fine &= point.bound is None or math.isfinite(point.bound)
     if not fine:
         raise ValueError("the points do not fit the front")
 
 
-def _point(system: str, found: Mapping[str, Any]) -> Point:
-    plan = plan_from(system, found)
-    return Point(found["id"], found["values"], found["loss"], found["suppressed"], plan)
+def _point(found: Mapping[str, Any], read_plan: PlanReader) -> Point:
+    """A point as it was saved. JSON lacks infinities: a value of null is one."""
+    values = {name: math.inf if value is None else value for name, value in found["values"].items()}
+    if not all(isinstance(number, int | float) for number in (*values.values(), found["loss"], found["suppressed"])):
+        raise ValueError("figures are numbers")
+    plan, details = read_plan(found), dict(found.get("details", {}))
+    return Point(found["id"], values, found["loss"], found["suppressed"], plan, found.get("bound"), details)

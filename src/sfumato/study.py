@@ -59,7 +59,7 @@ class ObjectiveSettings(Settings):
 class SearchSettings(Settings):
     """What to search for, how, and within which limits."""
 
-    system: Literal["lattice", "cuts"] = "lattice"
+    system: Literal["lattice", "cuts", "channel", "groups"] = "lattice"
     problem: Literal[1, 2, 3, 4] | None = None
     prefer: Literal["k", "l"] = "k"
     suppression: Literal["none", "within", "below_mean", "safe"] | None = None
@@ -80,6 +80,13 @@ class SearchSettings(Settings):
 
     @model_validator(mode="after")
     def _own_settings(self) -> Self:
+        if self.system not in ALGORITHMS and self.model_fields_set - {"system"}:
+            extra = sorted(self.model_fields_set - {"system"})
+            raise StudyError(
+                f"{shortened(extra)} under [search], and the system is {self.system}",
+                expected=f"the settings of the {self.system} system under [{self.system}]",
+                remedy=f"leave {extra[0]} out",
+            )
         for name in self.model_fields_set & set(SYSTEM_OF):
             if SYSTEM_OF[name] != self.system and getattr(self, name) is not None:
                 raise StudyError(
@@ -87,7 +94,7 @@ class SearchSettings(Settings):
                     expected=f"settings that the {self.system} system reads",
                     remedy=f'leave {name} out, or set system = "{SYSTEM_OF[name]}"',
                 )
-        if self.algorithm is not None and self.algorithm not in ALGORITHMS[self.system]:
+        if self.algorithm is not None and self.algorithm not in ALGORITHMS.get(self.system, ()):
             raise StudyError(
                 f'algorithm = "{self.algorithm}" for {self.system}',
                 expected="one of: " + ", ".join(ALGORITHMS[self.system]),
@@ -110,10 +117,12 @@ class ChannelSettings(Settings):
     """Which sensitive columns to disguise, how much any report may reveal, and how to look for matrices.
 
     `delta` is the most that a report may let anyone believe of a category; `epsilon` caps local differential privacy.
-    The prior comes from the data, or from a file of categories and shares with a number of records.
+    The prior comes from the data, or from a file of categories and shares with a number of records. `keep` are columns
+    that are released beside the disguised ones as they are.
     """
 
     columns: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
     delta: float = Field(default=0.75, gt=0, le=1)
     engine: Literal["exact", "square", "optrr"] = "exact"
     points: int = Field(default=24, ge=1, le=1000)
@@ -153,6 +162,16 @@ class Study(Settings):
         except ValidationError as error:
             raise _explained(error) from None
 
+    @model_validator(mode="before")
+    @classmethod
+    def _prior_alone(cls, settings: Any) -> Any:
+        """A search over a given prior needs no table: the prior's file stands for it."""
+        if isinstance(settings, dict) and "data" not in settings:
+            channel = settings.get("channel")
+            if isinstance(channel, dict) and isinstance(channel.get("prior"), str):
+                return settings | {"data": {"path": channel["prior"]}}
+        return settings
+
     @model_validator(mode="after")
     def _useful_keys(self) -> Self:
         """Somebody who gives a column a hierarchy believes that it is generalized: a key without effect is refused."""
@@ -177,6 +196,20 @@ class Study(Settings):
                     remedy="leave hierarchy out; or give the role quasi_identifier, to release the column generalized",
                 )
         return self
+
+    @property
+    def system(self) -> str:
+        """The system that searches: the one under [search], or the one whose section stands alone in the run file."""
+        named = [name for name in ("channel", "groups") if name in self.model_fields_set and getattr(self, name)]
+        if "search" in self.model_fields_set or not named:
+            return self.search.system
+        if len(named) > 1:
+            raise StudyError(
+                "the run file has a [channel] and a [groups] section and does not say which system is to search",
+                expected="system under [search]",
+                remedy='system = "channel" or system = "groups" under [search]',
+            )
+        return named[0]
 
     @property
     def folder(self) -> Path:
@@ -224,7 +257,7 @@ class Study(Settings):
         kept = (section or self.search).model_dump(exclude_unset=True)
         system = settings.get("system") or self.search.system
         if section is None and system != self.search.system:
-            kept = {name: value for name, value in kept.items() if name in ANY_SYSTEM}
+            kept = {name: value for name, value in kept.items() if name in ANY_SYSTEM and system in ALGORITHMS}
         return self._changed(search=kept | settings)
 
     def with_engine(self, engine: str, options: EngineOptions) -> Study:
@@ -239,6 +272,10 @@ class Study(Settings):
     def with_channel(self, **settings: Any) -> Study:
         """The same study with other settings of its [channel] section."""
         return self._changed(channel=self.channel.model_dump(exclude_unset=True) | settings)
+
+    def with_settings(self, settings: Mapping[str, Any]) -> Study:
+        """The same study with some settings changed, given by section: `{"channel": {"delta": 0.6}}`."""
+        return Study(**_merged(self.model_dump(exclude_unset=True, warnings=False), settings))._placed(self._folder)
 
     def with_groups(self, groups: GroupsSettings) -> Study:
         """The same study with another [groups] section."""
@@ -345,6 +382,15 @@ class Study(Settings):
         missing = column.missing or self.data.missing
         along = bool(column.constrained)
         return Use(name, column.role, missing, hierarchy, distance or column.distance, column.order, along)
+
+
+def _merged(one: Mapping[str, Any], two: Mapping[str, Any]) -> dict[str, Any]:
+    """The entries of both, inside sections too; where both have a value, the second's."""
+    both = dict(one)
+    for name, value in two.items():
+        inside = both.get(name)
+        both[name] = _merged(inside, value) if isinstance(inside, Mapping) and isinstance(value, Mapping) else value
+    return both
 
 
 def read(path: str | Path) -> Study:

@@ -21,8 +21,6 @@ from sfumato.decide.limits import Limits
 from sfumato.decide.offers import Offer, Offers, Privacy, offers_of
 from sfumato.decide.revise import with_suppression
 from sfumato.errors import InputError, MeasureError, UnreachableError
-from sfumato.systems.cuts import search_cuts
-from sfumato.systems.lattice import search_lattice
 
 SMALL = {"system": "cuts", "algorithm": None, "generations": 6, "population": 16, "threads": 1, "local_search": 2}
 
@@ -32,12 +30,12 @@ def cuts(adult: sf.FrequencyTable, **settings: object) -> sf.Front:
     columns = {
         name: study.columns[name].model_copy(update={"constrained": False}) for name in ("education", "race", "age")
     }
-    return search_cuts(study.with_columns(columns).with_search(**(SMALL | settings)), adult)
+    return sf.search(study.with_columns(columns).with_search(**(SMALL | settings)), table=adult)
 
 
 @pytest.fixture(scope="module")
 def lattice(adult: sf.FrequencyTable) -> sf.Front:
-    return search_lattice(sf.read(sf.sample("adult")), adult)
+    return sf.search(sf.read(sf.sample("adult")), table=adult)
 
 
 @pytest.fixture(scope="module")
@@ -182,7 +180,7 @@ def test_a_measure_that_sizes_do_not_tell(adult: sf.FrequencyTable) -> None:
     study = sf.read(sf.sample("adult")).with_search(
         objectives=["t_closeness", "general_loss"], algorithm="pbg_ea", iterations=2
     )
-    front = search_lattice(study, adult)
+    front = sf.search(study, table=adult)
     answer = sf.ask(front, max_loss=0.7, table=adult)
     within_limit = [point.values["t_closeness"] for point in front.points if point.loss <= 0.7]
     assert answer.offer.value == min(within_limit)

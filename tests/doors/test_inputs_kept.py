@@ -24,7 +24,7 @@ LEVELS = {"age": 1, "post code": 1, "sex": 0}
 CASES: dict[str, tuple[Sequence[str], Sequence[str]]] = {
     "audit": (["--run", "run.toml", "--html", "TARGET"], ["run.toml", "people.csv", "sex.csv"]),
     "inspect": (["people.csv", "-o", "TARGET"], ["people.csv"]),
-    "map": (["front", "-o", "TARGET"], ["people.csv", "front/front.json", "front/run.toml", "front/front.parquet"]),
+    "map": (["front", "-o", "TARGET"], ["people.csv", "front/front.json", "front/run.toml"]),
     "baselines": (
         ["run.toml", "--k", "2", "--front", "front", "-o", "TARGET"],
         ["run.toml", "people.csv", "sex.csv", "front/front.json"],

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from sfumato.systems.groups.saved import load
 
 from sfumato.cli import run
 from sfumato.errors import StoppedError
@@ -14,7 +15,6 @@ from sfumato.study import Study, read
 from sfumato.systems.groups.attack import attack_with
 from sfumato.systems.groups.files import read_auxiliary, read_target, settings_of
 from sfumato.systems.groups.protect import protect
-from sfumato.systems.groups.saved import load
 from sfumato.systems.verify import verify
 from tests.groups.files import protected_study
 

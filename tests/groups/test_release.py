@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
+from sfumato.systems.groups.saved import load, save
 
 import sfumato as sf
 from sfumato.cli import run
@@ -21,7 +22,6 @@ from sfumato.plans.swaps import SwapPlan
 from sfumato.release import pack
 from sfumato.systems.groups.protect import Level, protect, worth_offering
 from sfumato.systems.groups.publish import publish_protection
-from sfumato.systems.groups.saved import load, save
 from tests.groups.files import protected_study
 
 Capture = pytest.CaptureFixture[str]

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sfumato.systems.groups.saved import save
 
 import sfumato as sf
 from sfumato.cli import run
@@ -26,7 +27,6 @@ from sfumato.release.pack import checksum, digest
 from sfumato.release.publish import publish
 from sfumato.systems.groups.protect import protect
 from sfumato.systems.groups.publish import publish_protection
-from sfumato.systems.groups.saved import save
 from tests.groups.files import protected_study
 from tests.hostile.watching import CANARY, watched
 from tests.release.fronts import front_of, small

@@ -16,13 +16,11 @@ from sfumato.front import Objective, Point
 from sfumato.report.distributions import cumulative
 from sfumato.report.magnify import windows
 from sfumato.report.partitions import bars_of
-from sfumato.systems.cuts import search_cuts
-from sfumato.systems.lattice import search_lattice
 
 
 @pytest.fixture(scope="module")
 def lattice(adult: sf.FrequencyTable) -> sf.Front:
-    return search_lattice(sf.read(sf.sample("adult")), adult)
+    return sf.search(sf.read(sf.sample("adult")), table=adult)
 
 
 def text_of(front: sf.Front, path: Path, *arguments: object) -> str:
@@ -55,7 +53,7 @@ def test_the_map_of_three_objectives(adult: sf.FrequencyTable, tmp_path: Path) -
     study = study.with_columns(loose).with_search(
         system="cuts", problem=4, algorithm=None, max_suppression=0.1, generations=3, population=16, local_search=1
     )
-    front = search_cuts(study, adult)
+    front = sf.search(study, table=adult)
     text = text_of(front, tmp_path / "map.html", None, adult)
     assert 'id="matrix"' in text
     assert "best balance" in text

@@ -9,18 +9,17 @@ import sys
 import time
 from pathlib import Path
 
-import pyarrow.parquet
 import pytest
+from tests.points import points_in
 
 import sfumato as sf
 from sfumato.cli import run
 from sfumato.errors import InputError, UnreachableError
-from sfumato.systems.lattice import search_lattice
 
 
 @pytest.fixture(scope="module")
 def front(adult: sf.FrequencyTable) -> sf.Front:
-    return search_lattice(sf.read(sf.sample("adult")), adult)
+    return sf.search(sf.read(sf.sample("adult")), table=adult)
 
 
 def test_a_front_survives_its_folder(front: sf.Front, tmp_path: Path) -> None:
@@ -28,18 +27,17 @@ def test_a_front_survives_its_folder(front: sf.Front, tmp_path: Path) -> None:
     again = sf.load_front(tmp_path / "out")
     assert again.as_dict() == front.as_dict()
     assert again.study.search == front.study.search
-    rows = pyarrow.parquet.read_table(tmp_path / "out/front.parquet").to_pylist()
-    assert [row["value:k"] for row in rows] == [point.values["k"] for point in front.points]
+    assert [point["values"]["k"] for point in points_in(tmp_path / "out")] == [p.values["k"] for p in front.points]
     with pytest.raises(InputError, match="already exists"):
         front.save(tmp_path / "out")
-    other = search_lattice(again.study)
+    other = sf.search(again.study)
     assert other.as_dict()["points"] == front.as_dict()["points"]
     other.save(tmp_path / "again")
-    assert (tmp_path / "again/front.parquet").read_bytes() == (tmp_path / "out/front.parquet").read_bytes()
+    assert points_in(tmp_path / "again") == points_in(tmp_path / "out")
 
 
 def test_a_folder_that_is_no_front(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"lacks front.parquet"):
+    with pytest.raises(InputError, match=r"lacks front.json"):
         sf.load_front(tmp_path)
 
 
@@ -61,7 +59,7 @@ def test_pick(front: sf.Front) -> None:
 
 
 def test_compare(front: sf.Front, adult: sf.FrequencyTable, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    other = search_lattice(front.study.with_search(algorithm="pbg_ea", iterations=1, reproduction=True), adult)
+    other = sf.search(front.study.with_search(algorithm="pbg_ea", iterations=1, reproduction=True), table=adult)
     found = sf.compare_fronts(front, other)
     assert found.points == (52, len(other.points))
     assert found.dominated[0] == 0
@@ -73,7 +71,7 @@ def test_compare(front: sf.Front, adult: sf.FrequencyTable, tmp_path: Path, caps
     assert run(["compare", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
     assert "hypervolume" in capsys.readouterr().out
     with pytest.raises(InputError, match="different objectives"):
-        sf.compare_fronts(front, search_lattice(front.study.with_search(objectives=["k"]), adult))
+        sf.compare_fronts(front, sf.search(front.study.with_search(objectives=["k"]), table=adult))
 
 
 def test_a_search_within_a_time_limit_keeps_the_best_so_far(tmp_path: Path) -> None:

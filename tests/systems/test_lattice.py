@@ -25,7 +25,7 @@ from sfumato.measures.rollup import RollUp, arx_losses, general_losses
 from sfumato.measures.suppression import suppress_below, suppress_within
 from sfumato.plans.recoding import at_levels
 from sfumato.study import ColumnSettings
-from sfumato.systems.lattice import Search, search_lattice
+from sfumato.systems.lattice import Search
 
 GOLDEN = [(1, 0), (2, 46085.6224), (3, 62334.1255), (4, 67610.7829), (5, 72350.9167), (6, 77325.3492), (7, 83888.4007)]
 TURNED = {"name": "sum_l", "direction": "max"}
@@ -52,7 +52,7 @@ def plans(front: sf.Front) -> list[tuple[object, ...]]:
 
 
 def test_golden_front(adult: sf.FrequencyTable) -> None:
-    front = search_lattice(adult_study(), adult)
+    front = sf.search(adult_study(), table=adult)
     values = [(p.values["k"], p.values["general_loss"]) for p in front.points]
     assert len(values) == 52
     assert front.exact
@@ -66,8 +66,8 @@ def test_golden_front(adult: sf.FrequencyTable) -> None:
 
 @pytest.mark.parametrize("objectives", OBJECTIVES, ids=lambda o: "-".join(map(str, o))[:40])
 def test_exact_equals_exhaustive(adult: sf.FrequencyTable, objectives: list[object]) -> None:
-    fast = search_lattice(adult_study(objectives=objectives), adult)
-    full = search_lattice(adult_study(objectives=objectives, algorithm="exhaustive"), adult)
+    fast = sf.search(adult_study(objectives=objectives), table=adult)
+    full = sf.search(adult_study(objectives=objectives, algorithm="exhaustive"), table=adult)
     assert plans(fast) == plans(full)
     assert full.evaluations == full.space == 17920
     assert fast.evaluations < full.evaluations / 4
@@ -77,8 +77,10 @@ def test_exact_equals_exhaustive_with_the_classification_metric() -> None:
     objectives = ["k", "general_loss", "classification_metric"]
     study = with_label()
     table = study.table()
-    fast = search_lattice(study.with_search(objectives=objectives, max_suppression=0.01), table)
-    full = search_lattice(study.with_search(objectives=objectives, max_suppression=0.01, algorithm="exhaustive"), table)
+    fast = sf.search(study.with_search(objectives=objectives, max_suppression=0.01), table=table)
+    full = sf.search(
+        study.with_search(objectives=objectives, max_suppression=0.01, algorithm="exhaustive"), table=table
+    )
     assert plans(fast) == plans(full)
     assert full.space == 8960
 
@@ -140,7 +142,7 @@ def test_a_budget_of_far_more_records_than_classes_is_spent_the_same_way(data: s
 
 def test_a_search_that_is_stopped_keeps_its_best_and_says_what_is_proven(adult: sf.FrequencyTable) -> None:
     for algorithm in ("exact", "exhaustive", "pbg_ea"):
-        front = search_lattice(adult_study(algorithm=algorithm), adult, progress=lambda done, total: done > 200)
+        front = sf.search(adult_study(algorithm=algorithm), table=adult, progress=lambda done, total: done > 200)
         assert front.points
         assert not front.exact
         if algorithm == "exact":
@@ -151,9 +153,9 @@ def test_a_search_that_is_stopped_keeps_its_best_and_says_what_is_proven(adult: 
 @pytest.mark.parametrize("algorithm", ["exact", "pbg_ea", "best_first"])
 def test_a_stopped_search_says_how_to_end_there_again(adult: sf.FrequencyTable, algorithm: str) -> None:
     study = adult_study(algorithm=algorithm)
-    first = search_lattice(study, adult, progress=lambda done, total: done > 300)
+    first = sf.search(study, table=adult, progress=lambda done, total: done > 300)
     assert first.study.search.evaluations == first.evaluations
-    again = search_lattice(first.study, adult)
+    again = sf.search(first.study, table=adult)
     assert again.points == first.points
     assert again.evaluations == first.evaluations
     assert again.study == first.study
@@ -163,13 +165,13 @@ def test_a_stopped_search_says_how_to_end_there_again(adult: sf.FrequencyTable, 
 def test_a_search_that_was_broken_off_goes_on(adult: sf.FrequencyTable, algorithm: str, tmp_path: Path) -> None:
     one = {"objectives": ("general_loss",), "constraints": {"k": 5}} if algorithm == "best_first" else {}
     study, state = adult_study(algorithm=algorithm, **one), tmp_path / "state"
-    whole = search_lattice(study, adult)
-    first = search_lattice(study, adult, progress=lambda done, total: done > 300, checkpoint=state)
+    whole = sf.search(study, table=adult)
+    first = sf.search(study, table=adult, progress=lambda done, total: done > 300, checkpoint=state)
     assert state.exists()
     with pytest.raises(InputError, match="the state of another search"):
-        search_lattice(study.with_search(seed=7), adult, checkpoint=state, resume=True)
+        sf.search(study.with_search(seed=7), table=adult, checkpoint=state, resume=True)
     with patch.object(Search, "evaluate", autospec=True, side_effect=Search.evaluate) as evaluate:
-        rest = search_lattice(study, adult, checkpoint=state, resume=True)
+        rest = sf.search(study, table=adult, checkpoint=state, resume=True)
     asked = sum(len(call.args[1]) for call in evaluate.call_args_list)
     assert rest.points == whole.points
     assert rest.evaluations == whole.evaluations == asked + first.evaluations
@@ -179,16 +181,16 @@ def test_a_search_that_was_broken_off_goes_on(adult: sf.FrequencyTable, algorith
 def test_best_first_finds_the_optimum_of_a_lattice_that_can_be_decided(adult: sf.FrequencyTable) -> None:
     for loss in ("general_loss", "arx_loss"):
         demanded = {"objectives": (loss,), "constraints": {"k": 5}, "max_suppression": 0.05}
-        proven = search_lattice(adult_study(algorithm="exact", **demanded), adult)
-        found = search_lattice(adult_study(algorithm="best_first", **demanded), adult)
+        proven = sf.search(adult_study(algorithm="exact", **demanded), table=adult)
+        found = sf.search(adult_study(algorithm="best_first", **demanded), table=adult)
         assert found.points[0].values == proven.points[0].values
         assert not found.exact
 
 
 def test_best_first_climbs_a_ladder_of_k(adult: sf.FrequencyTable) -> None:
     wanted = {"objectives": ("k", "general_loss"), "max_suppression": 0.05}
-    whole = search_lattice(adult_study(algorithm="exact", **wanted), adult)
-    found = search_lattice(adult_study(algorithm="best_first", **wanted), adult)
+    whole = sf.search(adult_study(algorithm="exact", **wanted), table=adult)
+    found = sf.search(adult_study(algorithm="best_first", **wanted), table=adult)
     assert len(found.points) > 5
     losses = {point.id: point.values["general_loss"] for point in found.points}
     least = {
@@ -202,10 +204,11 @@ def test_best_first_climbs_a_ladder_of_k(adult: sf.FrequencyTable) -> None:
 
 def test_best_first_refuses_what_it_cannot_seek(adult: sf.FrequencyTable) -> None:
     with pytest.raises(StudyError, match="best_first with k, distinct_l, general_loss"):
-        search_lattice(adult_study(algorithm="best_first", objectives=("k", "distinct_l", "general_loss")), adult)
+        sf.search(adult_study(algorithm="best_first", objectives=("k", "distinct_l", "general_loss")), table=adult)
     with pytest.raises(UnreachableError, match="no generalization meets the limits"):
-        search_lattice(
-            adult_study(algorithm="best_first", objectives=("general_loss",), constraints={"distinct_l": 99}), adult
+        sf.search(
+            adult_study(algorithm="best_first", objectives=("general_loss",), constraints={"distinct_l": 99}),
+            table=adult,
         )
 
 
@@ -293,27 +296,28 @@ def test_the_plain_evaluator_agrees_with_the_walk(adult: sf.FrequencyTable) -> N
 
 @pytest.mark.parametrize("algorithm", ["exact", "exhaustive", "pbg_ea"])
 def test_the_front_does_not_depend_on_threads(adult: sf.FrequencyTable, algorithm: str) -> None:
-    one = search_lattice(adult_study(algorithm=algorithm, threads=1), adult)
-    two = search_lattice(adult_study(algorithm=algorithm, threads=2), adult)
+    one = sf.search(adult_study(algorithm=algorithm, threads=1), table=adult)
+    two = sf.search(adult_study(algorithm=algorithm, threads=2), table=adult)
     assert plans(one) == plans(two)
     assert one.evaluations == two.evaluations
 
 
 def test_pbg_ea_is_called_best_found_and_counts_each_node_once(adult: sf.FrequencyTable) -> None:
-    front = search_lattice(adult_study(algorithm="pbg_ea"), adult)
-    truth = {tuple(p.values.values()) for p in search_lattice(adult_study(), adult).points}
+    front = sf.search(adult_study(algorithm="pbg_ea"), table=adult)
+    truth = {tuple(p.values.values()) for p in sf.search(adult_study(), table=adult).points}
     assert not front.exact
     assert len({tuple(p.values.values()) for p in front.points} & truth) >= 0.9 * len(truth)
     assert front.evaluations < 1200
-    coarse = search_lattice(adult_study(algorithm="pbg_ea", epsilon=[50, 10000]), adult)
+    coarse = sf.search(adult_study(algorithm="pbg_ea", epsilon=[50, 10000]), table=adult)
     assert len(coarse.points) < len(front.points)
 
 
 def test_limits_narrow_the_front(adult: sf.FrequencyTable) -> None:
-    free = search_lattice(adult_study(objectives=["k", "general_loss"]), adult)
-    tight = search_lattice(adult_study(objectives=["k", "general_loss"], constraints={"distinct_l": 5}), adult)
-    full = search_lattice(
-        adult_study(objectives=["k", "general_loss"], constraints={"distinct_l": 5}, algorithm="exhaustive"), adult
+    free = sf.search(adult_study(objectives=["k", "general_loss"]), table=adult)
+    tight = sf.search(adult_study(objectives=["k", "general_loss"], constraints={"distinct_l": 5}), table=adult)
+    full = sf.search(
+        adult_study(objectives=["k", "general_loss"], constraints={"distinct_l": 5}, algorithm="exhaustive"),
+        table=adult,
     )
     assert plans(tight) == plans(full)
     assert min(p.loss for p in tight.points) > min(p.loss for p in free.points)
@@ -321,26 +325,26 @@ def test_limits_narrow_the_front(adult: sf.FrequencyTable) -> None:
 
 def test_what_cannot_be_met_says_the_nearest(adult: sf.FrequencyTable) -> None:
     with pytest.raises(UnreachableError, match="no generalization meets the limits") as caught:
-        search_lattice(adult_study(constraints={"distinct_l": 15}), adult)
+        sf.search(adult_study(constraints={"distinct_l": 15}), table=adult)
     assert "distinct_l = 14 instead of 15" in caught.value.remedy
     assert caught.value.exit_code == 3
 
 
 def test_bad_settings_are_refused(adult: sf.FrequencyTable) -> None:
     with pytest.raises(StudyError, match='unknown objective "kk"'):
-        search_lattice(adult_study(objectives=["kk"]), adult)
+        sf.search(adult_study(objectives=["kk"]), table=adult)
     with pytest.raises(StudyError, match="stands twice"):
-        search_lattice(adult_study(objectives=["k", "k"]), adult)
+        sf.search(adult_study(objectives=["k", "k"]), table=adult)
     with pytest.raises(StudyError, match="weights for agee"):
-        search_lattice(adult_study(weights={"agee": 2}), adult)
+        sf.search(adult_study(weights={"agee": 2}), table=adult)
     with pytest.raises(StudyError, match="epsilon"):
-        search_lattice(adult_study(algorithm="pbg_ea", epsilon=[1]), adult)
+        sf.search(adult_study(algorithm="pbg_ea", epsilon=[1]), table=adult)
     bare = replace(adult, sensitive={})
     with pytest.raises(MeasureError, match="needs a sensitive column"):
-        search_lattice(adult_study(objectives=["distinct_l", "general_loss"]), bare)
+        sf.search(adult_study(objectives=["distinct_l", "general_loss"]), table=bare)
     flat = replace(adult, domains=tuple(replace(d, declared=False) for d in adult.domains))
     with pytest.raises(StudyError, match="have no hierarchy"):
-        search_lattice(adult_study(), flat)
+        sf.search(adult_study(), table=flat)
 
 
 def test_a_lattice_too_large_says_what_to_use(shared: Path) -> None:
@@ -352,7 +356,7 @@ def test_a_lattice_too_large_says_what_to_use(shared: Path) -> None:
     }
     study = sf.Study(data={"path": str(folder / "data/mach2019_int.csv")}, columns=columns)
     with pytest.raises(StudyError, match=r"the lattice has 85,\d+,\d+ nodes"):
-        search_lattice(study.with_search(algorithm="exhaustive"))
+        sf.search(study.with_search(algorithm="exhaustive"))
 
 
 def test_neighbours_by_hand() -> None:
@@ -401,7 +405,7 @@ def test_a_lattice_with_more_nodes_than_numbers(tmp_path: Path) -> None:
     columns = {name: {"role": "quasi_identifier", "hierarchy": {"build": "flat"}} for name in names}
     search = {"algorithm": "best_first", "objectives": ["general_loss"], "constraints": {"k": 2}, "evaluations": 300}
     study = sf.Study(data={"path": str(tmp_path / "wide.csv")}, columns=columns, search=search)
-    front = search_lattice(study)
+    front = sf.search(study)
     assert front.space == 2**64
     assert classify(study.table(), front.points[0].plan.recoding(study.table())).size.min() >= 2
     assert 0 < front.points[0].loss < 1
@@ -416,5 +420,5 @@ def test_best_first_that_is_stopped_at_once_has_what_meets_the_limits(tmp_path: 
     study = sf.Study(data={"path": str(tmp_path / "t.csv")}, columns=columns).with_search(
         algorithm="best_first", objectives=["general_loss"], constraints={"k": 300, "distinct_l": 3}, evaluations=1
     )
-    point = search_lattice(study).points[0]
+    point = sf.search(study).points[0]
     assert point.loss == pytest.approx(1.0)

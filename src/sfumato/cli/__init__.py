@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 import traceback
 from typing import Annotated, Any
@@ -169,9 +170,27 @@ def _usage(error: Any) -> SfumatoError:
     return InputError(error.format_message(), expected="the options of this command", remedy=f"{where} --help")
 
 
+FLAGS = ("max_loss", "min_k", "max_risk", "min_l", "max_suppression")
+SETTING = re.compile(r"\b((?:min|max)_[a-z_]+) = ([0-9.e+-]+)")
+
+
 def _failed(error: SfumatoError, as_json: bool) -> int:
     if as_json:
         emit({"error": error.as_dict()})
     else:
-        note(f"error: {error}")
+        note(f"error: {as_options(str(error))}")
     return error.exit_code
+
+
+def as_options(text: str) -> str:
+    """Limits in a text of the library as a command line has them.
+
+    >>> as_options("max_loss = 0.3 reaches point 4"), as_options("min_privacy = 0.6")
+    ('--max-loss 0.3 reaches point 4', '--limit min_privacy=0.6')
+    """
+
+    def option(found: re.Match[str]) -> str:
+        name, value = found[1], found[2]
+        return f"--{name.replace('_', '-')} {value}" if name in FLAGS else f"--limit {name}={value}"
+
+    return SETTING.sub(option, text)

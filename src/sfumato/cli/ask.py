@@ -29,15 +29,16 @@ def command(
 ) -> None:
     """What can be had within limits, what binds, which relaxations pay, and the four questions of a publisher."""
     from sfumato.decide import ask
+    from sfumato.systems.registry import load_front
 
     answer = ask(
-        folder,
+        load_front(folder, run),
         max_loss=max_loss,
         max_suppression=max_suppression,
         min_k=min_k,
         min_l=min_l,
         prefer=prefer,
-        run=run,
+        folder=folder,
     )
     if as_json:
         emit(answer.as_dict())

@@ -29,10 +29,10 @@ def command(
 ) -> None:
     """Compare with Mondrian, Datafly and the best node of the lattice: what each kind of recoding costs."""
     from sfumato.data.atomic import refuse_existing
-    from sfumato.front import load_front
     from sfumato.report.baselines_page import draw_baselines, sentences, told
     from sfumato.study import read
     from sfumato.systems.baselines import baselines
+    from sfumato.systems.registry import load_front
 
     if output is not None:
         refuse_existing(output, overwrite=force)

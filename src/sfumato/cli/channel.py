@@ -1,4 +1,4 @@
-"""`sfumato channel`: search, pick, make, measure, disguise, estimate."""
+"""`sfumato channel`: what only channels have: families, figures, several at once, estimates from reports."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ import typer
 
 from sfumato.cli.publish import Accept, parse_accepted
 from sfumato.cli.show import AsJson, Force, emit, note, put, table
-from sfumato.cli.watch import Watch
 from sfumato.report.figures import number, percent
 
 if TYPE_CHECKING:
     from sfumato.study import Study
     from sfumato.systems.channel.estimate import Estimate
-    from sfumato.systems.channel.front import ChannelFront
 
 app = typer.Typer(help="Randomized response: find matrices, disguise a column, estimate from it.", no_args_is_help=True)
 
@@ -27,104 +25,29 @@ Columns = Annotated[
 ]
 PriorFile = Annotated[Path | None, typer.Option("--prior", help="CSV with category and share, instead of a table.")]
 Records = Annotated[int | None, typer.Option(min=1, help="How many people report [the rows of the table].")]
-Delta = Annotated[float | None, typer.Option(help="The most a report may let anyone believe of a category [0.75].")]
-Output = Annotated[Path | None, typer.Option("--output", "-o", help="Where to write.")]
 ChannelFiles = Annotated[list[Path], typer.Option("--channel", help="A channel file; may be repeated.")]
-HEADS = ["id", "privacy", "error (mse)", "ratio to bound", "worst posterior", "ε", "outputs", "loss"]
 
 
 @app.command()
-def search(
-    run: Run = None,
-    data: Data = None,
-    na: Missing = None,
-    column: Columns = None,
-    prior: PriorFile = None,
-    records: Records = None,
-    delta: Delta = None,
-    engine: Annotated[str | None, typer.Option(help="exact (certified, sets), square (n×n) or optrr [exact].")] = None,
-    points: Annotated[int | None, typer.Option(help="Points of the front [24].")] = None,
-    privacy: Annotated[list[float] | None, typer.Option(help="One more point at this privacy; repeatable.")] = None,
-    epsilon: Annotated[float | None, typer.Option(help="A cap on ε of local differential privacy.")] = None,
-    generations: Annotated[int | None, typer.Option(help="Generations of OptRR [20000].")] = None,
-    sweeps: Annotated[int | None, typer.Option(help="Sweeps of the square engine [4].")] = None,
-    seed: Annotated[int | None, typer.Option(help="The seed of the search [1].")] = None,
-    seconds: Annotated[float | None, typer.Option(min=0, help="Stop after so long, and keep the best so far.")] = None,
-    output: Output = None,
-    as_json: AsJson = False,
-) -> int:
-    """Find the matrices with the most privacy for the least error."""
-    from sfumato.errors import InputError
-    from sfumato.systems.channel.search import search_channel
-
-    if output is not None and output.exists():
-        raise InputError(f"{output} already exists", expected="a new folder", remedy="another name with -o")
-    study = _study(run, data, na, prior)
-    study = _changed(
-        study,
-        columns=tuple(column) if column else None,
-        delta=delta,
-        engine=engine,
-        points=points,
-        privacy=tuple(privacy) if privacy else None,
-        epsilon=epsilon,
-        records=records,
-        generations=generations,
-        sweeps=sweeps,
-        seed=seed,
-    )
-    unit = "generations" if study.channel.engine == "optrr" else "steps"
-    with Watch(unit, seconds) as watch:
-        front = search_channel(study, progress=watch)
-    if output is not None:
-        front.save(output)
-    if as_json:
-        emit(front.as_dict())
-    else:
-        _print_front(front)
-        if output is not None:
-            note(f"front: {output} (for you only: it holds the shares). Next: sfumato channel pick {output} --knee")
-    if watch.interrupted:
-        note("stopped; what was found so far is kept")
-        return 130
-    return 0
-
-
-@app.command()
-def pick(
-    folder: Annotated[Path, typer.Argument(help="The folder of a channel front.")],
-    min_privacy: Annotated[float | None, typer.Option(help="Least error with at least this privacy.")] = None,
-    max_error: Annotated[float | None, typer.Option(help="Most privacy with at most this error (mse).")] = None,
-    max_epsilon: Annotated[float | None, typer.Option(help="Least error with at most this ε.")] = None,
-    max_loss: Annotated[float | None, typer.Option(help="Most privacy with at most this loss.")] = None,
-    knee: Annotated[bool, typer.Option("--knee", help="The knee of the front.")] = False,
-    point: Annotated[int | None, typer.Option(help="A point by its id.")] = None,
-    output: Output = None,
+def export(
+    folder: Annotated[Path, typer.Argument(help="The folder of a front that sfumato search wrote.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The channel file to write.")],
+    point: Annotated[int, typer.Option("--point", "-p", help="The id of the point.")],
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Choose a channel of a front, and write it as a channel file with -o."""
-    from sfumato.systems.channel.front import load_channel_front, pick_channel
+    """Write a channel of a front as a channel file, to disguise with it beside others."""
+    from sfumato.decide import pick
+    from sfumato.systems.channel.system import chosen_channel
+    from sfumato.systems.registry import load_front
 
-    front = load_channel_front(folder)
-    choice = pick_channel(
-        front,
-        min_privacy=min_privacy,
-        max_error=max_error,
-        max_epsilon=max_epsilon,
-        max_loss=max_loss,
-        knee=knee,
-        point=point,
-    )
-    if output is not None:
-        choice.channel.save(output, overwrite=force)
+    channel = chosen_channel(pick(load_front(folder), point=point))
+    channel.save(output, overwrite=force)
     if as_json:
-        emit({"reason": choice.reason, "point": choice.point.as_dict(), "channel": str(output) if output else None})
+        emit({"channel": str(output)})
         return
-    table(f"Point {choice.point.id}: {choice.reason}", HEADS, [_row(choice.point)], right=set(range(8)))
-    if output is not None:
-        note(f"channel: {output} (for you only: it tells the shares)")
-        note(f"next: sfumato channel disguise … --channel {output} -o release")
+    note(f"channel: {output} (for you only: it tells the shares)")
+    note(f"next: sfumato channel disguise … --channel {output} -o release")
 
 
 @app.command()
@@ -271,41 +194,6 @@ def _study(run: Path | None, data: Path | None, na: list[str] | None, prior: Pat
 
 def _changed(study: Study, **settings: Any) -> Study:
     return study.with_channel(**{name: value for name, value in settings.items() if value is not None})
-
-
-def _row(point: Any) -> list[str]:
-    figures = point.figures
-    return [
-        str(point.id),
-        f"{figures.privacy:.4f}",
-        f"{figures.error:.4e}",
-        "–" if point.ratio is None else f"{point.ratio:.4f}",
-        f"{figures.worst_posterior:.4f}",
-        number(figures.epsilon),
-        str(len(point.channel.outputs)),
-        percent(figures.loss),
-    ]
-
-
-def _print_front(front: ChannelFront) -> None:
-    prior = front.prior
-    named = f", seed {front.seed}" if front.seed is not None else ""
-    kind = "proven optimal" if front.exact else f"best found{named}"
-    put(
-        f"{prior.records:,} records, {len(prior.categories)} categories of {' × '.join(prior.columns)}; "
-        f"privacy can be from {front.range[0]:.4f} to {front.range[1]:.4f}; "
-        f"{kind} ({front.engine}, {front.seconds:.1f} CPU s)\n"
-    )
-    table("Channels", HEADS, [_row(point) for point in front.points], right=set(range(8)))
-    if prior.joint:
-        rows = [
-            [str(point.id), *(f"{private:.4f} / {worst:.4f}" for private, worst in point.attributes.values())]
-            for point in front.points
-        ]
-        heads = ["id", *(f"{name}: privacy / worst posterior" for name in prior.columns)]
-        table("Each column by itself", heads, rows, right=set(range(len(heads))))
-        if any(worst > front.delta + 1e-9 for point in front.points for _, worst in point.attributes.values()):
-            note(f"δ = {front.delta:g} holds for the columns together; one by itself may be told with more certainty")
 
 
 def _print_figures(found: dict[str, Any], title: str, as_json: bool) -> None:

@@ -39,24 +39,29 @@ def publish_command(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Recode the source by a point of a front, read the file back, measure it, write the reports."""
+    """Write a point of a front as a release: change the table, read the file back, measure it, write the reports."""
+    from sfumato.cli.watch import Watch
     from sfumato.data.atomic import refuse_existing_folder
+    from sfumato.decide import pick
     from sfumato.decide.revise import with_suppression
     from sfumato.errors import InputError
-    from sfumato.front import load_front
-    from sfumato.release.publish import publish
+    from sfumato.systems.publish import publish
+    from sfumato.systems.registry import load_front, system_named
 
     refuse_existing_folder(output.absolute())
     front = load_front(out, run)
-    if point is None:
+    if point is None and "chosen" not in front.details:
         raise InputError(
             "no point is named",
             expected=f"--point with an id from 0 to {len(front.points) - 1}",
-            remedy=f"sfumato ask {out} --max-loss 0.3 finds one",
+            remedy=f"sfumato pick {out} --max-loss 0.3 finds one",
         )
     if suppress_below is not None or diversity_below is not None:
-        front = with_suppression(front, point, suppress_below or 0, diversity_below or 0)
-    release = publish(front, point, output, reason=reason, accept=parse_accepted(accept or ()), name=name)
+        front = with_suppression(front, 0 if point is None else point, suppress_below or 0, diversity_below or 0)
+    accepted = parse_accepted(accept or ())
+    with Watch(system_named(front.system).unit(front.study)) as watch:
+        choice = pick(front, point=point)
+        release = publish(choice, output, reason=reason, accept=accepted, name=name, progress=watch)
     show_release(release, as_json)
 
 
@@ -143,7 +148,7 @@ def apply_command(
     as_json: AsJson = False,
 ) -> None:
     """Publish another table with a saved plan: a release of its own, measured and held to the policy."""
-    from sfumato.release.apply import apply_plan
+    from sfumato.systems.apply import apply_plan
 
     release = apply_plan(
         folder,

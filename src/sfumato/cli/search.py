@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,7 +25,9 @@ def search(
     algorithm: Annotated[
         str | None, typer.Option(help="exact, exhaustive, pbg_ea or best_first; for cuts memetic or nsga2.")
     ] = None,
-    system: Annotated[str | None, typer.Option(help="lattice or cuts, instead of the run file's.")] = None,
+    system: Annotated[
+        str | None, typer.Option(help="lattice, cuts, channel or groups, instead of the run file's.")
+    ] = None,
     problem: Annotated[int | None, typer.Option(min=1, max=4, help="One of the four problems of cuts.")] = None,
     max_suppression: Annotated[
         float | None, typer.Option(help="Share of records that may be suppressed, instead of the run file's.")
@@ -35,14 +38,21 @@ def search(
     evaluations: Annotated[
         int | None, typer.Option(min=1, help="Stop after so many evaluations: unlike seconds, this can be repeated.")
     ] = None,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="SECTION.KEY=VALUE", help="Any setting of the run file, such as channel.delta=0.6."
+        ),
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a search that was stopped or killed (needs -o).")
     ] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Find every non-dominated generalization of a table."""
+    """Find the front of a table: every plan that no other one beats, by the system that the run file names."""
     from sfumato.errors import InputError
     from sfumato.study import read
+    from sfumato.systems.registry import system_named
     from sfumato.systems.search import search as find
 
     if output is not None and output.exists() and not resume:
@@ -51,11 +61,12 @@ def search(
         raise InputError(f"there is no folder {output.absolute().parent}", expected="an existing folder to write to")
     state = None if output is None else output.absolute().parent / f".{output.name}.state"
     changed = {"algorithm": algorithm, "seed": seed, "threads": threads, "evaluations": evaluations}
-    study = _turned_to(read(run), system, problem, max_suppression)
-    study = study.with_search(**{name: value for name, value in changed.items() if value is not None})
+    changed = {name: value for name, value in changed.items() if value is not None}
+    study = _turned_to(read(run).with_settings(_settings(setting or ())), system, problem, max_suppression)
+    study = study.with_search(**changed) if changed else study
     if state is not None and state.exists() and not resume:
         note(f"an unfinished search of this name starts anew; --resume would go on with it ({state})")
-    with Watch("nodes" if study.search.system == "lattice" else "generations", seconds) as watch:
+    with Watch(system_named(study.system).unit(study), seconds) as watch:
         front = find(study, progress=watch, checkpoint=state, resume=resume)
     if output is not None:
         front.save(output, replace=resume)
@@ -65,10 +76,14 @@ def search(
         _print(front)
         if output is not None:
             note(f"front: {output}. Next: sfumato map {output}, then sfumato publish {output} --point ID -o release")
+    verdict = system_named(front.system).verdict(front)
+    if not as_json:
+        for sentence in verdict.sentences:
+            note(sentence)
     if watch.interrupted:
         note("stopped; what was found so far is kept" + (_go_on(run, output) if state and state.exists() else ""))
         return 130
-    return 0
+    return 0 if verdict.met else 3
 
 
 def pick(
@@ -76,22 +91,70 @@ def pick(
     max_loss: Annotated[float | None, typer.Option(help="Most privacy with at most this loss, such as 0.3.")] = None,
     min_k: Annotated[float | None, typer.Option(help="Least loss with at least this k.")] = None,
     max_risk: Annotated[float | None, typer.Option(help="Least loss with at most this prosecutor risk.")] = None,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="A limit on any figure of the front, such as min_privacy=0.4 or max_cost=100; may be repeated.",
+        ),
+    ] = None,
     knee: Annotated[bool, typer.Option("--knee", help="The knee of the front.")] = False,
     point: Annotated[int | None, typer.Option(help="A point by its id.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Choose a point of a front."""
+    """Choose a point of a front by one or several limits, by its knee, or by its id."""
     from sfumato.decide import pick as choose
-    from sfumato.front import load_front
+    from sfumato.decide.pick import as_dict
+    from sfumato.systems.registry import load_front
 
     front = load_front(folder)
-    choice = choose(front, max_loss=max_loss, min_k=min_k, max_risk=max_risk, knee=knee, point=point)
+    limits = {"max_loss": max_loss, "min_k": min_k, "max_risk": max_risk} | _limits(limit or ())
+    choice = choose(front, knee=knee, point=point, **limits)
     if as_json:
-        emit({"reason": choice.reason, "point": choice.point.as_dict()})
+        emit(dict(as_dict(choice)))
         return
     found = choice.point
     values = ", ".join(f"{o.name} {number(found.values[o.name])}" for o in front.objectives)
-    put(f"point {found.id}: {values}, loss {percent(found.loss)}, {found.suppressed:,} suppressed ({choice.reason})")
+    gone = f", {found.suppressed:,} suppressed" if front.recodes else ""
+    put(f"point {found.id}: {values}, loss {percent(found.loss)}{gone} ({choice.reason})")
+
+
+def _limits(given: Sequence[str]) -> dict[str, float | None]:
+    """Limits as they stand on a command line: NAME=VALUE."""
+    from sfumato.errors import InputError
+
+    found: dict[str, float | None] = {}
+    for text in given:
+        name, _, value = text.partition("=")
+        try:
+            found[name.strip().replace("-", "_")] = float(value)
+        except ValueError:
+            raise InputError(
+                f'"{text}" is not a limit', expected="NAME=VALUE with a number", remedy="min_k=5"
+            ) from None
+    return found
+
+
+def _settings(given: Sequence[str]) -> dict[str, Any]:
+    """Settings as they stand on a command line: SECTION.KEY=VALUE, where the value is TOML or plain text."""
+    from sfumato.data.toml import parse_toml
+    from sfumato.errors import InputError, StudyError
+
+    found: dict[str, Any] = {}
+    for text in given:
+        key, equals, value = text.partition("=")
+        parts = key.strip().split(".")
+        if not equals or not all(parts):
+            raise InputError(f'"{text}" is not a setting', expected="SECTION.KEY=VALUE", remedy="channel.delta=0.6")
+        try:
+            read = parse_toml(f"value = {value}".encode(), "--set")["value"]
+        except StudyError:
+            read = value.strip()
+        inside = found
+        for part in parts[:-1]:
+            inside = inside.setdefault(part, {})
+        inside[parts[-1]] = read
+    return found
 
 
 def compare(
@@ -100,7 +163,8 @@ def compare(
     as_json: AsJson = False,
 ) -> None:
     """Compare two fronts: hypervolume, who dominates whom."""
-    from sfumato.front import compare_fronts, load_front
+    from sfumato.front import compare_fronts
+    from sfumato.systems.registry import load_front
 
     found = compare_fronts(load_front(one), load_front(two))
     if as_json:
@@ -130,8 +194,8 @@ def draw_map(
 ) -> None:
     """Draw the risk–utility map of a front as a page."""
     from sfumato.data.atomic import refuse_existing
-    from sfumato.front import load_front
-    from sfumato.report.map import draw
+    from sfumato.systems.draw import draw
+    from sfumato.systems.registry import load_front
 
     target = output or folder / "map.html"
     front = load_front(folder, run)
@@ -161,22 +225,23 @@ def _go_on(run: Path, output: Path | None) -> str:
 
 
 def _print(front: Front) -> None:
-    put(f"{len(front.points)} non-dominated generalizations: {front.how}, in {front.seconds:.1f} s\n")
-    shown: list[Any] = list(front.points)
-    if len(shown) > MOST_ROWS:
-        shown = [shown[round(i * (len(shown) - 1) / (MOST_ROWS - 1))] for i in range(MOST_ROWS)]
-    names = list(shown[0].plan.choices)
+    from sfumato.systems.registry import system_named
+
+    system = system_named(front.system)
+    put(f"{len(front.points)} {system.plans}: {front.how}, in {front.seconds:.1f} s\n")
+    ids = list(range(len(front.points)))
+    if len(ids) > MOST_ROWS:
+        ids = [round(i * (len(ids) - 1) / (MOST_ROWS - 1)) for i in range(MOST_ROWS)]
+    columns = system.columns(front)
     rows = [
         [
             str(point.id),
             *[number(point.values[o.name]) for o in front.objectives],
             percent(point.loss),
-            f"{point.suppressed:,}",
-            " ".join(str(c if isinstance(c, int) else len(c)) for c in point.plan.choices.values()),
+            *(cells[point.id] for cells in columns.values()),
         ]
-        for point in shown
+        for point in (front.points[i] for i in ids)
     ]
-    what = "levels of " if front.system == "lattice" else "groups of "
-    heads = ["id", *[o.name for o in front.objectives], "loss", "suppressed", what + ", ".join(names)]
-    some = "" if len(shown) == len(front.points) else f" ({len(shown)} of {len(front.points)} shown)"
-    table(f"Front{some}", heads, rows, right=set(range(len(heads) - 1)))
+    heads = ["id", *[o.name for o in front.objectives], "loss", *columns]
+    some = "" if len(ids) == len(front.points) else f" ({len(ids)} of {len(front.points)} shown)"
+    table(f"Front{some}", heads, rows, right=set(range(len(heads) - front.recodes)))

@@ -22,7 +22,7 @@ from sfumato.decide.revise import with_suppression
 from sfumato.decide.searches import better_searches, search_command, searched_limit
 from sfumato.decide.sentences import number, share, whole
 from sfumato.errors import InputError, MeasureError
-from sfumato.front import Front, load_front
+from sfumato.front import Front
 
 USUAL_LOSS, USUAL_SUPPRESSION = 0.25, 0.10  # what the four questions are asked with where nothing is given
 
@@ -96,7 +96,7 @@ class Answer:
 
 
 def ask(
-    front: Front | str | Path,
+    front: Front,
     *,
     max_loss: float | None = None,
     max_suppression: float | None = None,
@@ -104,13 +104,13 @@ def ask(
     min_l: float | None = None,
     prefer: str | None = None,
     table: FrequencyTable | None = None,
-    run: str | Path | None = None,
+    folder: Path | None = None,
 ) -> Answer:
     """What can be had within limits: most privacy, or with `min_k` or `min_l` and no loss limit the least loss.
 
     The suppression limit is the searched one unless given. k and ℓ together are balanced; `prefer` seeks one of them
-    ("k" or "l"). With the table at hand it is not read again; `run` is a run file of one's own, for a front that was
-    made elsewhere.
+    ("k" or "l"). With the table at hand it is not read again; `folder` is that of the front, which
+    commands that are offered name.
 
     >>> import sfumato as sf
     >>> front = sf.search(sf.read(sf.sample("adult")))
@@ -120,8 +120,12 @@ def ask(
     >>> answer.relaxations[0].says
     'loss 30.7 % instead of 30 %: k 26 instead of 18'
     """
-    folder = None if isinstance(front, Front) else Path(front)
-    front = front if isinstance(front, Front) else load_front(front, run)
+    if not front.recodes:
+        raise InputError(
+            f"a front of the {front.system} system cannot be asked",
+            expected="a front of lattice or cuts, whose classes answer any suppression",
+            remedy="pick chooses a point of any front by limits",
+        )
     usual = searched_limit(front)
     given = usual if max_suppression is None else max_suppression
     limits = checked(front.rows, max_loss, given, min_k, min_l)

@@ -72,7 +72,7 @@ def alphabetical(front: Front, table: FrequencyTable | None) -> list[str]:
 
 def words_of(front: Front, offer: Offer, table: FrequencyTable | None) -> tuple[str, ...]:
     """The recoding in words, with the labels where the table can be read."""
-    plan = front.point(offer.point).plan
+    plan = front.point(offer.point).recoding_plan
     if table is not None:
         return tuple(plan.words(table))
     counted = {name: choice if isinstance(choice, int) else len(choice) for name, choice in plan.choices.items()}

@@ -158,7 +158,9 @@ def offers_of(front: Front, most: int) -> Offers:
     printed = front.study.search.reproduction and front.study.search.problem == 4
     for point, number in zip(front.points, front.recoding_of, strict=True):
         first.setdefault(number, point.id)
-        k, l, gone = front.classes.of(number).achieved(point.plan.suppress_below, point.plan.diversity_below)
+        k, l, gone = front.classes.of(number).achieved(
+            point.recoding_plan.suppress_below, point.recoding_plan.diversity_below
+        )
         if gone == point.suppressed and not printed:
             known.setdefault((number, k, l), point.id)
     parts = []
@@ -188,9 +190,11 @@ def offers_of(front: Front, most: int) -> Offers:
 def points_of(front: Front) -> Offers:
     """The points of a front as they are. What histograms would tell is not known without them."""
     count = len(front.points)
-    plans = [point.plan for point in front.points]
-    k = np.array([point.values.get("k", point.plan.suppress_below) for point in front.points])
-    l = np.array([point.values.get("distinct_l", max(point.plan.diversity_below, -1)) for point in front.points])
+    plans = [point.recoding_plan for point in front.points]
+    k = np.array([point.values.get("k", point.recoding_plan.suppress_below) for point in front.points])
+    l = np.array(
+        [point.values.get("distinct_l", max(point.recoding_plan.diversity_below, -1)) for point in front.points]
+    )
     mean = np.array([point.values.get("weighted_k", np.nan) for point in front.points], dtype=np.float64)
     other = np.array([point.values.get("weighted_l", np.nan) for point in front.points], dtype=np.float64)
     if front.classes is not None:

@@ -1,70 +1,229 @@
-"""Choose a point of a front: by privacy, by loss, by its knee, or by name."""
+"""Choose a point of a front: by limits, by its knee, or by its id."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from sfumato.data.arrays import Floats
-from sfumato.errors import InputError, UnreachableError
+from sfumato.errors import InputError, UnreachableError, nearest
 from sfumato.front import Front, Objective, Point
 from sfumato.measures.registry import known_measures
+
+ALIASES = {"error": "mse"}
+SAID = {"loss": "a loss", "mse": "an error", "cost": "a cost", "suppressed": "a share of suppressed records"}
+SAID |= {"risk": "a prosecutor risk", "epsilon": "ε", "findings": "findings"}
+COSTS = ("loss", "suppressed")  # of figures that are no measures, those that are paid
+TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A point of a front and why it was chosen."""
+    """A point of a front and why it was chosen. `binding` are the limits without which another would have been."""
 
     front: Front
     point: Point
     reason: str
+    binding: tuple[str, ...] = ()
 
 
-def pick(
-    front: Front,
-    *,
-    max_loss: float | None = None,
-    min_k: float | None = None,
-    max_risk: float | None = None,
-    knee: bool = False,
-    point: int | None = None,
-) -> Choice:
-    """Choose a point: most privacy within a loss limit, least loss within a k or risk limit, the knee, or by id.
+@dataclass(frozen=True)
+class Limit:
+    """A limit on one figure of a point: `least` says that it must be at least so large, otherwise at most."""
 
-    `max_risk` is the highest prosecutor risk that is allowed: 0.2 asks for k of 5.
+    name: str
+    figure: str
+    least: bool
+    value: float
+    read: Callable[[Point], float]
+    tolerance: float
+
+    def met(self, point: Point) -> bool:
+        return self.violation(point) <= self.tolerance * max(1.0, abs(self.value))
+
+    def violation(self, point: Point) -> float:
+        """By how much a point misses it; not above 0 where it is met."""
+        return (self.value - self.read(point)) * (1.0 if self.least else -1.0)
+
+    def extreme(self, points: Sequence[Point]) -> Point:
+        """The point that comes nearest to it."""
+        return min(points, key=self.violation)
+
+    def clause(self) -> str:
+        shown = f"{self.value:.1%}" if self.figure in ("loss", "suppressed") else f"{self.value:g}"
+        return f"{SAID.get(self.figure, self.figure)} of at {'least' if self.least else 'most'} {shown}"
+
+    def setting(self, value: float) -> str:
+        """The limit with another value, as it is given; rounded so that the value still meets it."""
+        digits = 10.0 ** (3 - math.floor(math.log10(abs(value)))) if value and math.isfinite(value) else 1.0
+        rounded = math.floor(value * digits + 1e-9) if self.least else math.ceil(value * digits - 1e-9)
+        return f"{self.name} = {rounded / digits:g}"
+
+
+def pick(front: Front, *, knee: bool = False, point: int | None = None, **limits: float | None) -> Choice:
+    """Choose a point: within limits, at the knee, or by its id.
+
+    A limit is the name of a figure behind `min_` or `max_`, several may be given: `max_loss=0.3`, `min_k=5`,
+    `max_risk=0.2` (the prosecutor risk, 1/k), `min_privacy`, `max_error` and `max_epsilon` of a channel, `max_cost` and
+    `max_findings` of a protected group, or any objective of the front. With a limit on privacy the cheapest point that
+    keeps all of them is chosen, otherwise the most private one.
     """
-    given = [max_loss is not None, min_k is not None or max_risk is not None, knee, point is not None]
-    if sum(given) != 1:
-        raise InputError(
-            "nothing to choose by" if not any(given) else "several ways to choose at once",
-            expected="one of: max_loss, min_k or max_risk, knee, point",
-            remedy="--max-loss 0.3",
-        )
+    given = {name: float(value) for name, value in limits.items() if value is not None}
+    if not front.points:
+        raise InputError("the front has no points", expected="a front with points to choose from")
+    if bool(given) + knee + (point is not None) > 1:
+        raise InputError("several ways to choose at once", expected="limits, or knee, or point")
     if point is not None:
         return Choice(front, front.point(point), f"point {point} was asked for")
     if knee:
-        return Choice(front, front.points[knee_of(front)], "the knee: beyond it, each step of privacy costs more loss")
-    if max_loss is not None:
-        return _most_privacy(front, max_loss)
-    least = 1.0 / max_risk if max_risk is not None and max_risk > 0 else (min_k if min_k is not None else float("inf"))
-    return _least_loss(front, max(least, min_k or 0.0))
+        chosen = front.points[knee_of(front)]
+        return Choice(front, chosen, "the knee: beyond it, each step of privacy costs more loss")
+    if given:
+        return _within(front, [_limit(front, name, value) for name, value in given.items()])
+    if "chosen" in front.details:
+        return Choice(front, front.point(int(front.details["chosen"])), "the best that the search found")
+    raise InputError(
+        "nothing to choose by", expected="limits such as max_loss or min_k, or knee, or point", remedy="max_loss = 0.3"
+    )
+
+
+def _within(front: Front, limits: Sequence[Limit]) -> Choice:
+    kept = [point for point in front.points if all(limit.met(point) for limit in limits)]
+    if not kept:
+        raise _unreachable(front, limits)
+    protecting = any(_protects(front, limit.figure) for limit in limits)
+    cost, privacy = _cost(front), _privacy(front)
+
+    def order(point: Point) -> tuple[float, float]:
+        gain = privacy.sign * point.values[privacy.name] if privacy is not None else 0.0
+        return (cost(point), gain) if protecting else (gain, cost(point))
+
+    chosen = min(kept, key=order)
+    binding = []
+    for limit in limits:
+        others = [other for other in limits if other is not limit]
+        freed = [point for point in front.points if all(other.met(point) for other in others)]
+        if order(min(freed, key=order)) < order(chosen):
+            binding.append(limit.name)
+    best = f"least {_cost_name(front)}" if protecting or privacy is None else f"most {privacy.name}"
+    if not protecting and privacy is not None and privacy.direction == "min":
+        best = f"least {privacy.name}"
+    reason = f"{best} with {' and '.join(limit.clause() for limit in limits)}"
+    if len(limits) > 1 and binding:
+        reason += f"; {' and '.join(binding)} {'binds' if len(binding) == 1 else 'bind'}"
+    return Choice(front, chosen, reason, tuple(binding))
+
+
+def _limit(front: Front, name: str, value: float) -> Limit:
+    """A limit as it was asked for; InputError names the figures that a front has."""
+    way, _, figure = name.partition("_")
+    figure = ALIASES.get(figure, figure)
+    figures = _figures(front)
+    if way not in ("min", "max") or figure not in figures:
+        known = [f"{'min' if _larger_is_better(front, one) else 'max'}_{one}" for one in figures]
+        raise InputError(
+            f'"{name}" limits nothing that this front has',
+            expected="one of: " + ", ".join(known),
+            remedy=nearest(name, known),
+        )
+    if math.isnan(value):
+        raise InputError(f"{name} is no number", expected="a number")
+    tolerance = float(front.details.get("tolerance", TOLERANCE)) if figure in front.points[0].values else TOLERANCE
+    return Limit(name, figure, way == "min", value, figures[figure], tolerance)
+
+
+def _figures(front: Front) -> dict[str, Callable[[Point], float]]:
+    """Every figure that can be limited."""
+
+    def reader(name: str) -> Callable[[Point], float]:
+        return lambda point: float(point.values[name])
+
+    found = {name: reader(name) for name in front.points[0].values}
+    found["loss"] = lambda point: point.loss
+    if front.recodes:
+        found["suppressed"] = lambda point: point.suppressed / front.rows
+        found["k"] = class_size
+        found["risk"] = lambda point: 1.0 / max(class_size(point), 1.0)
+    return found
+
+
+def class_size(point: Point) -> float:
+    """The class size that a recoding guarantees."""
+    return float(point.values.get("k", point.recoding_plan.suppress_below))
+
+
+def _protects(front: Front, figure: str) -> bool:
+    own = {objective.name: objective.protects for objective in front.objectives}
+    registered = known_measures()
+    if figure in own:
+        return own[figure]
+    return registered[figure].kind == "privacy" if figure in registered else figure not in COSTS
+
+
+def _larger_is_better(front: Front, figure: str) -> bool:
+    own = {objective.name: objective.direction for objective in front.objectives}
+    registered = known_measures()
+    if figure in own:
+        return own[figure] == "max"
+    return figure in registered and registered[figure].direction == "max"
+
+
+def _privacy(front: Front) -> Objective | None:
+    return next((objective for objective in front.objectives if objective.protects), None)
+
+
+def _cost(front: Front) -> Callable[[Point], float]:
+    """What a point is paid with: the objective that its system has for it, otherwise its loss."""
+    name = _cost_name(front)
+    return (lambda point: point.loss) if name == "loss" else (lambda point: float(point.values[name]))
+
+
+def _cost_name(front: Front) -> str:
+    own = [o.name for o in front.objectives if o.privacy is False]
+    return own[0] if own else "loss"
+
+
+def _unreachable(front: Front, limits: Sequence[Limit]) -> UnreachableError:
+    """No point keeps all limits: what each can be had at by itself, and the point that misses them least."""
+    impossible = [limit for limit in limits if not limit.met(limit.extreme(front.points))]
+    if impossible:
+        limit = impossible[0]
+        best = limit.extreme(front.points)
+        return UnreachableError(
+            f"no point has {limit.clause()}",
+            expected="a limit that a point meets",
+            remedy=f"{limit.setting(limit.read(best))} reaches point {best.id}",
+        )
+    spans = {limit.name: float(np.ptp([limit.read(p) for p in front.points])) or 1.0 for limit in limits}
+    near = min(front.points, key=lambda p: sum(max(limit.violation(p), 0.0) / spans[limit.name] for limit in limits))
+    missed = [limit.setting(limit.read(near)) for limit in limits if not limit.met(near)]
+    return UnreachableError(
+        f"no point has {' and '.join(limit.clause() for limit in limits)}",
+        expected="limits that a point meets at once",
+        remedy=f"{', '.join(missed)} reaches point {near.id}",
+    )
 
 
 def knee_of(front: Front) -> int:
-    """The point farthest from the line between the ends, with privacy on a logarithmic scale.
+    """The point farthest from the line between the ends; a registered measure of privacy is on a logarithmic scale.
 
     >>> from sfumato.decide import distances_to_chord
     >>> int(np.argmax(distances_to_chord(np.array([0.0, 0.8, 1.0]), np.array([0.0, 0.2, 1.0]))))
     1
     """
+    privacy = _privacy(front)
+    if privacy is None:
+        raise InputError(
+            "the front has no privacy objective", expected="k or another privacy measure among the objectives"
+        )
     if len(front.points) < 3:
         return 0
-    privacy = _privacy_objective(front)
-    sign = 1.0 if privacy.direction == "max" else -1.0
-    gain = sign * np.log1p(np.array([abs(point.values[privacy.name]) for point in front.points], dtype=np.float64))
-    loss = np.array([point.loss for point in front.points])
-    return int(np.argmax(distances_to_chord(gain, loss)))
+    values = np.array([point.values[privacy.name] for point in front.points], dtype=np.float64)
+    scaled = np.log1p(np.abs(values)) if privacy.privacy is None else values
+    return int(np.argmax(distances_to_chord(-privacy.sign * scaled, np.array([p.loss for p in front.points]))))
 
 
 def distances_to_chord(gain: Floats, loss: Floats) -> Floats:
@@ -73,43 +232,6 @@ def distances_to_chord(gain: Floats, loss: Floats) -> Floats:
     return np.asarray((gain - gain.min()) / spans[0] - (loss - loss.min()) / spans[1])
 
 
-def _privacy_objective(front: Front) -> Objective:
-    for objective in front.objectives:
-        if known_measures()[objective.name].kind == "privacy":
-            return objective
-    raise InputError(
-        "the front has no privacy objective",
-        expected="k or another privacy measure among the objectives",
-        remedy="--point ID",
-    )
-
-
-def _most_privacy(front: Front, max_loss: float) -> Choice:
-    privacy = _privacy_objective(front)
-    within = [point for point in front.points if point.loss <= max_loss + 1e-12]
-    if not within:
-        nearest = min(front.points, key=lambda point: point.loss)
-        raise UnreachableError(
-            f"no point loses at most {max_loss:.1%}",
-            expected="a loss limit that a point meets",
-            remedy=f"--max-loss {np.ceil(nearest.loss * 1000) / 1000:g} reaches point {nearest.id}",
-        )
-    sign = 1.0 if privacy.direction == "max" else -1.0
-    best = max(within, key=lambda point: (sign * point.values[privacy.name], -point.loss))
-    return Choice(front, best, f"most {privacy.name} with a loss of at most {max_loss:.1%}")
-
-
-def _least_loss(front: Front, least: float) -> Choice:
-    kept = [point for point in front.points if _k(point) >= least - 1e-9]
-    if not kept:
-        most = max(front.points, key=_k)
-        raise UnreachableError(
-            f"no point has k of {least:g}", expected="a k that a point has", remedy=f"--min-k {_k(most):g} is the most"
-        )
-    chosen = min(kept, key=lambda point: (point.loss, -_k(point)))
-    return Choice(front, chosen, f"least loss with k of at least {least:g}")
-
-
-def _k(point: Point) -> float:
-    """The class size that a point guarantees."""
-    return float(point.values.get("k", point.plan.suppress_below))
+def as_dict(choice: Choice) -> Mapping[str, object]:
+    """A choice as `sfumato pick --json` prints it."""
+    return {"reason": choice.reason, "binding": list(choice.binding), "point": choice.point.as_dict()}

@@ -20,15 +20,16 @@ def with_suppression(
     Such a point is publishable like any other; it was not sought, so the front no longer counts as exact.
     """
     point = front.point(number)
+    before = point.recoding_plan
     for name, value in (("suppress_below", suppress_below), ("diversity_below", diversity_below)):
         if value < 0:
             raise InputError(f"{name} is {value}", expected="a whole number from 0")
-    if (suppress_below, diversity_below) == (point.plan.suppress_below, point.plan.diversity_below):
+    if (suppress_below, diversity_below) == (before.suppress_below, before.diversity_below):
         return front
     table = front.study.table() if table is None else table
     if diversity_below > 1 and not table.sensitive:
         raise InputError("no column is sensitive", expected="a sensitive column for diversity_below")
-    plan = replace(point.plan, suppress_below=suppress_below, diversity_below=diversity_below)
+    plan = replace(before, suppress_below=suppress_below, diversity_below=diversity_below)
     weights = tuple(front.study.search.weights.get(name, 1.0) for name in table.columns)
     whole = classify(table, plan.recoding(table), weights)
     classes = suppress_planned(whole, suppress_below, diversity_below)

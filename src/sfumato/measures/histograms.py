@@ -18,7 +18,7 @@ from sfumato.data.frequency import FrequencyTable
 from sfumato.measures.classes import folded
 from sfumato.measures.cut_kernels import Masks, Packing, diversity
 from sfumato.measures.kernels import class_index
-from sfumato.plans.plan import Plan
+from sfumato.plans.plan import RecodingPlan
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +144,7 @@ class Histograms:
 
 
 def histograms_of(
-    table: FrequencyTable, plans: Sequence[Plan], weights: Mapping[str, float] | None = None
+    table: FrequencyTable, plans: Sequence[RecodingPlan], weights: Mapping[str, float] | None = None
 ) -> Histograms:
     """The histograms of some plans' recodings, before anything is suppressed."""
     each = np.array([(weights or {}).get(name, 1.0) for name in table.columns])

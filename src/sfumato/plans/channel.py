@@ -87,6 +87,21 @@ class Channel:
             said.append(f'a true "{category}" is reported {", ".join(parts)}')
         return said
 
+    @property
+    def rank(self) -> tuple[float, ...]:
+        return tuple(self.matrix.ravel().tolist())
+
+    def entries(self) -> dict[str, Any]:
+        return {"outputs": len(self.outputs)}
+
+    def saved(self) -> dict[str, Any]:
+        return {"plan": self.as_dict()}
+
+    @classmethod
+    def from_saved(cls, found: Mapping[str, Any]) -> Channel:
+        """The channel of a point that was saved."""
+        return cls.from_dict(found["plan"])
+
     def as_dict(self) -> dict[str, Any]:
         """What a channel file holds. With a reference and notes it is the publisher's own: they may tell the shares."""
         found: dict[str, Any] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -23,8 +24,8 @@ class CutPlan:
 
     A class goes if it is smaller than `suppress_below` or holds fewer sensitive values than `diversity_below`.
 
-    >>> CutPlan({"age": ("17", "30")}, suppress_below=5).as_dict()
-    {'cuts': {'age': ['17', '30']}, 'suppress_below': 5, 'diversity_below': 0}
+    >>> CutPlan({"age": ("17", "30")}, suppress_below=5).entries()
+    {'suppress_below': 5, 'diversity_below': 0, 'plan': {'age': ['17', '30']}}
     """
 
     cuts: Mapping[str, tuple[str, ...]]
@@ -83,12 +84,27 @@ class CutPlan:
                 said.append(f"{domain.name} hidden" if level else f"{domain.name} as it is")
         return said
 
-    def as_dict(self) -> dict[str, object]:
+    @property
+    def rank(self) -> tuple[tuple[str, ...], ...]:
+        return tuple(self.cuts.values())
+
+    def entries(self) -> dict[str, Any]:
         return {
-            "cuts": {name: list(starts) for name, starts in self.cuts.items()},
             "suppress_below": self.suppress_below,
             "diversity_below": self.diversity_below,
+            "plan": {name: list(starts) for name, starts in self.cuts.items()},
         }
+
+    def saved(self) -> dict[str, Any]:
+        return self.entries()
+
+    @classmethod
+    def from_saved(cls, found: Mapping[str, Any]) -> Self:
+        """The plan of a point that was saved; ValueError if it cannot be one."""
+        below, diverse = found["suppress_below"], found["diversity_below"]
+        if not all(isinstance(n, int) and 0 <= n < 2**62 for n in (below, diverse)):
+            raise ValueError("limits are whole numbers")
+        return cls({name: tuple(starts) for name, starts in found["plan"].items()}, below, diverse)
 
     def _runs(self, domain: Domain) -> list[list[int]]:
         starts = set(self.cuts[domain.name])

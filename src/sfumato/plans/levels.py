@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Self
 
 from sfumato.data.arrays import Codes
 from sfumato.data.domain import Domain
@@ -19,8 +20,8 @@ class LevelPlan:
 
     `diversity_below` suppresses classes with fewer sensitive values as well; a search over levels leaves it at 0.
 
-    >>> LevelPlan({"age": 2, "sex": 0}, suppress_below=5).as_dict()
-    {'levels': {'age': 2, 'sex': 0}, 'suppress_below': 5}
+    >>> LevelPlan({"age": 2, "sex": 0}, suppress_below=5).entries()
+    {'suppress_below': 5, 'plan': {'age': 2, 'sex': 0}}
     """
 
     levels: Mapping[str, int]
@@ -68,6 +69,21 @@ class LevelPlan:
                 said.append(f"{domain.name} in {len(labels)} groups ({shortened(labels, 3)})")
         return said
 
-    def as_dict(self) -> dict[str, object]:
-        found: dict[str, object] = {"levels": dict(self.levels), "suppress_below": self.suppress_below}
-        return found | ({"diversity_below": self.diversity_below} if self.diversity_below else {})
+    @property
+    def rank(self) -> tuple[int, ...]:
+        return tuple(self.levels.values())
+
+    def entries(self) -> dict[str, Any]:
+        diverse = {"diversity_below": self.diversity_below} if self.diversity_below else {}
+        return {"suppress_below": self.suppress_below} | diverse | {"plan": dict(self.levels)}
+
+    def saved(self) -> dict[str, Any]:
+        return self.entries()
+
+    @classmethod
+    def from_saved(cls, found: Mapping[str, Any]) -> Self:
+        """The plan of a point that was saved; ValueError if it cannot be one."""
+        levels, below, diverse = found["plan"], found["suppress_below"], found.get("diversity_below", 0)
+        if not all(isinstance(n, int) and 0 <= n < 2**62 for n in (below, diverse, *levels.values())):
+            raise ValueError("levels and limits are whole numbers")
+        return cls(levels, below, diverse)

@@ -1,23 +1,29 @@
-"""The kinds of plan that recode a table, and how one is read back from what a front saves."""
+"""What every plan can do, whatever it does to a table; and the plans that recode, which much of the code knows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol, Self
 
 from sfumato.plans.cuts import CutPlan
 from sfumato.plans.levels import LevelPlan
 
-Plan = LevelPlan | CutPlan
+RecodingPlan = LevelPlan | CutPlan
 
 
-def plan_from(system: str, found: Mapping[str, Any]) -> Plan:
-    """The plan of a point as it was saved.
+class Plan(Protocol):
+    """What one point of a front does to a table: levels, cuts, a channel, or swaps."""
 
-    >>> plan_from("lattice", {"plan": {"age": 2}, "suppress_below": 5})
-    LevelPlan(levels={'age': 2}, suppress_below=5, diversity_below=0)
-    """
-    if system == "cuts":
-        cuts = {name: tuple(starts) for name, starts in found["plan"].items()}
-        return CutPlan(cuts, found["suppress_below"], found["diversity_below"])
-    return LevelPlan(found["plan"], found["suppress_below"], found.get("diversity_below", 0))
+    @property
+    def rank(self) -> tuple[Any, ...]:
+        """What decides the order of points that are equally good, so that it is always the same."""
+
+    def entries(self) -> dict[str, Any]:
+        """What a point says of its plan, for people and programs that read a front."""
+
+    def saved(self) -> dict[str, Any]:
+        """The entries from which the plan can be made again: what its owner keeps."""
+
+    @classmethod
+    def from_saved(cls, found: Mapping[str, Any]) -> Self:
+        """The plan of a point that was saved; ValueError if it cannot be one."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
@@ -35,6 +37,31 @@ class SwapPlan:
     @property
     def swaps(self) -> int:
         return len(self.givers)
+
+    @property
+    def rank(self) -> tuple[int, ...]:
+        return (self.swaps, *self.givers.tolist(), *self.takers.tolist())
+
+    def entries(self) -> dict[str, Any]:
+        """What may be shown: not the pairs, which undo the protection."""
+        return {"swaps": self.swaps, "exact": self.exact}
+
+    def saved(self) -> dict[str, Any]:
+        pairs = {"givers": self.givers.tolist(), "takers": self.takers.tolist()}
+        return {"plan": pairs | {"cost": self.cost, "bound": self.bound, "exact": self.exact}}
+
+    @classmethod
+    def from_saved(cls, found: Mapping[str, Any]) -> Self:
+        """The plan of a point that was saved; ValueError if it cannot be one."""
+        plan = found["plan"]
+        givers, takers = (np.array(plan[name], dtype=np.int64).reshape(-1) for name in ("givers", "takers"))
+        figures = [plan["cost"], *([] if plan["bound"] is None else [plan["bound"]])]
+        rows = [*plan["givers"], *plan["takers"]]
+        if not all(isinstance(row, int) and row >= 0 for row in rows) or not isinstance(plan["exact"], bool):
+            raise ValueError("swaps are pairs of rows")
+        if not all(isinstance(figure, int | float) and 0 <= figure < np.inf for figure in figures):
+            raise ValueError("costs are numbers")
+        return cls(givers, takers, float(plan["cost"]), plan["bound"], plan["exact"])
 
     def moved(self, area_of: Codes, rows: Counts64) -> Codes:
         """The areas of records after the swaps; `rows` is each record's place in the source, rising."""

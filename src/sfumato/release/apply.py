@@ -16,7 +16,7 @@ from sfumato.data.rows import cleaned
 from sfumato.data.settings import EngineOptions
 from sfumato.data.source import Source
 from sfumato.errors import DataError, InputError, shortened
-from sfumato.front import Front, Objective, Point, load_front
+from sfumato.front import Front, Objective, Point
 from sfumato.measures.classes import classify
 from sfumato.measures.registry import measure
 from sfumato.measures.suppression import suppress_planned
@@ -58,7 +58,7 @@ class Unseen:
 
 
 def apply_plan(
-    folder: str | Path,
+    plan_from: Front | Path,
     new_file: str | Path,
     target: str | Path,
     *,
@@ -69,17 +69,15 @@ def apply_plan(
     state: str | Path | None = None,
     engine: str = "duckdb",
     engine_options: EngineOptions | None = None,
-    run: str | Path | None = None,
 ) -> Release:
-    """Publish `new_file` with the plan of a release folder, or with a point of a front's folder.
+    """Publish `new_file` with the plan of a release folder, or with a point of a front.
 
     It is a release like any other: measured on its file, held to the policy, entered in the ledger, verifiable.
     Values that the plan's hierarchies do not know are an error, or with `unseen="star"` released as `*`.
-    `run` is a run file of one's own, needed for a front that was made elsewhere.
     """
     if unseen not in ("error", "star"):
         raise InputError(f'unseen = "{unseen}"', expected='"error" or "star"')
-    saved = saved_plan(folder, point, run)
+    saved = saved_plan(plan_from, point)
     study = reading(saved.study, str(new_file)).with_engine(engine, engine_options or EngineOptions())
     with open_engine(study.engine, study.engine_options) as opened:
         strange = unseen_values(opened, study.source(), study, saved.trees)
@@ -100,17 +98,12 @@ def apply_plan(
     )
 
 
-def saved_plan(folder: str | Path, point: int | None = None, run: str | Path | None = None) -> SavedPlan:
-    """The plan of a release folder, or of a point of a front's folder."""
-    folder = Path(folder)
-    if not (folder / pack.MANIFEST).is_file():
-        return _front_plan(load_front(folder, run), point)
+def saved_plan(plan_from: Front | Path, point: int | None = None) -> SavedPlan:
+    """The plan of a release folder, or of a point of a front."""
+    if isinstance(plan_from, Front):
+        return _front_plan(plan_from, point)
+    folder = plan_from
     manifest = pack.read_manifest(folder)
-    if manifest["system"] not in SYSTEMS:
-        raise InputError(
-            f"{folder} is a release of the {manifest['system']} system, whose plan is about its own records",
-            expected="a release of a recoding: lattice or cuts",
-        )
     if point is not None and point != manifest["point"]["id"]:
         raise InputError(
             f"the release is point {manifest['point']['id']}, not {point}",
@@ -137,7 +130,7 @@ def _front_plan(front: Front, point: int | None) -> SavedPlan:
             "a front has many plans",
             expected=f"which point to apply: an id from 0 to {len(front.points) - 1}",
         )
-    plan, table = front.point(point).plan, front.study.table()
+    plan, table = front.point(point).recoding_plan, front.study.table()
     if table.fingerprint != front.fingerprint:
         raise InputError(
             "the table has changed since the search, so its hierarchies may have too",

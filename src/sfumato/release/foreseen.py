@@ -19,10 +19,10 @@ VIEW = "foreseen"
 def foreseen(front: Front, point: Point, table: FrequencyTable) -> WholeFile:
     """The whole file that a point would be released as. `table` is the frequency table of the front's study."""
     study = front.study
-    trees, levels = pack.trees_and_levels(study, table, point.plan)
+    trees, levels = pack.trees_and_levels(study, table, point.recoding_plan)
     columns = column_recodes(study, levels, trees)
     with open_engine(study.engine, study.engine_options) as engine:
-        recoded = recode(engine, study.source(), study, columns, Below.of(point.plan))
+        recoded = recode(engine, study.source(), study, columns, Below.of(point.recoding_plan))
         engine.run(f"CREATE OR REPLACE TEMP VIEW {VIEW} AS {recoded.sql()}")
         return whole_file(engine, study, _as_source(recoded, columns), VIEW)
 

@@ -22,7 +22,7 @@ from sfumato.data.settings import FOREIGN
 from sfumato.data.source import Source
 from sfumato.data.toml import toml_text
 from sfumato.errors import HierarchyError, InputError
-from sfumato.plans.plan import Plan
+from sfumato.plans.plan import RecodingPlan
 from sfumato.release.labels import Naming
 from sfumato.release.recode import Recoded
 from sfumato.study import Study, read
@@ -87,7 +87,9 @@ def kept_domains(study: Study, table: FrequencyTable) -> dict[str, Domain]:
     return domains | {v.domain.name: v.domain for v in values if study.columns[v.domain.name].hierarchy is not None}
 
 
-def trees_and_levels(study: Study, table: FrequencyTable, plan: Plan) -> tuple[dict[str, Hierarchy], dict[str, int]]:
+def trees_and_levels(
+    study: Study, table: FrequencyTable, plan: RecodingPlan
+) -> tuple[dict[str, Hierarchy], dict[str, int]]:
     """The hierarchies that say what a plan does, and its level in each: a cut makes a hierarchy of its own."""
     trees = {name: domain.hierarchy for name, domain in kept_domains(study, table).items()}
     levels = {}

@@ -141,7 +141,7 @@ def _build(
     earlier: Mapping[str, Naming],
 ) -> tuple[Contents, Comparison]:
     """Everything in the folder: recode, write, read back, compare, check against the policy, report."""
-    study, plan = front.study, point.plan
+    study, plan = front.study, point.recoding_plan
     table = study.table() if table is None else table
     weights = weights_of(study, table)
     with stage("classify"):

@@ -17,7 +17,7 @@ from sfumato.data.roles import Role
 from sfumato.data.rows import cleaned
 from sfumato.data.source import Column, Source
 from sfumato.errors import DataError, HierarchyError, StudyError, shortened
-from sfumato.plans.plan import Plan
+from sfumato.plans.plan import RecodingPlan
 from sfumato.release.columns import KEYED, ColumnRecode
 from sfumato.study import Study
 
@@ -30,7 +30,7 @@ class Below:
     diversity: int = 0
 
     @classmethod
-    def of(cls, plan: Plan) -> Below:
+    def of(cls, plan: RecodingPlan) -> Below:
         return cls(plan.suppress_below, plan.diversity_below)
 
     @property

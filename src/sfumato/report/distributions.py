@@ -42,7 +42,7 @@ def _panel(front: Front, chosen: int, first: bool) -> Panel:
         "fillcolor": "rgba(11,110,117,0.10)",
         "hovertemplate": "%{y:.1f} % of the records in classes of at most %{x}<extra></extra>",
     }
-    limit = point.plan.suppress_below if point.suppressed else 0
+    limit = point.recoding_plan.suppress_below if point.suppressed else 0
     panel = Panel(
         [line],
         x={"title": "class size", "type": "log", "dtick": 1, "range": [-0.05, float(np.log10(front.rows)) + 0.1]},

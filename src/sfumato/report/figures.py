@@ -8,8 +8,8 @@ from collections.abc import Mapping
 def number(value: float | None) -> str:
     """A figure for people.
 
-    >>> number(30162.0), number(0.41303627), number(float("inf")), number(None)
-    ('30,162', '0.4130', '∞', '–')
+    >>> number(30162.0), number(0.41303627), number(0.0000123456), number(float("inf")), number(None)
+    ('30,162', '0.4130', '1.23e-05', '∞', '–')
     """
     if value is None or value != value:
         return "–"
@@ -17,6 +17,8 @@ def number(value: float | None) -> str:
         return "∞" if value > 0 else "−∞"
     if value == int(value):
         return f"{int(value):,}"
+    if abs(value) < 0.001:
+        return f"{value:.3g}"
     return f"{value:,.4f}" if abs(value) < 1000 else f"{value:,.1f}"
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from markupsafe import Markup
 
-from sfumato.data.atomic import write_text
 from sfumato.data.frequency import FrequencyTable
 from sfumato.decide import Answer, ask
 from sfumato.front import Front, Objective, Point
@@ -26,24 +24,12 @@ MOST_ROWS = 200  # points of the table on the page, and points whose hover tells
 SHADES = [[0.0, "#c9dfe1"], [0.5, "#3f979d"], [1.0, "#08363a"]]
 
 
-def draw(
-    front: Front,
-    path: str | Path,
-    chosen: int | None = None,
-    table: FrequencyTable | None = None,
-    compare: tuple[int, int] | None = None,
-) -> Path:
-    """Write the map of a front as a self-contained page; `compare` names two points whose class sizes are shown."""
-    table = front.study.table() if table is None else table
-    return write_text(path, map_page(front, table, chosen, compare), overwrite=True, private=True)
-
-
 def map_page(
     front: Front, table: FrequencyTable, chosen: int | None = None, compare: tuple[int, int] | None = None
 ) -> str:
     """The page of a map."""
     some = _some(front, chosen)
-    words = {i: front.points[i].plan.words(table) for i in some}
+    words = {i: front.points[i].recoding_plan.words(table) for i in some}
     rows = [
         {
             "id": point.id,

@@ -35,7 +35,7 @@ class Bar:
 
 def partitions_figure(point: Point, table: FrequencyTable) -> Markup:
     """One plot for each quasi-identifier."""
-    recoding = point.plan.recoding(table)
+    recoding = point.recoding_plan.recoding(table)
     margins = margins_of(table)
     start = np.concatenate([[0], np.cumsum([len(domain.labels) for domain in table.domains])])
     panels = [

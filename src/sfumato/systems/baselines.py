@@ -15,7 +15,7 @@ from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.cost import TITLES, Cost, Costs, cost_of
 from sfumato.measures.suppression import budget, suppress_planned
 from sfumato.plans.levels import LevelPlan
-from sfumato.plans.plan import Plan
+from sfumato.plans.plan import RecodingPlan
 from sfumato.plans.recoding import at_level
 from sfumato.study import SearchSettings, Study
 from sfumato.systems.comparable import asked_of, no_levels, refuse_fronts, refuse_table
@@ -23,6 +23,7 @@ from sfumato.systems.goals import check_weights
 from sfumato.systems.lattice import search_lattice
 from sfumato.systems.local import DIVIDES, LocalTable
 from sfumato.systems.optimum import classes_at, optimum
+from sfumato.systems.run import Run
 
 BY_LEVELS = ("lattice_optimum", "datafly")
 METHODS = (*BY_LEVELS, *DIVIDES)
@@ -101,7 +102,7 @@ def _ours(front: Front, table: FrequencyTable, asked: Sequence[int], l: int) -> 
 
     def cost(point: Point) -> Cost:
         if point.id not in known:
-            known[point.id] = cost_of(front.system, 0, _classes(table, point.plan, weights))
+            known[point.id] = cost_of(front.system, 0, _classes(table, point.recoding_plan, weights))
             if abs((known[point.id].loss or 0.0) - point.loss) > 1e-9:
                 raise InputError(
                     f"point {point.id} of the front of {front.system} does not lose here what the front says",
@@ -144,7 +145,7 @@ def _by_size(study: Study, table: FrequencyTable, k: int) -> Levels | None:
         threads=study.search.threads,
     )
     try:
-        front = search_lattice(study.with_search(settings), table)
+        front = search_lattice(study.with_search(settings), table, Run())
     except UnreachableError:
         return None
     plan = min(front.points, key=lambda point: (point.loss, point.suppressed)).plan
@@ -170,7 +171,7 @@ def _datafly(study: Study, table: FrequencyTable, k: int, l: int, most: int) -> 
     return _at(cost_of("datafly", k, classes_at(table, levels, k, l, weights)), k, _words(levels))
 
 
-def _classes(table: FrequencyTable, plan: Plan, weights: Sequence[float]) -> ClassTable:
+def _classes(table: FrequencyTable, plan: RecodingPlan, weights: Sequence[float]) -> ClassTable:
     classes = classify(table, plan.recoding(table), weights)
     return suppress_planned(classes, plan.suppress_below, plan.diversity_below)
 

@@ -83,7 +83,7 @@ def _differs(study: Study, table: FrequencyTable, front: Front) -> str:
         return f"was searched with max_suppression = {theirs.search.max_suppression:g}"
     if theirs.search.weights != study.search.weights:
         return "was searched with other weights"
-    if front.points and set(front.points[0].plan.choices) != set(table.columns):
+    if front.points and set(front.points[0].recoding_plan.choices) != set(table.columns):
         return "has other quasi-identifiers"
     for name in table.columns:
         one, two = study.columns[name], theirs.columns[name]

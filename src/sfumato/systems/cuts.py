@@ -6,7 +6,6 @@ import math
 import time
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 
@@ -27,10 +26,10 @@ from sfumato.measures.suppression import budget
 from sfumato.plans.gaps import CutSpace
 from sfumato.plans.levels import LevelPlan
 from sfumato.study import SearchSettings, Study
-from sfumato.systems.checkpoint import Checkpoint, packed, unpacked
+from sfumato.systems.checkpoint import packed, unpacked
 from sfumato.systems.goals import check_algorithm, check_weights, goal_of
-from sfumato.systems.lattice import Live, Progress, search_lattice
 from sfumato.systems.prepared import number
+from sfumato.systems.run import Run, Searcher
 
 GRID = {"general_loss": 5e-4, "generalization_loss": 2.5e-3, "suppression_loss": 2.5e-3}
 LATTICE_LIMIT = 1_000_000  # nodes of a lattice that is searched exactly for seeds
@@ -165,7 +164,7 @@ class CutSearch:
             fresh.append(moves.kept(seen.new(moves.hashes)))
         return [(moves, self._minimised(values)) for moves, values in self.evaluator.changes(fresh)]
 
-    def seeds(self, progress: Progress) -> Bits:
+    def seeds(self, run: Run, search_lattice: Searcher) -> Bits:
         """Both extremes and, for the memetic search, the front of the lattice over the same hierarchies."""
         if self.settings.method == "nsga2":  # the paper's population is random
             return self.space.ends()[:0]
@@ -193,10 +192,10 @@ class CutSearch:
         most = FEW_NODES if plain.search.method == "best_first" else LATTICE_NODES
 
         def tell(done: int, total: int) -> bool:  # noqa: ARG001
-            return bool(progress(0, self.settings.generations)) or done >= most
+            return run.tell(0, self.settings.generations) or done >= most
 
         try:
-            front = search_lattice(plain, self.table, tell)
+            front = search_lattice(plain, self.table, Run(progress=tell))
         except UnreachableError:  # a finer recoding may meet what no node does
             return self.space.ends()
         plans = [point.plan.levels for point in front.points if isinstance(point.plan, LevelPlan)]
@@ -217,38 +216,32 @@ class CutSearch:
 
 def search_cuts(
     study: Study,
-    table: FrequencyTable | None = None,
-    progress: Progress | None = None,
-    checkpoint: Path | None = None,
-    resume: bool = False,
-    live: Live | None = None,
+    table: FrequencyTable,
+    run: Run,
+    search_lattice: Searcher,
 ) -> Front:
-    """Find the front of a study's cuts. Stopped early, the best so far is kept.
-
-    With `checkpoint` its state is written there every few seconds; `resume` goes on from it to the same result.
-    """
+    """Find the front of a study's cuts, from the front of the lattice on. Stopped early, the best so far is kept."""
     began = time.perf_counter()
     ready = CutSearch(study, table)
-    tell = progress or (lambda done, total: None)
     settings = memetic.Settings(
         population=_population(study.search),
         generations=study.search.generations,
         sweeps=study.search.local_search if study.search.method == "memetic" else 0,
     )
-    kept = Checkpoint(checkpoint, study, ready.table.fingerprint) if checkpoint is not None else None
-    parts = kept.load() if kept is not None and resume else None
+    kept = run.kept(study, ready.table.fingerprint)
+    parts = kept.load() if kept is not None and run.resume else None
     if parts is not None:
         found = unpacked(parts)
     else:
         rng = np.random.default_rng(study.search.seed)
-        found = memetic.start(ready, settings, ready.seeds(tell), rng)
+        found = memetic.start(ready, settings, ready.seeds(run, search_lattice), rng)
 
     def told(now: State) -> bool:
-        if live is not None and len(now.archive):
-            live(lambda: _front(ready, now, time.perf_counter() - began))
+        if len(now.archive):
+            run.show(lambda: _front(ready, now, time.perf_counter() - began))
         if kept is not None:
             kept.save(lambda: packed(now))
-        return bool(tell(now.generation, settings.generations))
+        return run.tell(now.generation, settings.generations)
 
     memetic.run(ready, settings, found, told)
     if kept is not None:

@@ -35,9 +35,9 @@ from sfumato.release.readback import figures_of, released_classes
 from sfumato.release.recode import Below, recode
 from sfumato.release.rows import differing_rows, write_mixed
 from sfumato.study import Study
-from sfumato.systems.cuts import CutSearch, search_cuts
-from sfumato.systems.lattice import search_lattice
+from sfumato.systems.cuts import CutSearch
 from sfumato.systems.prepared import Search
+from sfumato.systems.search import search
 
 SAMPLE = 1_000_000  # rows that stages are rehearsed on
 REHEARSED = 10_000  # rows that the whole search is rehearsed on, for its number of evaluations
@@ -155,16 +155,16 @@ def _search(study: Study, few: FrequencyTable, table: FrequencyTable) -> tuple[i
     """Evaluations that the search will take, the size of its space, and its seconds on the table."""
     settings = study.search
     if settings.system == "cuts":
-        fronts = _timed(lambda n: search_cuts(study.with_search(generations=n), table), GENERATIONS)
+        fronts = _timed(lambda n: search(study.with_search(generations=n), table=table), GENERATIONS)
         total = round(fronts[1][0] * settings.generations / GENERATIONS[1])
         return total, CutSearch(study, table).space.size, _line(*fronts, total)
-    (evaluations, first), (_, again) = _timed(lambda n: search_lattice(study, few), (0, 0))
+    (evaluations, first), (_, again) = _timed(lambda n: search(study, table=few), (0, 0))
     loaded = min(first - again, LOADED)
     space = Search.prepare(study, table).problem.space
     if settings.method == "exhaustive" or not evaluations:
         evaluations = space
     evaluations = min(evaluations, settings.evaluations or evaluations)
-    fronts = _timed(lambda n: search_lattice(study.with_search(evaluations=n), table), SHORT)
+    fronts = _timed(lambda n: search(study.with_search(evaluations=n), table=table), SHORT)
     return evaluations, space, loaded + _line(*fronts, evaluations)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
@@ -17,39 +16,31 @@ from sfumato.data.frequency import FrequencyTable
 from sfumato.errors import StudyError, UnreachableError
 from sfumato.front import Front, Point, numbered
 from sfumato.study import SearchSettings, Study
-from sfumato.systems.checkpoint import Checkpoint, recalled, remembered
+from sfumato.systems.checkpoint import recalled, remembered
 from sfumato.systems.large import search_large
 from sfumato.systems.prepared import Search, number
+from sfumato.systems.run import Run
 
 EXHAUSTIVE_LIMIT = 5_000_000
 EXACT_LIMIT = 20_000_000
 POPULATION = 25
 OTHERS = 1500  # dominated points kept for pictures
 
-Progress = Callable[[int, int], bool | None]  # told what is done and what there is; True asks to stop
-Live = Callable[[Callable[[], Front]], None]  # handed a way to have the best so far, which costs only if it is used
-
 
 def search_lattice(
     study: Study,
-    table: FrequencyTable | None = None,
-    progress: Progress | None = None,
-    live: Live | None = None,
-    checkpoint: Path | None = None,
-    resume: bool = False,
+    table: FrequencyTable,
+    run: Run,
 ) -> Front:
     """Find the front of a study's lattice. Stopped early it is the best found, and `exact` says what is proven.
-
-    With `checkpoint` all that was evaluated is written there every few seconds; `resume` goes on from it.
 
     The study of a front that was stopped says after how many evaluations: searching it again gives the same front.
     """
     began = time.perf_counter()
     ready = Search.prepare(study, table)
     settings = study.search
-    stopped = False
-    kept = Checkpoint(checkpoint, study, ready.table.fingerprint) if checkpoint is not None else None
-    parts = kept.load() if kept is not None and resume else None
+    kept = run.kept(study, ready.table.fingerprint)
+    parts = kept.load() if kept is not None and run.resume else None
     memories: dict[str, Memory] = {}
 
     def remember(search: Search) -> Memory:
@@ -58,24 +49,19 @@ def search_lattice(
         return memories[name]
 
     def tell(done: int, total: int, so_far: Callable[[], list[Point]]) -> bool:
-        nonlocal stopped
-        if live is not None:
-            live(lambda: _front(ready, so_far(), done, time.perf_counter() - began))
+        run.show(lambda: _front(ready, so_far(), done, time.perf_counter() - began))
         if kept is not None:
             kept.save(lambda: remembered(memories))
-        asked = progress is not None and bool(progress(done, total))
-        if settings.evaluations is not None and done >= settings.evaluations:
-            return True
-        stopped = stopped or asked
-        return asked
+        enough = settings.evaluations is not None and done >= settings.evaluations
+        return enough or run.tell(done, total)
 
     def ended(evaluations: int) -> Search:
         """The search as it must be asked for again to end here."""
-        if kept is not None and stopped:
+        if kept is not None and run.stopped:
             kept.save(lambda: remembered(memories), now=True)
         elif kept is not None:
             kept.remove()
-        return replace(ready, study=study.with_search(evaluations=evaluations)) if stopped else ready
+        return replace(ready, study=study.with_search(evaluations=evaluations)) if run.stopped else ready
 
     if settings.method == "best_first":
         points, evaluated = search_large(ready, remember, tell)

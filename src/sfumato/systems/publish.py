@@ -1,4 +1,4 @@
-"""Publish what was chosen."""
+"""Publish what was chosen, whatever system it is from."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from pathlib import Path
 from sfumato.data.policy import Acceptance
 from sfumato.decide import Choice
 from sfumato.release.publish import Release
-from sfumato.release.publish import publish as publish_point
+from sfumato.systems.registry import system_named
+from sfumato.systems.run import Progress
+from sfumato.systems.system import Publishing
 
 
 def publish(
@@ -19,11 +21,14 @@ def publish(
     accept: Mapping[str, str] | Sequence[Acceptance] = (),
     name: str | None = None,
     state: str | Path | None = None,
+    progress: Progress | None = None,
 ) -> Release:
     """Write a chosen point as a new release folder; the reason of the choice goes into the internal report.
 
     The file is read back and measured after it is written, and nothing is left if a figure differs or if it breaks
-    the study's policy; `accept` gives a reason for each rule that it may break.
+    the study's policy; `accept` gives a reason for each rule that it may break: `{"uniques": "the file stays in the
+    safe room"}`. `name` is that of the released file, `state` the folder of the ledger, the user's own unless given.
     """
     stated = choice.reason if reason is None else reason
-    return publish_point(choice.front, choice.point.id, folder, reason=stated, accept=accept, name=name, state=state)
+    how = Publishing(stated, accept, name, state, progress)
+    return system_named(choice.front.system).publish(choice, folder, how)

@@ -12,7 +12,7 @@ from sfumato.data.roles import Role
 from sfumato.data.sample import sample
 from sfumato.front import Front, Point
 from sfumato.study import ColumnSettings, Study, read
-from sfumato.systems.cuts import search_cuts
+from sfumato.systems.search import search as find_front
 
 Answer = Callable[[Front], Any]
 
@@ -124,7 +124,7 @@ def reproduce_cuts(
         study = paper_setting(problem, prefer).with_search(algorithm=method, **search)
         table = study.table()
         began = time.process_time()
-        fronts = [search_cuts(study.with_search(seed=seed), table) for seed in range(1, seeds + 1)]
+        fronts = [find_front(study.with_search(seed=seed), table=table) for seed in range(1, seeds + 1)]
         runs[problem, prefer, method] = fronts, (time.process_time() - began) / seeds
         if progress is not None:
             progress(place + 1, len(wanted))

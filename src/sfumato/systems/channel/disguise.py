@@ -26,7 +26,6 @@ from sfumato.release.shown import describe_disguise
 from sfumato.study import Study
 from sfumato.systems.channel import draw
 from sfumato.systems.channel.contents import CHANNEL, Disguised, columns_of, pages_of, whole_of
-from sfumato.systems.channel.front import ChannelChoice
 from sfumato.systems.channel.prior import complete_columns
 from sfumato.systems.channel.readback import Agreement, Rows, agreement, differing_rows, open_disguised
 
@@ -36,7 +35,7 @@ RESERVED = tuple(Path(name).name for name in (pack.EXTERNAL, *pack.DICTIONARY))
 
 def disguise(
     study: Study,
-    channels: Sequence[Channel | ChannelChoice],
+    channels: Sequence[Channel],
     folder: str | Path,
     *,
     keep: Sequence[str] | None = (),
@@ -91,7 +90,7 @@ class Plan:
 
 def _plan(
     study: Study,
-    chosen: Sequence[Channel | ChannelChoice],
+    chosen: Sequence[Channel],
     keep: Sequence[str] | None,
     keep_order: bool,
     test_seed: int | None,
@@ -102,7 +101,7 @@ def _plan(
             f'the file cannot be called "{name}"',
             expected="letters, digits, '.', '_' and '-', and the ending .csv, .csv.gz or .parquet",
         )
-    channels = tuple(one.channel if isinstance(one, ChannelChoice) else one for one in chosen)
+    channels = tuple(chosen)
     source = open_source(study.data, study.folder)
     own = [column for channel in channels for column in channel.columns]
     require(source, own)

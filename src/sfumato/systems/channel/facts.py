@@ -18,7 +18,6 @@ from sfumato.measures import channel as measures
 from sfumato.measures.recovery import inversion_matrix, linear_error, weighted_matrix
 from sfumato.plans.channel import SEVERAL, Channel
 from sfumato.systems.channel.families import least_error
-from sfumato.systems.channel.front import finite
 
 DIGITS = 3  # of every figure that the public reads
 SCALE = 10.0**DIGITS
@@ -43,7 +42,7 @@ def figures_of(channel: Channel, counts: Floats) -> dict[str, Any]:
         "loss": said.loss,
         "largest_gain": float(gains(channel, counts)[present].max()),
     }
-    return finite(figures)
+    return measures.finite(figures)
 
 
 def estimator(channel: Channel) -> Floats | None:

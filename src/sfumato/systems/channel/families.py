@@ -14,7 +14,6 @@ from sfumato.plans.channel import Channel
 from sfumato.plans.response import response_matrix
 from sfumato.study import ChannelSettings
 from sfumato.systems.channel.exact import MOST_CATEGORIES, ExactSearch
-from sfumato.systems.channel.front import finite
 from sfumato.systems.channel.prior import Prior
 from sfumato.systems.channel.search import guarantees
 
@@ -41,7 +40,7 @@ def channel_figures(channel: Channel, prior: Prior) -> dict[str, Any]:
     shares = prior.shares[places]
     said = measures.figures(channel.matrix, shares, prior.records)
     lower = least_error(shares, said, prior.records)
-    return finite(
+    return measures.finite(
         {
             "privacy": said.privacy,
             "worst_posterior": said.worst_posterior,

@@ -162,7 +162,9 @@ def _panel(case: Case, generations: int, sweeps: int, seed: int) -> Panel:
     wanted = np.linspace(low, high, LEVELS + 1)[:LEVELS]
     names = tuple(str(i) for i in range(len(prior)))
     column = Prior(("x",), names, tuple((name,) for name in names), prior, RECORDS)
-    squares = square_matrices(column, ChannelSettings(delta=delta, sweeps=sweeps, seed=seed), wanted, archive, None)
+    squares = square_matrices(
+        column, ChannelSettings(delta=delta, sweeps=sweeps, seed=seed), wanted, archive, lambda *_: None
+    )
     held = [(measures.privacy(m, prior), measures.error(m, prior, RECORDS)) for m in squares]
     levels = tuple(_level(case, float(level), curve, archive, held, exact, seed) for level in wanted)
     return Panel(

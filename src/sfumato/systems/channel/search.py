@@ -5,23 +5,31 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from sfumato.data.arrays import Floats
+from sfumato.data.source import open_source
 from sfumato.errors import InputError, UnreachableError
+from sfumato.front import Front, Objective, Point
 from sfumato.measures import channel as measures
 from sfumato.plans.channel import Channel
 from sfumato.plans.posteriors import capped_corners, output_name
 from sfumato.study import ChannelSettings, Study
 from sfumato.systems.channel.exact import MOST_CATEGORIES, ExactSearch
-from sfumato.systems.channel.front import ChannelFront, ChannelPoint
 from sfumato.systems.channel.optrr import Archive, OptrrSettings, optrr
 from sfumato.systems.channel.prior import Prior, prior_of
 from sfumato.systems.channel.square import SquareSearch, SquareSettings
+from sfumato.systems.run import Run
 
 Progress = Callable[[int, int], bool | None]
+CLOSE = 1e-6  # a privacy that was asked for is reached so closely
+OBJECTIVES = (
+    Objective("privacy", "max", title="privacy: one minus the accuracy of the best guess", privacy=True),
+    Objective("mse", "min", title="mean squared error of an estimated share", privacy=False),
+)
 SEEDING = 2_000  # generations of OptRR whose archive the square engine polishes
 BOUND_LEVELS = 16
 CAPPED_CATEGORIES = 12
@@ -36,29 +44,43 @@ class _Found:
     bound: float | None = None
 
 
-def search_channel(study: Study, progress: Progress | None = None, prior: Prior | None = None) -> ChannelFront:
+def search_channel(study: Study, run: Run, prior: Prior | None = None) -> Front:
     """Find the channels of a study. The same study, data and seed give the same front on any number of threads."""
     settings, began = study.channel, time.process_time()
+    fingerprint = "" if settings.prior is not None else open_source(study.data, study.folder).fingerprint
     prior = prior_of(study) if prior is None else prior
     span = measures.attainable(prior.shares, settings.delta)
     measures.require_room(prior.shares, settings.delta)
     levels = levels_of(prior, settings, span)
     # These matrices are small: more threads would only wait for each other, and change the last digits.
     with threadpool_limits(1):
-        found = list(_found(prior, settings, levels, progress))
+        found = list(_found(prior, settings, levels, run.tell))
         bound = _bounds(prior, settings, span)
         points = _points(prior, settings, found, bound)
-    return ChannelFront(
-        prior,
-        settings.delta,
-        settings.engine,
-        settings.engine == "exact" and settings.epsilon is None,
-        span,
-        points,
-        time.process_time() - began,
-        settings.epsilon,
-        None if settings.engine == "exact" else settings.seed,
-        settings.generations if settings.engine == "optrr" else None,
+    exact = settings.engine == "exact" and settings.epsilon is None
+    seed = "" if settings.engine == "exact" else f", seed {settings.seed}"
+    return Front(
+        study=study,
+        objectives=OBJECTIVES,
+        points=points,
+        algorithm=settings.engine,
+        exact=exact,
+        evaluations=len(found),
+        space=0,
+        seconds=round(time.process_time() - began, 3),
+        fingerprint=fingerprint,
+        rows=prior.records,
+        system="channel",
+        details={
+            "columns": list(prior.columns),
+            "categories": len(prior.categories),
+            "dropped": prior.dropped,
+            "delta": settings.delta,
+            "epsilon_cap": settings.epsilon,
+            "range": list(span),
+            "tolerance": CLOSE,
+        },
+        found_how=f"{'proven optimal' if exact else 'best found'}, {settings.engine}{seed}",
     )
 
 
@@ -81,7 +103,7 @@ def levels_of(prior: Prior, settings: ChannelSettings, span: tuple[float, float]
     return np.unique(np.clip(np.append(even, settings.privacy), low, high))
 
 
-def _found(prior: Prior, settings: ChannelSettings, levels: Floats, progress: Progress | None) -> Iterator[_Found]:
+def _found(prior: Prior, settings: ChannelSettings, levels: Floats, progress: Progress) -> Iterator[_Found]:
     """What the engine finds, level by level."""
     shares, delta = prior.shares, settings.delta
     if settings.engine == "exact":
@@ -90,7 +112,7 @@ def _found(prior: Prior, settings: ChannelSettings, levels: Floats, progress: Pr
             optimum = search.at(float(level))
             names = tuple(output_name(row, prior.categories) for row in optimum.posteriors)
             yield _Found(optimum.matrix, names, optimum.lower_bound if settings.epsilon is None else None)
-            if progress is not None and progress(place + 1, len(levels)):
+            if progress(place + 1, len(levels)):
                 return
         return
     if settings.engine == "square":
@@ -107,7 +129,7 @@ def _found(prior: Prior, settings: ChannelSettings, levels: Floats, progress: Pr
 
 
 def square_matrices(
-    prior: Prior, settings: ChannelSettings, levels: Floats, archive: Archive | None, progress: Progress | None
+    prior: Prior, settings: ChannelSettings, levels: Floats, archive: Archive | None, progress: Progress
 ) -> list[Floats]:
     """The square engine's matrix for each level, or none; levels between them lead the way to the ceiling."""
     low, high = float(1.0 - settings.delta), float(1.0 - prior.shares.max())
@@ -157,7 +179,7 @@ def _points(
     settings: ChannelSettings,
     found: Sequence[_Found],
     bound: ExactSearch | None,
-) -> tuple[ChannelPoint, ...]:
+) -> tuple[Point, ...]:
     """Channels with all their figures, by privacy; those that another one beats are left out."""
     measured = [measures.figures(one.matrix, prior.shares, prior.records) for one in found]
     order = sorted(range(len(found)), key=lambda i: (measured[i].privacy, -measured[i].error))
@@ -178,7 +200,14 @@ def _points(
             for place, name in enumerate(prior.columns)
             if prior.joint
         }
-        points.append(ChannelPoint(number, channel, said, lower, attributes))
+        values = {"privacy": said.privacy, "mse": said.error}
+        values |= {"worst_posterior": said.worst_posterior, "epsilon": said.epsilon}
+        details: dict[str, Any] = {"mse_to_file": said.error_to_file}
+        if attributes:
+            details["attributes"] = {
+                name: {"privacy": private, "worst_posterior": worst} for name, (private, worst) in attributes.items()
+            }
+        points.append(Point(number, values, said.loss, 0, channel, lower, details))
     return tuple(points)
 
 

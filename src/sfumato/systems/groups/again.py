@@ -12,27 +12,30 @@ import numpy as np
 from sfumato.data.arrays import Counts64
 from sfumato.data.microfile import Microfile
 from sfumato.errors import InputError
+from sfumato.front import Front
 from sfumato.plans.swaps import SwapPlan
 from sfumato.study import Study
-from sfumato.systems.groups.attackers import Progress
 from sfumato.systems.groups.files import read_target, settings_of
+from sfumato.systems.groups.front import front_of, swaps_of
 from sfumato.systems.groups.protect import Protection, attacked_again, attacks_on, influence_of, truths_of
 from sfumato.systems.groups.residual import Residual, residual_on
-from sfumato.systems.groups.saved import Saved, as_dict
+from sfumato.systems.run import Run
 
 CLOSE = 1e-9
 UNCHECKED = ("bound", "exact")  # proofs of the search, which would have to be searched for again
 
 
-def worked_out_again(saved: Saved, progress: Progress | None = None) -> Protection:
+def worked_out_again(front: Front, run: Run | None = None) -> Protection:
     """The protection with every attack learned again and every figure computed anew from the plans."""
-    study = saved.study
+    study = front.study
     target = read_target(study)
     truths = truths_of(study, target)
-    known, fresh, silent = attacks_on(study, target, truths, progress)
+    known, fresh, silent = attacks_on(study, target, truths, run)
     levels = [
-        attacked_again(target, float(point["level"]), (_priced(study, target, plan), 0.0), known, fresh)
-        for point, plan in zip(saved.told["points"], saved.plans, strict=True)
+        attacked_again(
+            target, float(point.details["level"]), (_priced(study, target, swaps_of(point)), 0.0), known, fresh
+        )
+        for point in front.points
     ]
     columns = len(settings_of(study).protect.columns or target.attributes)
     return Protection(
@@ -42,7 +45,7 @@ def worked_out_again(saved: Saved, progress: Progress | None = None) -> Protecti
         tuple(known),
         tuple(fresh),
         tuple(levels),
-        int(saved.told["chosen"]),
+        int(front.details["chosen"]),
         columns,
         tuple(silent),
     )
@@ -70,18 +73,22 @@ def _places(target: Microfile, rows: Counts64) -> Counts64:
     return np.asarray(places, dtype=np.int64)
 
 
-def refuse_unlike(saved: Saved, again: Protection) -> None:
+def refuse_unlike(front: Front, again: Protection) -> None:
     """Raise unless a saved protection says what was worked out again."""
-    found = as_dict(again)
-    told = {name: value for name, value in saved.told.items() if name != "fingerprint"}
-    where = first_unlike(told, found)
+    where = first_unlike(_claims(front), _claims(front_of(again)))
     if where is not None:
         name, said, true = where
         raise InputError(
             f"the protection says {name} = {_shown(said)}, but it is {_shown(true)}: nothing was released",
-            expected="a protection as sfumato groups protect wrote it, and the files that it was made from",
-            remedy="protect again",
+            expected="a protection as the search wrote it, and the files that it was made from",
+            remedy="search again",
         )
+
+
+def _claims(front: Front) -> dict[str, Any]:
+    """All that a front says of a protection: what is known of the areas, and every point."""
+    points = [point.as_dict() for point in front.points]
+    return {"details": dict(front.details), "rows": front.rows, "method": front.algorithm, "points": points}
 
 
 def first_unlike(one: Any, two: Any, name: str = "") -> tuple[str, Any, Any] | None:

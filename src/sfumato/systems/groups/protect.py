@@ -19,10 +19,10 @@ from sfumato.measures.influence import Influence
 from sfumato.plans.swaps import SwapPlan
 from sfumato.study import Study
 from sfumato.systems.groups.attack import Attack, attack_with
-from sfumato.systems.groups.attackers import Progress
 from sfumato.systems.groups.bounds import SLACKS, Signal, areas_of, counted, lowered, room_for
 from sfumato.systems.groups.files import Truth, places, read_auxiliary, read_target, settings_of, truth_of
 from sfumato.systems.groups.residual import Residual, residual_of
+from sfumato.systems.run import Run
 
 LOOSER = 3  # caps that are tried beyond the tightest
 FRESH = 1000  # fresh seeds start so far from the known ones
@@ -260,7 +260,7 @@ def truths_of(study: Study, target: Microfile) -> tuple[Truth, ...]:
     return some
 
 
-def protect(study: Study, *, test_seed: int | None = None, progress: Progress | None = None) -> Protection:
+def protect(study: Study, run: Run, *, test_seed: int | None = None) -> Protection:
     """Find the cheapest swaps that hide the sensitive areas from every known attack, and attack again with fresh ones.
 
     Which of equally good partners is taken comes from the operating system, unless a test asks for a seed.
@@ -268,11 +268,11 @@ def protect(study: Study, *, test_seed: int | None = None, progress: Progress | 
     settings = settings_of(study)
     target = read_target(study)
     truths = truths_of(study, target)
-    known, fresh, silent = attacks_on(study, target, truths, progress)
+    known, fresh, silent = attacks_on(study, target, truths, run)
     noise = np.random.default_rng(int.from_bytes(os.urandom(16)) if test_seed is None else test_seed)
     steps = 1 if settings.protect.targets else settings.protect.levels
     levels: list[Level] = []
-    planner = Planner(study, target, truths, known, noise, lambda: bool(progress and progress(len(levels), steps)))
+    planner = Planner(study, target, truths, known, noise, lambda: run.tell(len(levels), steps))
     for step in range(1, steps + 1):
         try:
             made = planner.plan(step / steps)
@@ -282,7 +282,7 @@ def protect(study: Study, *, test_seed: int | None = None, progress: Progress | 
             break
         if made is not None:
             levels.append(attacked_again(target, step / steps, made, known, fresh))
-        if progress and progress(step, steps) and levels:
+        if run.tell(step, steps) and levels:
             break
     if not levels:
         level, nearest_plan = as_far_as_possible(planner)
@@ -309,7 +309,7 @@ def worth_offering(levels: Sequence[Level], nothing: Level) -> list[Level]:
 
 
 def attacks_on(
-    study: Study, target: Microfile, truths: Sequence[Truth], progress: Progress | None = None
+    study: Study, target: Microfile, truths: Sequence[Truth], run: Run | None = None
 ) -> tuple[list[Attack], list[Attack], list[str]]:
     """The attacks that are known and bounded, and those with fresh seeds and held-out files that only test.
 
@@ -324,7 +324,7 @@ def attacks_on(
     silent: dict[str, UnreachableError] = {}
 
     def watched(_done: int, _total: int) -> bool:
-        return bool(progress and progress(0, settings.protect.levels))
+        return run is not None and run.tell(0, settings.protect.levels)
 
     for one in settings.auxiliary:
         other = read_auxiliary(study, one)

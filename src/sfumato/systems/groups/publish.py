@@ -3,63 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from sfumato.data.policy import Acceptance
 from sfumato.data.source import open_source
 from sfumato.errors import SfumatoError
+from sfumato.front import Front
 from sfumato.release.policy import acceptances
 from sfumato.release.publish import Release
 from sfumato.release.swap_pack import Protected, publish_swaps
 from sfumato.study import Study
 from sfumato.systems.groups.again import attacked, first_unlike, refuse_unlike, worked_out_again
-from sfumato.systems.groups.attackers import Progress
 from sfumato.systems.groups.files import read_target, settings_of
-from sfumato.systems.groups.saved import Saved, as_dict, load
+from sfumato.systems.groups.front import front_of, swaps_of, told_of
+from sfumato.systems.run import Progress, Run
 
 
 def publish_protection(
-    out: str | Path,
+    front: Front,
     folder: str | Path,
     point: int | None = None,
     *,
     reason: str = "",
     accept: Mapping[str, str] | Sequence[Acceptance] = (),
     state: str | Path | None = None,
-    run: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Release:
     """Write a point of a saved protection as a release; the one that was chosen unless given.
 
     Attackers learn again, and what they find in the source and in the written file must be what the protection says.
     What they still find is refused, unless `accept` gives a reason: `{"attacks": "the areas are known anyway"}`.
-    `run` is a run file of one's own, needed where the protection was made elsewhere or was changed.
     """
-    saved = load(out, run)
-    number = saved.point(point)
-    study = saved.study.with_accepted(acceptances(accept))
+    chosen = front.point(int(front.details["chosen"]) if point is None else point)
+    study = front.study.with_accepted(acceptances(accept))
     return publish_swaps(
         study,
-        saved.plans[number],
-        str(saved.told["fingerprint"]),
+        swaps_of(chosen),
+        front.fingerprint,
         folder,
-        lambda: _worked_out(saved, number, progress),
+        lambda: _worked_out(front, chosen.id, Run(progress)),
         reason=reason,
         state=state,
     )
 
 
-def _worked_out(saved: Saved, number: int, progress: Progress | None) -> Protected:
+def _worked_out(front: Front, number: int, run: Run) -> Protected:
     """A protection as it is, with one of its points chosen, and how the file that is written is to be attacked."""
-    again = worked_out_again(saved, progress)
-    refuse_unlike(saved, again)
-    again = replace(again, chosen=number)
-    told = as_dict(again)
+    again = worked_out_again(front, run)
+    refuse_unlike(front, again)
+    told = told_of(front_of(again), number)
     # Bound and proof stay as the search had them; everything else is what was worked out again.
-    for found, said in zip(told["points"], saved.told["points"], strict=True):
-        found |= {name: said[name] for name in ("bound", "exact")}
+    for found, point in zip(told["points"], front.points, strict=True):
+        found |= {"bound": swaps_of(point).bound, "exact": swaps_of(point).exact}
 
     def attack(study: Study) -> list[dict[str, Any]]:
         rows = [row.as_dict() for row in attacked(again, read_target(study))]

@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.data.roles import Role
+from sfumato.decide import pick
 from sfumato.errors import InputError
+from sfumato.front import Front
 from sfumato.study import Study
-from sfumato.systems.channel.front import ChannelFront, load_channel_front, pick_channel
-from sfumato.systems.channel.search import search_channel
+from sfumato.systems.channel.system import channel_of, flat
+from sfumato.systems.registry import load_front
+from sfumato.systems.search import search as find
 from sfumato.web.places import Places
 
 MOST_OUTPUTS = 160
@@ -18,9 +21,9 @@ MOST_OUTPUTS = 160
 
 def search(study: Study, given: dict[str, Any], folder: Path, progress: Callable[[int, int], bool]) -> dict[str, Any]:
     """Find the channels of a sensitive column and leave the front in the job's folder."""
-    front = search_channel(changed(study, given), progress)
-    front.save(folder / "channel")
-    return {"points": len(front.points), "how": "proven optimal" if front.exact else f"best found, {front.engine}"}
+    front = find(changed(study, given), progress)
+    front.save(folder / "front", replace=True)
+    return {"points": len(front.points), "how": front.how}
 
 
 def changed(study: Study, given: dict[str, Any]) -> Study:
@@ -33,22 +36,23 @@ def changed(study: Study, given: dict[str, Any]) -> Study:
             remedy="change its role in Declare",
         )
     wanted = {name: given[name] for name in ("delta", "engine", "points", "epsilon") if given.get(name) is not None}
-    return study.with_channel(columns=(column,), **wanted)
+    return study.with_search(system="channel").with_channel(columns=(column,), **wanted)
 
 
 def front(places: Places, study: str, job: str) -> dict[str, Any]:
     """The front of a channel search, with its knee."""
     found = channels_of(places, study, job)
-    return found.as_dict() | {"knee": pick_channel(found, knee=True).point.id}
+    said = found.as_dict() | {"points": [flat(point) for point in found.points]} | dict(found.details)
+    return said | {"engine": found.algorithm, "records": found.rows, "knee": pick(found, knee=True).point.id}
 
 
 def point(places: Places, study: str, job: str, number: int) -> dict[str, Any]:
     """One channel: its matrix, column by column of the truth. Categories are values of a sensitive column."""
     found = channels_of(places, study, job).point(number)
-    channel = found.channel
+    channel = channel_of(found)
     order = sorted(range(len(channel.outputs)), key=lambda row: -float(channel.matrix[row].sum()))[:MOST_OUTPUTS]
     kept = sorted(order)
-    return found.as_dict() | {
+    return flat(found) | {
         "categories": list(channel.categories),
         "outputs_shown": [channel.outputs[row] for row in kept],
         "matrix": [channel.matrix[row].tolist() for row in kept],
@@ -56,9 +60,9 @@ def point(places: Places, study: str, job: str, number: int) -> dict[str, Any]:
     }
 
 
-def channels_of(places: Places, study: str, job: str) -> ChannelFront:
+def channels_of(places: Places, study: str, job: str) -> Front:
     """The front that a search for channels left."""
-    folder = places.job(study, job) / "channel"
+    folder = places.job(study, job) / "front"
     if not folder.is_dir():
         raise InputError("this search has no front yet", expected="a search that has ended", remedy="wait, or stop it")
-    return load_channel_front(folder)
+    return load_front(folder)

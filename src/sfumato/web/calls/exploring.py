@@ -11,13 +11,14 @@ from sfumato.decide import ask as asked
 from sfumato.decide import knee_of
 from sfumato.decide.revise import with_suppression
 from sfumato.errors import InputError, SfumatoError
-from sfumato.front import Point, compare_fronts, load_front
+from sfumato.front import Point, compare_fronts
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.measure import Measure
 from sfumato.measures.registry import known_measures, measure
 from sfumato.measures.suppression import suppress_planned
 from sfumato.release.foreseen import foreseen
 from sfumato.report.audit_page import BINS
+from sfumato.systems.registry import load_front
 from sfumato.web.calls.shelf import front_of, whole_of
 from sfumato.web.places import Places
 
@@ -51,7 +52,7 @@ def point(
         chosen = with_suppression(found, number, size or 0, diversity or 0, table).point(number)
     raw, after = classify(table), _after(table, chosen)
     return chosen.as_dict() | {
-        "words": chosen.plan.words(table),
+        "words": chosen.recoding_plan.words(table),
         "sizes": {"bins": _bin_names(), "before": _sizes(raw), "after": _sizes(after)},
         "figures": {name: _figures(measure(name), raw, after) for name in SHOWN},
         "attackers": {name: _figures(measure(name), raw, after) for name in ATTACKERS},
@@ -112,7 +113,7 @@ def ask(places: Places, study: str, job: str, limits: dict[str, float]) -> dict[
 
 
 def _after(table: FrequencyTable, chosen: Point) -> ClassTable:
-    plan = chosen.plan
+    plan = chosen.recoding_plan
     return suppress_planned(classify(table, plan.recoding(table)), plan.suppress_below, plan.diversity_below)
 
 

@@ -9,12 +9,10 @@ from typing import Any
 from sfumato.errors import InputError, StoppedError
 from sfumato.study import Study
 from sfumato.systems.groups.attack import attack
-from sfumato.systems.groups.protect import protect
-from sfumato.systems.groups.saved import save
+from sfumato.systems.groups.front import told_of
+from sfumato.systems.search import search as find
 from sfumato.web.places import Places, read_json, write_json
 from sfumato.web.worker import plain
-
-PROTECTION = "protection"
 
 
 def search(study: Study, given: dict[str, Any], folder: Path, progress: Callable[[int, int], bool]) -> dict[str, Any]:
@@ -38,11 +36,13 @@ def search(study: Study, given: dict[str, Any], folder: Path, progress: Callable
 def _protected(study: Study, told: dict[str, Any], folder: Path, progress: Callable[[int, int], bool]) -> str:
     """Protect and save; in a clause, how it ended. Stopped too early, the attack alone is shown."""
     try:
-        found = protect(study, progress=progress)
+        front = find(study.with_search(system="groups"), progress)
     except StoppedError:
         return ", stopped before any plan was found"
-    told["protection"] = save(found, folder / PROTECTION)
-    return ", protected: " + ("no attack finds them any more" if found.holds else "some attack still finds an area")
+    front.save(folder / "front", replace=True)
+    told["protection"] = told_of(front)
+    holds = told["protection"]["holds"]
+    return ", protected: " + ("no attack finds them any more" if holds else "some attack still finds an area")
 
 
 def found(places: Places, study: str, job: str) -> dict[str, Any]:

@@ -61,8 +61,7 @@ def _other(places: Places, folder: Path, about: dict[str, Any]) -> dict[str, Any
 
     module = channels if about["kind"] == "channel" else groups
     watch = Watch(folder, about["with"].get("seconds"))
-    for name in ("channel", "groups", groups.PROTECTION):  # what an earlier try left
-        shutil.rmtree(folder / name, ignore_errors=True)
+    shutil.rmtree(folder / "groups", ignore_errors=True)  # what an earlier try left
     found = module.search(checked(places, read(folder / "run.toml")), about["with"], folder, watch)
     return {"status": "stopped" if watch.stopped else "done", "found": found}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +13,14 @@ from sfumato.decide import ask, pick
 from sfumato.release.pack import DICTIONARY, EXTERNAL, INTERNAL, MANIFEST, PUBLIC, read_manifest
 from sfumato.report.figures import number
 from sfumato.study import read
-from sfumato.systems.channel.disguise import disguise
-from sfumato.systems.channel.front import pick_channel
-from sfumato.systems.groups.publish import publish_protection
 from sfumato.systems.publish import publish as published
 from sfumato.systems.verify import verify as verified
 from sfumato.web.calls.binding import refuse_changed
 from sfumato.web.calls.channels import channels_of
-from sfumato.web.calls.groups import PROTECTION
 from sfumato.web.calls.shelf import checked, front_of, study_of
 from sfumato.web.places import Places, new_id, read_json, write_json
 
+RECODING = ("lattice", "cuts")
 REPORTS = (INTERNAL, EXTERNAL, DICTIONARY[1])
 
 
@@ -44,23 +42,19 @@ def publish(
     """
     folder = places.study(study) / "releases"
     folder.mkdir(exist_ok=True)
-    swaps = places.job(study, job) / PROTECTION
-    if swaps.is_dir():
-        checked(places, read(places.job(study, job) / "run.toml"))
-        target = folder / new_id(f"point-{number}")
-        made = publish_protection(swaps, target, number, reason=reason, accept=accept or {})
-    elif (places.job(study, job) / "channel").is_dir():
-        declared = study_of(places, study)
-        refuse_changed(declared, read_json(places.study(study) / "study.json"))
-        chosen = pick_channel(channels_of(places, study, job), point=number)
-        target = folder / new_id(f"point-{number}")
-        made = disguise(declared, [chosen], target, keep=keep or (), reason=reason, accept=accept or {})
-    else:
+    if read(places.job(study, job) / "run.toml").system in RECODING:
         found, table = front_of(places, study, job)
         choice = ask(found, table=table, **limits).choice if limits else pick(found, point=number)
-        number = choice.point.id
-        target = folder / new_id(f"point-{number}")
-        made = published(choice, target, reason=reason or None, accept=accept or {})
+    else:
+        found = channels_of(places, study, job)
+        checked(places, found.study)
+        refuse_changed(study_of(places, study), read_json(places.study(study) / "study.json"))
+        if keep:
+            found = replace(found, study=found.study.with_channel(keep=tuple(keep)))
+        choice = pick(found, point=number)
+    number = choice.point.id
+    target = folder / new_id(f"point-{number}")
+    made = published(choice, target, reason=reason or None, accept=accept or {})
     write_json(folder / f"{made.folder.name}.json", {"job": job, "point": number, "reason": reason})
     told = made.as_dict()
     return {

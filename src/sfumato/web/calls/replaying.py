@@ -9,8 +9,6 @@ from sfumato.study import Study, read
 from sfumato.web.calls.channels import changed
 from sfumato.web.places import Places, read_json
 
-SWAPS = "protection"
-
 
 def run_file(places: Places, study: str, job: str | None) -> str:
     """The run file of a study as it is now, or of a job as it was started."""
@@ -25,13 +23,16 @@ def program(
     lines = ["import tomllib", "", "import sfumato as sf", "", f"RUN = {_literal(declared.as_toml())}", ""]
     lines += ["study = sf.Study(**tomllib.loads(RUN))"]
     if kind == "channel":
-        lines += ["front = sf.search_channel(study)", 'print(f"{len(front.points)} channels")']
+        lines += ["front = sf.search(study)", 'print(f"{len(front.points)} channels")']
         if number is not None:
-            lines += [f"chosen = sf.pick_channel(front, point={number})"]
-            lines += ['sf.disguise(study, [chosen], "release")']
+            lines += [f"chosen = sf.pick(front, point={number})"]
+            lines += ['sf.publish(chosen, "release")']
     elif kind == "groups":
         lines += ["for seen in sf.attack(study):", "    print(seen.line())"]
-        lines += ["found = sf.protect(study)", 'print("hidden from every attack that was tried:", found.holds)']
+        lines += [
+            "front = sf.search(study)",
+            'print("still found, by plan:", [point.values["findings"] for point in front.points])',
+        ]
     else:
         if job is None:
             audit = "print(f\"k = {audit.figures['k'].value:g} of {audit.rows:,} records\")"
@@ -51,13 +52,12 @@ def commands(
     """Commands over that run file, saved as run.toml."""
     declared, kind = _declared(places, study, job)
     if kind == "channel":
-        lines = ["sfumato channel search --run run.toml -o channels"]
+        lines = ["sfumato search run.toml -o front"]
         if number is not None:
-            lines += [f"sfumato channel pick channels --point {number} -o channel.json"]
-            lines += ["sfumato channel disguise --run run.toml --channel channel.json -o release", _verify(declared)]
+            lines += [f"sfumato publish front --point {number} -o release", _verify(declared)]
     elif kind == "groups":
-        lines = ["sfumato groups attack run.toml", f"sfumato groups protect run.toml -o {SWAPS}"]
-        lines += [f"sfumato groups publish {SWAPS}{'' if number is None else f' --point {number}'} -o release"]
+        lines = ["sfumato groups attack run.toml", "sfumato search run.toml -o front"]
+        lines += [f"sfumato publish front{'' if number is None else f' --point {number}'} -o release"]
         lines += ["sfumato verify release --source run.toml"]
     else:
         lines = ["sfumato audit --run run.toml", "sfumato search run.toml -o front", "sfumato map front"]

@@ -11,8 +11,9 @@ from sfumato.data.address import is_database
 from sfumato.data.frequency import FrequencyTable
 from sfumato.data.hierarchies.recipes import HierarchyFile
 from sfumato.errors import InputError
-from sfumato.front import Front, load_front
+from sfumato.front import Front
 from sfumato.study import Study, read, write_run_file
+from sfumato.systems.registry import load_front
 from sfumato.web.calls.binding import is_changed
 from sfumato.web.places import ConflictError, Places, read_json, version_of
 

@@ -1,0 +1,109 @@
+"""The channel system: randomized response matrices between privacy and error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sfumato.data.frequency import FrequencyTable
+from sfumato.decide import Choice
+from sfumato.errors import InputError
+from sfumato.front import Front, Point
+from sfumato.plans.channel import Channel
+from sfumato.release.publish import Release
+from sfumato.report.figures import number
+from sfumato.study import Study
+from sfumato.systems.channel.disguise import disguise
+from sfumato.systems.channel.search import search_channel
+from sfumato.systems.run import Run
+from sfumato.systems.system import Publishing, Verdict
+
+
+@dataclass(frozen=True)
+class Channels:
+    """Plans are channels: with which probability each true category is reported as each output."""
+
+    name: str = "channel"
+    plan: type[Channel] = Channel
+    plans: str = "channels"
+    not_applied: str = "a channel disguises other records by sfumato channel export and disguise: it needs no plan"
+
+    def unit(self, study: Study) -> str:
+        return "generations" if study.channel.engine == "optrr" else "steps"
+
+    def search(self, study: Study, run: Run, table: FrequencyTable | None = None) -> Front:  # noqa: ARG002
+        return search_channel(study, run)
+
+    def verdict(self, front: Front) -> Verdict:
+        details = front.details
+        low, high = details["range"]
+        said = [f"{details['categories']} categories of {' × '.join(details['columns'])}, {front.rows:,} records"]
+        said.append(f"privacy can be from {low:.4f} to {high:.4f}")
+        worst = [a["worst_posterior"] for p in front.points for a in p.details.get("attributes", {}).values()]
+        if any(one > details["delta"] + 1e-9 for one in worst):
+            said.append(
+                f"δ = {details['delta']:g} holds for the columns together; of one by itself a report may tell more"
+            )
+        return Verdict(tuple(said))
+
+    def publish(self, choice: Choice, folder: str | Path, how: Publishing) -> Release:
+        study = choice.front.study
+        keep, name = study.channel.keep, how.name or "data.csv"
+        return disguise(
+            study,
+            [chosen_channel(choice)],
+            folder,
+            keep=keep,
+            name=name,
+            reason=how.reason,
+            accept=how.accept,
+            state=how.state,
+        )
+
+    def page(self, front: Front, chosen: int | None, compare: tuple[int, int] | None) -> str:  # noqa: ARG002
+        from sfumato.report.front_page import front_page
+
+        return front_page(front, self.columns(front), chosen, title="Channels", bound="certified least error")
+
+    def columns(self, front: Front) -> Mapping[str, list[str]]:
+        points = front.points
+        found = {
+            "error / bound": ["–" if p.bound is None else f"{p.values['mse'] / p.bound:.4f}" for p in points],
+            "worst posterior": [f"{point.values['worst_posterior']:.4f}" for point in points],
+            "ε": [number(point.values["epsilon"]) for point in points],
+            "outputs": [str(len(channel_of(point).outputs)) for point in points],
+        }
+        for name in front.details["columns"] if len(front.details["columns"]) > 1 else ():
+            told = [point.details["attributes"][name] for point in points]
+            found[f"{name}: privacy / worst"] = [f"{a['privacy']:.4f} / {a['worst_posterior']:.4f}" for a in told]
+        return found
+
+
+def channel_of(point: Point) -> Channel:
+    """The channel of a point."""
+    if isinstance(point.plan, Channel):
+        return point.plan
+    raise InputError("the point is no channel", expected="a front of the channel system")
+
+
+def chosen_channel(choice: Choice) -> Channel:
+    """The channel of a choice, for the publisher only: its notes tell of the shares, and of the front it is from."""
+    points = [flat(point) for point in choice.front.points]
+    front = {"chosen": choice.point.id, "points": points}
+    channel = channel_of(choice.point)
+    return replace(channel, notes={**channel.notes, "front": front})
+
+
+def flat(point: Point) -> dict[str, object]:
+    """A point's figures in one record, as a channel file and a report have them."""
+    found = {key: value for key, value in point.as_dict().items() if key not in ("values", "details", "bound")}
+    values: dict[str, object] = point.as_dict()["values"]
+    bound = point.bound
+    ratio = None if bound is None else point.values["mse"] / bound
+    return found | values | {"lower_bound": bound, "ratio": ratio} | dict(point.details)
+
+
+SYSTEMS = {"channel": Channels()}
+
+__all__ = ["SYSTEMS", "Channels", "channel_of", "chosen_channel", "flat"]

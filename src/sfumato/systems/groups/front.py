@@ -1,0 +1,128 @@
+"""The front of a protection: plans of swaps between cost and what attacks still find, as any system has one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sfumato.data.source import open_source
+from sfumato.errors import InputError
+from sfumato.front import Front, Objective, Point
+from sfumato.measures.disclosure import WAYS
+from sfumato.measures.outliers import find_outliers
+from sfumato.plans.swaps import SwapPlan
+from sfumato.systems.groups.bounds import Signal
+from sfumato.systems.groups.files import settings_of
+from sfumato.systems.groups.protect import Level, Protection, signals_of
+
+OBJECTIVES = (
+    Objective("findings", "min", title="areas found, over all attacks", privacy=True),
+    Objective("cost", "min", title="cost: cells that change place", privacy=False),
+)
+POINT = ("level", "found_known", "found_after", "low", "residual")  # what a point says beside its figures
+
+
+def front_of(protection: Protection, seconds: float = 0.0) -> Front:
+    """A protection as a front, by rising cost; its details say what is known of the areas before any swap."""
+    target, study = protection.target, protection.study
+    order = sorted(protection.levels, key=lambda level: (level.plan.cost, level.level))
+    groups = [truth.group for truth in protection.truths]
+    signals = signals_of(target, protection.truths, protection.known, counted_only=False)
+    names = np.array(target.areas)
+    sensitive = sorted({a for truth in protection.truths for a in truth.sensitive.areas})
+    method = settings_of(study).protect.method
+    return Front(
+        study=study,
+        objectives=OBJECTIVES,
+        points=tuple(_point(protection, signals, groups, level, number) for number, level in enumerate(order)),
+        algorithm=method,
+        exact=False,
+        evaluations=len(protection.levels),
+        space=0,
+        seconds=round(seconds, 3),
+        fingerprint=open_source(study.data, study.folder).fingerprint,
+        rows=target.dropped.read,
+        system="groups",
+        details={
+            "file": target.name,
+            "groups": groups,
+            "sensitive": names[sensitive].tolist(),
+            "silent": list(protection.silent),
+            "chosen": next(i for i, level in enumerate(order) if level is protection.choice),
+            "found_before": sum(len(r.before.anyhow) for r in protection.choice.residual),
+            "areas": [
+                {"area": area, "records": int(size), "q": {g: int(target.quantity(g)[i]) for g in groups}}
+                for i, (area, size) in enumerate(zip(target.areas, target.sizes(), strict=True))
+            ],
+            "signals": [{"name": s.name, "before": _sums(protection, s, target.area_of)} for s in signals],
+        },
+        found_how=f"best found, {method} swaps",
+    )
+
+
+def _sums(protection: Protection, signal: Signal, area_of: np.ndarray[Any, Any]) -> list[float]:
+    sums: list[float] = signal.per_area(area_of, len(protection.target.areas)).round(6).tolist()
+    return sums
+
+
+def _point(protection: Protection, signals: list[Signal], groups: list[str], level: Level, number: int) -> Point:
+    plan, moved = level.plan, protection.moved(level)
+    cells = protection.columns * protection.target.dropped.read
+    significance = settings_of(protection.study).attack.significance
+    after = []
+    for signal in signals:
+        sums = signal.per_area(moved.area_of, len(protection.target.areas))
+        out = {i for scale in ("hinges", "mad") for i in find_outliers(sums, significance, scale).high}
+        outliers = [protection.target.areas[i] for i in sorted(out)]
+        after.append({"after": sums.round(6).tolist(), "outliers_after": outliers})
+    details = {
+        "level": level.level,
+        "low": level.low,
+        "found_known": sum(len(r.after.anyhow) for r in level.residual if r.known),
+        "found_after": {way: sum(len(r.after.found[way]) for r in level.residual) for way in WAYS},
+        "residual": [row.as_dict() for row in level.residual],
+        "q_after": {group: moved.quantity(group).astype(int).tolist() for group in groups},
+        "signals": after,
+    }
+    return Point(number, {"findings": level.found, "cost": plan.cost}, plan.cost / cells, 0, plan, plan.bound, details)
+
+
+def swaps_of(point: Point) -> SwapPlan:
+    """The swaps of a point."""
+    if isinstance(point.plan, SwapPlan):
+        return point.plan
+    raise InputError("the point has no swaps", expected="a front of the groups system")
+
+
+def told_of(front: Front, chosen: int | None = None) -> dict[str, Any]:
+    """Everything about a protection but the swaps themselves, with one of its points chosen: for pages and reports."""
+    about = front.details
+    point = front.point(about["chosen"] if chosen is None else chosen)
+    after = point.details
+    return {
+        **{name: about[name] for name in ("file", "groups", "sensitive", "silent", "found_before")},
+        "method": front.algorithm,
+        "chosen": point.id,
+        "holds": point.values["findings"] == 0,
+        "points": [_told(one) for one in front.points],
+        "areas": [
+            area | {"q_after": {group: after["q_after"][group][i] for group in about["groups"]}}
+            for i, area in enumerate(about["areas"])
+        ],
+        "signals": [dict(signal) | after["signals"][i] for i, signal in enumerate(about["signals"])],
+    }
+
+
+def _told(point: Point) -> dict[str, Any]:
+    plan = swaps_of(point)
+    return {
+        "id": point.id,
+        "swaps": plan.swaps,
+        "cost": plan.cost,
+        "bound": plan.bound,
+        "exact": plan.exact,
+        "loss": point.loss,
+        "found": int(point.values["findings"]),
+        **{name: point.details[name] for name in POINT},
+    }
