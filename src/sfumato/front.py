@@ -106,7 +106,7 @@ class Point:
         return found | ({"details": dict(self.details)} if self.details else {})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Front:
     """Points sorted by the first objective, and what they were found with.
 
@@ -133,6 +133,10 @@ class Front:
     tuples: int = field(default=0, compare=False)
     stages: tuple[Mapping[str, Any], ...] = field(default=(), compare=False)
     classes: Histograms | None = field(default=None, compare=False, repr=False)
+
+    def __repr__(self) -> str:
+        sought = ", ".join(objective.name for objective in self.objectives)
+        return f"<Front of {self.system}: {len(self.points)} points over {sought}, {self.rows:,} records>"
 
     @property
     def recodes(self) -> bool:

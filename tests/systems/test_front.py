@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.points import points_in
 
@@ -48,14 +49,62 @@ def test_pick(front: sf.Front) -> None:
     assert sf.pick(front, point=3).point.id == 3
     knee = sf.pick(front, knee=True).point
     assert 1 < knee.values["k"] < 30162
-    with pytest.raises(UnreachableError, match="no point has k of 40000"):
+    with pytest.raises(UnreachableError, match="no point has k of at least 40000"):
         sf.pick(front, min_k=40000)
     with pytest.raises(InputError, match="several ways"):
-        sf.pick(front, min_k=2, max_loss=0.2)
+        sf.pick(front, min_k=2, knee=True)
     with pytest.raises(InputError, match="nothing to choose by"):
         sf.pick(front)
     with pytest.raises(InputError, match="no point 99"):
         sf.pick(front, point=99)
+
+
+def test_what_is_printed_of_results_is_one_line_without_values(front: sf.Front, adult: sf.FrequencyTable) -> None:
+    results = {"front": front, "choice": sf.pick(front, max_loss=0.3), "table": adult, "audit": sf.audit(front.study)}
+    for name, result in results.items():
+        text = repr(result)
+        assert len(text) < 1500, (name, len(text))
+        assert "\n" not in text, name
+        assert not any(value in text for value in ("Adm-clerical", "Exec-managerial", "Farming-fishing")), name
+
+
+def within(front: sf.Front, **limits: float) -> list[sf.Point]:
+    """The points that keep some limits, by plain code."""
+    read = {"k": lambda p: p.values["k"], "risk": lambda p: 1 / p.values["k"], "loss": lambda p: p.loss}
+    read["suppressed"] = lambda p: p.suppressed / front.rows
+    kept = list(front.points)
+    for name, limit in limits.items():
+        way, _, figure = name.partition("_")
+        kept = [p for p in kept if (read[figure](p) >= limit if way == "min" else read[figure](p) <= limit)]
+    return kept
+
+
+def test_pick_keeps_several_limits_at_once_and_says_which_bind(front: sf.Front) -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(200):
+        limits = {"min_k": float(rng.integers(1, 60)), "max_loss": float(rng.uniform(0.2, 0.9))}
+        limits |= {"max_suppressed": float(rng.uniform(0, 0.02))} if rng.random() < 0.5 else {}
+        kept = within(front, **limits)
+        if not kept:
+            with pytest.raises(UnreachableError) as caught:
+                sf.pick(front, **limits)
+            reached = front.points[int(caught.value.remedy.rsplit(" ", 1)[1])]
+            assert all(p.id != reached.id for p in kept)
+            continue
+        choice = sf.pick(front, **limits)
+        best = min(p.loss for p in kept)
+        assert (choice.point in kept, choice.point.loss) == (True, best)
+        for name in limits:
+            freed = within(front, **{other: limit for other, limit in limits.items() if other != name})
+            assert (name in choice.binding) == (min(p.loss for p in freed) < best), (name, choice)
+
+
+def test_a_limit_on_what_a_front_lacks(front: sf.Front) -> None:
+    with pytest.raises(InputError, match="limits nothing that this front has") as caught:
+        sf.pick(front, min_privacy=0.5)
+    assert "min_k" in caught.value.expected
+    with pytest.raises(InputError, match="is no number"):
+        sf.pick(front, max_loss=float("nan"))
 
 
 def test_compare(front: sf.Front, adult: sf.FrequencyTable, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -84,7 +133,7 @@ def test_a_search_within_a_time_limit_keeps_the_best_so_far(tmp_path: Path) -> N
 
 
 def test_ctrl_c_keeps_the_best_so_far(tmp_path: Path) -> None:
-    """A search of three objectives with no bound visits every node, which takes long enough to interrupt."""
+    """A search over a measure without bounds visits every node, which takes long enough to interrupt."""
     assert run(["sample", "adult", "-o", str(tmp_path / "adult")]) == 0
     text = (
         (tmp_path / "adult/run.toml")
@@ -94,7 +143,8 @@ def test_ctrl_c_keeps_the_best_so_far(tmp_path: Path) -> None:
     (tmp_path / "adult/run.toml").write_text(text, "utf-8")
     command = [sys.executable, "-m", "sfumato", "search", str(tmp_path / "adult/run.toml"), "-o", str(tmp_path / "out")]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as running:
-        time.sleep(8)
+        while not (tmp_path / ".out.state").exists() and running.poll() is None:  # written while it searches
+            time.sleep(0.02)
         running.send_signal(signal.SIGINT)
         _, told = running.communicate(timeout=120)
     assert running.returncode == 130

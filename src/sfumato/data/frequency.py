@@ -39,7 +39,7 @@ class Population:
     counts: Counts64
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FrequencyTable:
     """Distinct quasi-identifier tuples × counts, with sensitive and label counts beside them.
 
@@ -58,6 +58,9 @@ class FrequencyTable:
     rows_dropped: int = 0
     removed: int = 0
     fingerprint: str = ""
+
+    def __repr__(self) -> str:
+        return f"<FrequencyTable of {len(self.domains)} columns: {self.codes.shape[1]:,} distinct tuples>"
 
     @property
     def columns(self) -> tuple[str, ...]:

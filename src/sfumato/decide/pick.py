@@ -58,6 +58,8 @@ class Limit:
 
     def setting(self, value: float) -> str:
         """The limit with another value, as it is given; rounded so that the value still meets it."""
+        if value == int(value):
+            return f"{self.name} = {int(value)}"
         digits = 10.0 ** (3 - math.floor(math.log10(abs(value)))) if value and math.isfinite(value) else 1.0
         rounded = math.floor(value * digits + 1e-9) if self.least else math.ceil(value * digits - 1e-9)
         return f"{self.name} = {rounded / digits:g}"

@@ -57,7 +57,7 @@ class Figure:
         return finite(found)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Audit:
     """What `sfumato audit` found."""
 
@@ -66,6 +66,9 @@ class Audit:
     contributions: tuple[Contribution, ...]
     whole: WholeFile
     notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"<Audit of {self.rows:,} records, {len(self.figures)} figures: k = {self.figures['k'].value:g}>"
 
     @property
     def rows(self) -> int:

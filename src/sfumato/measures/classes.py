@@ -44,7 +44,7 @@ class ClassValues:
         return np.asarray(function.reduceat(entries, self.start[:-1]), dtype=np.float64)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ClassTable:
     """Equivalence classes of a table under a recoding.
 
@@ -64,6 +64,9 @@ class ClassTable:
     pairs: tuple[Codes, Codes] | None = None
     weights: tuple[float, ...] = ()
     _values: dict[str, ClassValues] = field(default_factory=dict, repr=False)
+
+    def __repr__(self) -> str:
+        return f"<ClassTable of {len(self.size):,} classes>"
 
     @property
     def records(self) -> int:

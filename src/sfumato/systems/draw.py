@@ -5,13 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 
 from sfumato.data.atomic import write_text
+from sfumato.data.frequency import FrequencyTable
 from sfumato.front import Front
 from sfumato.systems.registry import system_named
 
 
-def draw(front: Front, path: str | Path, chosen: int | None = None, *, compare: tuple[int, int] | None = None) -> Path:
+def draw(
+    front: Front,
+    path: str | Path,
+    chosen: int | None = None,
+    table: FrequencyTable | None = None,
+    compare: tuple[int, int] | None = None,
+) -> Path:
     """Write the map of a front as a self-contained page; `chosen` marks a point.
 
-    `compare` names two points of a recoding whose class sizes are shown side by side.
+    `table` is the study's frequency table, where it was read before. `compare` names two points of a recoding whose
+    class sizes are shown side by side.
     """
-    return write_text(path, system_named(front.system).page(front, chosen, compare), overwrite=True, private=True)
+    text = system_named(front.system).page(front, chosen, compare, table)
+    return write_text(path, text, overwrite=True, private=True)

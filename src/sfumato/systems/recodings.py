@@ -63,10 +63,16 @@ class Recodings:
             state=how.state,
         )
 
-    def page(self, front: Front, chosen: int | None, compare: tuple[int, int] | None) -> str:
+    def page(
+        self,
+        front: Front,
+        chosen: int | None,
+        compare: tuple[int, int] | None,
+        table: FrequencyTable | None = None,
+    ) -> str:
         from sfumato.report.map import map_page
 
-        return map_page(front, front.study.table(), chosen, compare)
+        return map_page(front, front.study.table() if table is None else table, chosen, compare)
 
     def columns(self, front: Front) -> Mapping[str, list[str]]:
         plans = [point.recoding_plan for point in front.points]

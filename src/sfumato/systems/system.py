@@ -57,7 +57,13 @@ class System(Protocol):
     def publish(self, choice: Choice, folder: str | Path, how: Publishing) -> Release:
         """Write the plan of a point as a release."""
 
-    def page(self, front: Front, chosen: int | None, compare: tuple[int, int] | None) -> str:
+    def page(
+        self,
+        front: Front,
+        chosen: int | None,
+        compare: tuple[int, int] | None,
+        table: FrequencyTable | None = None,
+    ) -> str:
         """The front as a page."""
 
     def columns(self, front: Front) -> Mapping[str, list[str]]:

@@ -61,7 +61,13 @@ class Channels:
             state=how.state,
         )
 
-    def page(self, front: Front, chosen: int | None, compare: tuple[int, int] | None) -> str:  # noqa: ARG002
+    def page(
+        self,
+        front: Front,
+        chosen: int | None,
+        compare: tuple[int, int] | None,  # noqa: ARG002
+        table: FrequencyTable | None = None,  # noqa: ARG002
+    ) -> str:
         from sfumato.report.front_page import front_page
 
         return front_page(front, self.columns(front), chosen, title="Channels", bound="certified least error")

@@ -79,7 +79,13 @@ class Groups:
             progress=how.progress,
         )
 
-    def page(self, front: Front, chosen: int | None, compare: tuple[int, int] | None) -> str:  # noqa: ARG002
+    def page(
+        self,
+        front: Front,
+        chosen: int | None,
+        compare: tuple[int, int] | None,  # noqa: ARG002
+        table: FrequencyTable | None = None,  # noqa: ARG002
+    ) -> str:
         from sfumato.report.groups_pages import protection_page
 
         return protection_page(told_of(front, chosen))
