@@ -18,9 +18,14 @@ from sfumato.cli import run
 from sfumato.data.engine import open_engine
 from sfumato.errors import StudyError
 from sfumato.release.telling import refuse_marked
+from sfumato.study import read
+from sfumato.systems.groups.protect import protect
+from sfumato.systems.groups.publish import publish_protection
+from sfumato.systems.groups.saved import save
 from tests.groups.files import protected_study
 
 Capture = pytest.CaptureFixture[str]
+ACCEPTED = dict.fromkeys(("uniques", "attacks"), "a small table made for a test")
 Column = Callable[[np.random.Generator, str, int], str]
 
 
@@ -52,6 +57,40 @@ def released(folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, col
     code = run(["groups", "publish", str(folder / "out"), "-o", str(folder / "release"), "--json", *accepted])
     said = json.loads(capsys.readouterr().out)
     return code, said["error"]["what"] if "error" in said else ""
+
+
+def with_columns(folder: Path, names: str, cells: Callable[[bool, np.random.Generator], str]) -> None:
+    """The tables of the small study with more columns, made from whether somebody is in the group."""
+    rng = np.random.default_rng(4)
+    for name in ("t.csv", "aux.csv"):
+        head, *lines = (folder / name).read_text("utf-8").splitlines()
+        again = [f"{head},{names}", *(f"{line},{cells(line.endswith('55'), rng)}" for line in lines)]
+        (folder / name).write_text("\n".join(again) + "\n", encoding="utf-8")
+
+
+def pay(member: bool, rng: np.random.Generator) -> str:
+    """No two people are paid the same, but members are paid alike."""
+    return f"{rng.uniform(50_000, 51_000) if member else rng.choice([20_000, 80_000]) + rng.uniform(0, 20_000):.5f}"
+
+
+def two_codes(member: bool, rng: np.random.Generator) -> str:
+    """Each code by itself tells nothing."""
+    one = rng.integers(0, 4)
+    return f"{one},{(one + (0 if member else rng.integers(1, 4))) % 4}"
+
+
+@pytest.mark.parametrize(("names", "cells"), [("pay", pay), ("one,two", two_codes)])
+def test_columns_that_name_the_group_by_their_order_or_together_are_refused(
+    names: str, cells: Callable[[bool, np.random.Generator], str], tmp_path: Path
+) -> None:
+    """The group is a hidden column like any other, so every way of telling one counts."""
+    protected_study(tmp_path)
+    with_columns(tmp_path, names, cells)
+    save(protect(read(tmp_path / "run.toml"), test_seed=1), tmp_path / "out")
+    with pytest.raises(StudyError, match="name the group: " + names.replace(",", " with ")) as refused:
+        publish_protection(tmp_path / "out", tmp_path / "release", accept=ACCEPTED, state=tmp_path / "state")
+    assert refused.value.remedy == f'withhold = ["{names.split(",")[0]}"] under [groups]'
+    assert not (tmp_path / "release").exists()
 
 
 def unusual(folder: Path) -> int:
