@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pyarrow
 import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
@@ -16,9 +17,12 @@ from hypothesis import strategies as st
 
 from sfumato.cli import run
 from sfumato.data.engine import open_engine
+from sfumato.data.source import open_source
 from sfumato.errors import StudyError
+from sfumato.release.swapped import withheld_columns
 from sfumato.release.telling import refuse_marked
-from sfumato.study import read
+from sfumato.study import Study, read
+from sfumato.systems.groups.census import make_census
 from sfumato.systems.groups.protect import protect
 from sfumato.systems.groups.publish import publish_protection
 from sfumato.systems.groups.saved import save
@@ -172,3 +176,59 @@ def test_swaps_at_random_are_not_marked_by_chance(seed: int, values: int, share:
         if (now != area).sum() > 10:
             with pytest.raises(StudyError, match="old tells which records were exchanged"):
                 refuse_marked(engine, "SELECT * FROM t", [("old", "CAST(old AS STRING)")], "a", "s")
+
+
+def test_the_acs_recipe_withholds_what_marks_exchanged_members(shared: Path) -> None:
+    """Nearly all members served after September 2001, and few others did: moved away from a base, they stand out."""
+    file = shared / "data" / "acs-pums" / "psam_p15_2018.csv.gz"
+    study = Study(data={"path": str(file)}, groups={"recipe": "acs", "auxiliary": [{"path": str(file)}]})
+    settings, source = study.groups, open_source(study.data, study.folder)
+    assert settings is not None
+    names = {name: source.column(name).sql for name in ("PUMA", "MLPA", "SOCP", "SEX")}
+    with open_engine() as engine:
+        engine.attach(source, "raw")
+        cells = engine.arrays(
+            "SELECT " + ", ".join(f"coalesce({c}, '') AS {n}" for n, c in names.items()) + " FROM raw"
+        )
+        area, member = np.asarray(cells["PUMA"]), np.char.startswith(np.asarray(cells["SOCP"], dtype=str), "55")
+        bases = np.isin(area, ["00301", "00302", "00306"])
+        rng = np.random.default_rng(5)
+        givers = rng.permutation(np.flatnonzero(member & bases))[:150]
+        takers = rng.permutation(np.flatnonzero(~member & ~bases))[:150]
+        now = area.copy()
+        now[givers], now[takers] = area[takers], area[givers]
+        moved = np.isin(np.arange(len(area)), [*givers, *takers])
+        engine.upload("t", {"a": now, "mlpa": cells["MLPA"], "sex": cells["SEX"], "s": moved})
+        refuse_marked(engine, "SELECT * FROM t", [("SEX", "sex")], "a", "s")
+        with pytest.raises(StudyError, match="MLPA tells which records were exchanged"):
+            refuse_marked(engine, "SELECT * FROM t", [("MLPA", "mlpa")], "a", "s")
+    assert "MLPA" in withheld_columns(study, settings, source)
+
+
+def test_a_mistyped_county_of_the_census_sample_tells_nobody(tmp_path: Path) -> None:
+    """A survey of 1,411 people, a county for each two areas, one cell of it wrong: no swapped record may stand out."""
+    folder = tmp_path / "census"
+    made = make_census(folder, 8_000, 500, 12, seed=3)
+    protect_quickly = '[groups.protect]\nattackers = ["exact"]\nlevels = 2\nknown_seeds = 1\nfresh_seeds = 1\n'
+    text = made.run.read_text("utf-8") + "\n[groups.attack]\nfolds = 3\n" + protect_quickly
+    made.run.write_text(text, encoding="utf-8")
+    for name in ("survey.parquet", "census.parquet"):
+        table = pyarrow.parquet.read_table(folder / name)
+        areas = list(zip(table["state"].to_pylist(), table["puma"].to_pylist(), strict=True))
+        number = {area: place // 2 for place, area in enumerate(sorted(set(areas)))}
+        county = [f"county {number[area]}" for area in areas]
+        county[0] = "county 0" if county[0] != "county 0" else "county 1"
+        pyarrow.parquet.write_table(table.append_column("county", pyarrow.array(county)), folder / name)
+    assert pyarrow.parquet.read_metadata(folder / "survey.parquet").num_rows == 1_411
+    found = protect(read(made.run), test_seed=1)
+    save(found, tmp_path / "out")
+    release = publish_protection(tmp_path / "out", tmp_path / "release", accept=ACCEPTED, state=tmp_path / "state")
+    assert release.manifest["point"]["swaps"] >= 20
+    rows = [
+        tuple(row[name] for name in ("state", "puma", "county"))
+        for row in pyarrow.parquet.read_table(release.data).to_pylist()
+    ]
+    usual = {
+        area: Counter(c for *a, c in rows if tuple(a) == area).most_common(1)[0][0] for area in {r[:2] for r in rows}
+    }
+    assert sum(usual[row[:2]] != row[2] for row in rows) == 1
