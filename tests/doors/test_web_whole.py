@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import random
 import zipfile
 from collections import Counter
@@ -96,6 +97,33 @@ def test_a_point_says_how_unique_its_records_would_be_over_all_columns(
     k = bench.get(f"{at}/jobs/{job}/points/2").json()["figures"]["k"]["after"]
     other = bench.get(f"{at}/jobs/{job}/points/2/whole", params={"size": int(k) + 1}).json()  # another suppression
     assert other["all_columns"]["records"] < said["all_columns"]["records"]
+    classes = Counter(tuple(row.values()) for row in rows)
+    assert ended["found"]["whole"]["all_columns"] == {
+        "columns": 4,
+        "records": len(rows),
+        "classes": len(classes),
+        "unique": sum(size == 1 for size in classes.values()),
+        "smallest": min(classes.values()),
+        "unique_share": pytest.approx(sum(size == 1 for size in classes.values()) / len(rows)),
+        "expected_correct_matches": pytest.approx(len(classes) / len(rows)),
+    }
+    listed = bench.get(f"{at}/releases").json()
+    assert [release["whole"] for release in listed] == [said]
+
+
+def test_the_figures_over_all_columns_have_a_type(bench: httpx.Client) -> None:
+    """A program that reads the interface's description knows what it will get."""
+    schema = bench.get("/api/openapi.json").json()
+    paths = {
+        "/api/studies/{study}/jobs/{job}/points/{number}/whole": "get",
+        "/api/studies/{study}/releases": "get",
+        "/api/studies/{study}/releases/{release}/verify": "post",
+    }
+    for path, method in paths.items():
+        answer = schema["paths"][path][method]["responses"]["200"]["content"]["application/json"]["schema"]
+        assert "$ref" in answer or "$ref" in answer.get("items", {}), path
+    figures = schema["components"]["schemas"]["Uniqueness"]
+    assert {"unique", "smallest", "expected_correct_matches"} <= set(figures["required"])
 
 
 def test_the_page_says_it_where_a_point_is_looked_at_and_published(page: Any, workbench: Server) -> None:
@@ -106,7 +134,8 @@ def test_the_page_says_it_where_a_point_is_looked_at_and_published(page: Any, wo
         bench.put(f"/api/studies/{study}", json=settings)
         job = bench.post(f"/api/studies/{study}/jobs", json={}).json()["id"]
         wait(bench, study, job)
-        share = bench.get(f"/api/studies/{study}/jobs/{job}/points/2/whole").json()["quasi_identifiers_and_kept"]
+        whole = bench.get(f"/api/studies/{study}/jobs/{job}/points/2/whole").json()
+    share, everything = whole["quasi_identifiers_and_kept"], whole["all_columns"]
     rate = f"{share['unique_share'] * 100:.1f} %"
     sentence = f"1 column is released unchanged and is not counted in any figure; with it {rate} of the records"
     page.goto(f"{workbench.origin}/#/declare/{study}")
@@ -116,6 +145,43 @@ def test_the_page_says_it_where_a_point_is_looked_at_and_published(page: Any, wo
     page.goto(f"{workbench.origin}/#/explore/{study}/{job}/2")
     page.wait_for_selector("#point .all-columns")
     assert sentence in page.inner_text("#point .all-columns")
+    tiles = [
+        (number(everything["unique"]), f"unique records ({percent(everything['unique_share'])})"),
+        (number(everything["smallest"]), "smallest class"),
+        (percent(everything["expected_correct_matches"]), "expected correct matches"),
+        ("1 of 4", "columns in no figure"),
+    ]
+    assert figures(page, "#point") == tiles
     page.click("#to-publish")
     page.wait_for_selector(".step.publish .all-columns")
     assert sentence in page.inner_text(".step.publish .all-columns")
+    page.click("#publish")
+    for field in page.wait_for_selector("#refused").query_selector_all("textarea"):
+        field.fill("a made-up table for a test")
+    page.click("#accept")
+    page.wait_for_selector("#result .all-columns")
+    assert figures(page, "#result") == tiles
+    page.wait_for_selector("[data-download]")
+    names = {"[data-download]": "Public pack", "[data-record]": "Internal record: not for release"}
+    assert {place: page.inner_text(place) for place in names} == names
+    assert [button.inner_text() for button in page.query_selector_all(".step.publish .job button.main")] == [
+        "Public pack"
+    ]
+    with page.expect_download() as kept:
+        page.click("[data-record]")
+    assert kept.value.suggested_filename.endswith("-internal-not-for-release.zip")
+
+
+def figures(page: Any, place: str) -> list[tuple[str, str]]:
+    """The tiles of the figures over all released columns: what they show, and what it is."""
+    tiles = page.query_selector_all(f"{place} .over-all-columns .tile")
+    return [(tile.query_selector("b").inner_text(), tile.query_selector("span").inner_text()) for tile in tiles]
+
+
+def number(value: int) -> str:
+    return f"{value:,}"
+
+
+def percent(share: float) -> str:
+    """As the page rounds: halves go up."""
+    return f"{math.floor(share * 1000 + 0.5) / 10:.1f} %"

@@ -237,7 +237,7 @@ def test_the_vital_column_is_never_released(small: Path, capsys: Capture, monkey
     capsys.readouterr()
     code, found = json_of(capsys, "groups", "publish", str(small / "out"), "-o", str(small / "release"))
     assert code == 2
-    assert "name the group by themselves: branch" in found["error"]["what"]
+    assert "name the group: branch" in found["error"]["what"]
     change("[groups]", '[columns]\njob = { role = "other" }\n[groups]')(small)
     words = ("groups", "publish", str(small / "out"), "--run", str(small / "run.toml"), "-o", str(small / "release"))
     code, found = json_of(capsys, *words)

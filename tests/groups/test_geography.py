@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pyarrow
 import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
@@ -16,11 +17,19 @@ from hypothesis import strategies as st
 
 from sfumato.cli import run
 from sfumato.data.engine import open_engine
+from sfumato.data.source import open_source
 from sfumato.errors import StudyError
+from sfumato.release.swapped import withheld_columns
 from sfumato.release.telling import refuse_marked
+from sfumato.study import Study, read
+from sfumato.systems.groups.census import make_census
+from sfumato.systems.groups.protect import protect
+from sfumato.systems.groups.publish import publish_protection
+from sfumato.systems.groups.saved import save
 from tests.groups.files import protected_study
 
 Capture = pytest.CaptureFixture[str]
+ACCEPTED = dict.fromkeys(("uniques", "attacks"), "a small table made for a test")
 Column = Callable[[np.random.Generator, str, int], str]
 
 
@@ -52,6 +61,40 @@ def released(folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, col
     code = run(["groups", "publish", str(folder / "out"), "-o", str(folder / "release"), "--json", *accepted])
     said = json.loads(capsys.readouterr().out)
     return code, said["error"]["what"] if "error" in said else ""
+
+
+def with_columns(folder: Path, names: str, cells: Callable[[bool, np.random.Generator], str]) -> None:
+    """The tables of the small study with more columns, made from whether somebody is in the group."""
+    rng = np.random.default_rng(4)
+    for name in ("t.csv", "aux.csv"):
+        head, *lines = (folder / name).read_text("utf-8").splitlines()
+        again = [f"{head},{names}", *(f"{line},{cells(line.endswith('55'), rng)}" for line in lines)]
+        (folder / name).write_text("\n".join(again) + "\n", encoding="utf-8")
+
+
+def pay(member: bool, rng: np.random.Generator) -> str:
+    """No two people are paid the same, but members are paid alike."""
+    return f"{rng.uniform(50_000, 51_000) if member else rng.choice([20_000, 80_000]) + rng.uniform(0, 20_000):.5f}"
+
+
+def two_codes(member: bool, rng: np.random.Generator) -> str:
+    """Each code by itself tells nothing."""
+    one = rng.integers(0, 4)
+    return f"{one},{(one + (0 if member else rng.integers(1, 4))) % 4}"
+
+
+@pytest.mark.parametrize(("names", "cells"), [("pay", pay), ("one,two", two_codes)])
+def test_columns_that_name_the_group_by_their_order_or_together_are_refused(
+    names: str, cells: Callable[[bool, np.random.Generator], str], tmp_path: Path
+) -> None:
+    """The group is a hidden column like any other, so every way of telling one counts."""
+    protected_study(tmp_path)
+    with_columns(tmp_path, names, cells)
+    save(protect(read(tmp_path / "run.toml"), test_seed=1), tmp_path / "out")
+    with pytest.raises(StudyError, match="name the group: " + names.replace(",", " with ")) as refused:
+        publish_protection(tmp_path / "out", tmp_path / "release", accept=ACCEPTED, state=tmp_path / "state")
+    assert refused.value.remedy == f'withhold = ["{names.split(",")[0]}"] under [groups]'
+    assert not (tmp_path / "release").exists()
 
 
 def unusual(folder: Path) -> int:
@@ -133,3 +176,59 @@ def test_swaps_at_random_are_not_marked_by_chance(seed: int, values: int, share:
         if (now != area).sum() > 10:
             with pytest.raises(StudyError, match="old tells which records were exchanged"):
                 refuse_marked(engine, "SELECT * FROM t", [("old", "CAST(old AS STRING)")], "a", "s")
+
+
+def test_the_acs_recipe_withholds_what_marks_exchanged_members(shared: Path) -> None:
+    """Nearly all members served after September 2001, and few others did: moved away from a base, they stand out."""
+    file = shared / "data" / "acs-pums" / "psam_p15_2018.csv.gz"
+    study = Study(data={"path": str(file)}, groups={"recipe": "acs", "auxiliary": [{"path": str(file)}]})
+    settings, source = study.groups, open_source(study.data, study.folder)
+    assert settings is not None
+    names = {name: source.column(name).sql for name in ("PUMA", "MLPA", "SOCP", "SEX")}
+    with open_engine() as engine:
+        engine.attach(source, "raw")
+        cells = engine.arrays(
+            "SELECT " + ", ".join(f"coalesce({c}, '') AS {n}" for n, c in names.items()) + " FROM raw"
+        )
+        area, member = np.asarray(cells["PUMA"]), np.char.startswith(np.asarray(cells["SOCP"], dtype=str), "55")
+        bases = np.isin(area, ["00301", "00302", "00306"])
+        rng = np.random.default_rng(5)
+        givers = rng.permutation(np.flatnonzero(member & bases))[:150]
+        takers = rng.permutation(np.flatnonzero(~member & ~bases))[:150]
+        now = area.copy()
+        now[givers], now[takers] = area[takers], area[givers]
+        moved = np.isin(np.arange(len(area)), [*givers, *takers])
+        engine.upload("t", {"a": now, "mlpa": cells["MLPA"], "sex": cells["SEX"], "s": moved})
+        refuse_marked(engine, "SELECT * FROM t", [("SEX", "sex")], "a", "s")
+        with pytest.raises(StudyError, match="MLPA tells which records were exchanged"):
+            refuse_marked(engine, "SELECT * FROM t", [("MLPA", "mlpa")], "a", "s")
+    assert "MLPA" in withheld_columns(study, settings, source)
+
+
+def test_a_mistyped_county_of_the_census_sample_tells_nobody(tmp_path: Path) -> None:
+    """A survey of 1,411 people, a county for each two areas, one cell of it wrong: no swapped record may stand out."""
+    folder = tmp_path / "census"
+    made = make_census(folder, 8_000, 500, 12, seed=3)
+    protect_quickly = '[groups.protect]\nattackers = ["exact"]\nlevels = 2\nknown_seeds = 1\nfresh_seeds = 1\n'
+    text = made.run.read_text("utf-8") + "\n[groups.attack]\nfolds = 3\n" + protect_quickly
+    made.run.write_text(text, encoding="utf-8")
+    for name in ("survey.parquet", "census.parquet"):
+        table = pyarrow.parquet.read_table(folder / name)
+        areas = list(zip(table["state"].to_pylist(), table["puma"].to_pylist(), strict=True))
+        number = {area: place // 2 for place, area in enumerate(sorted(set(areas)))}
+        county = [f"county {number[area]}" for area in areas]
+        county[0] = "county 0" if county[0] != "county 0" else "county 1"
+        pyarrow.parquet.write_table(table.append_column("county", pyarrow.array(county)), folder / name)
+    assert pyarrow.parquet.read_metadata(folder / "survey.parquet").num_rows == 1_411
+    found = protect(read(made.run), test_seed=1)
+    save(found, tmp_path / "out")
+    release = publish_protection(tmp_path / "out", tmp_path / "release", accept=ACCEPTED, state=tmp_path / "state")
+    assert release.manifest["point"]["swaps"] >= 20
+    rows = [
+        tuple(row[name] for name in ("state", "puma", "county"))
+        for row in pyarrow.parquet.read_table(release.data).to_pylist()
+    ]
+    usual = {
+        area: Counter(c for *a, c in rows if tuple(a) == area).most_common(1)[0][0] for area in {r[:2] for r in rows}
+    }
+    assert sum(usual[row[:2]] != row[2] for row in rows) == 1

@@ -31,8 +31,8 @@ SEARCH: dict[str, Any] = {
     "algorithm": "best_first",
     "objectives": ("general_loss",),
     "max_suppression": 0.05,
-    "evaluations": 3_000,
 }
+EVALUATIONS = 3_000
 MOST = {Role.QUASI_IDENTIFIER: 12, Role.SENSITIVE: 3}  # columns that are chosen of a table with more than twice as many
 
 
@@ -122,7 +122,7 @@ def decided(run: Path) -> Study:
     return read(run)
 
 
-def chosen(study: Study, inspection: Inspection) -> Study:
+def chosen(study: Study, inspection: Inspection, evaluations: int = EVALUATIONS) -> Study:
     """Of a very wide table, the columns with fewest missing values, in the order of the table; the others are left out.
 
     Nobody publishes a hundred generalized columns: with so many, k hides all of them.
@@ -134,13 +134,13 @@ def chosen(study: Study, inspection: Inspection) -> Study:
             rest = sorted(names, key=lambda name: missing[name])[most:]
             study = study.with_columns({name: ColumnSettings(role=Role.DROP) for name in rest})
     within = {"k": 3, "distinct_l": 2, "t_closeness": 0.89} if study.named(Role.SENSITIVE) else {"k": 3}
-    return study.with_search(**SEARCH, constraints=within)
+    return study.with_search(**SEARCH, evaluations=evaluations, constraints=within)
 
 
-def reached(inspection: Inspection, declared: Study, folder: Path) -> Outcome:
+def reached(inspection: Inspection, declared: Study, folder: Path, evaluations: int = EVALUATIONS) -> Outcome:
     """Search and publish; a column that the policy names is left out, and if records are unique, the weight is."""
     left_out: dict[str, str] = {}
-    study = chosen(declared, inspection)
+    study = chosen(declared, inspection, evaluations)
     not_chosen = len(study.named(Role.DROP)) - len(declared.named(Role.DROP))
     for number in range(40):
         front = search(study)

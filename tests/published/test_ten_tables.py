@@ -6,9 +6,10 @@ import csv
 import gzip
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.published.ten_tables import TABLES, decided, inspected, reached
+from tests.published.ten_tables import EVALUATIONS, TABLES, decided, inspected, reached
 
 import sfumato as sf
 from sfumato.data.roles import Role
@@ -36,7 +37,13 @@ UNDECIDED = {
     "Credit card clients": 0,
     "MACH 2019": 10,
 }
-RELEASED = ["Adult of ARX", "German credit, without names", "testdata (sdcMicro)", "CASC census"]
+WIDE = [name for name in TABLES if name.startswith(("ACS", "NHANES"))]
+QUICK = {"German credit, without names": 200}  # with so many evaluations
+
+
+def dear(names: list[str]) -> list[Any]:
+    """Every table, those with some names only among the published experiments."""
+    return [pytest.param(name, marks=pytest.mark.published if name in names else ()) for name in TABLES]
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +51,7 @@ def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SFUMATO_STATE", str(tmp_path / "state"))
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", dear(WIDE))
 def test_suggestions_accepted_as_they_are(name: str, shared: Path, tmp_path: Path) -> None:
     """A decision is missing, so that nothing runs; or every column that leaves is counted in some figure."""
     inspection, run = inspected(TABLES[name], shared, tmp_path)
@@ -69,11 +76,21 @@ def unique_by_hand(path: Path, separator: str, header: bool, names: list[str], o
     return sum(count == 1 for count in counts.values()) / len(rows)
 
 
-@pytest.mark.parametrize("name", RELEASED)
+@pytest.mark.parametrize("name", QUICK)
+def test_small_tables_reach_a_release_after_a_short_search(name: str, shared: Path, tmp_path: Path) -> None:
+    released(name, shared, tmp_path, QUICK[name])
+
+
+@pytest.mark.published
+@pytest.mark.parametrize("name", TABLES)
 def test_decided_tables_reach_a_release_within_the_policy(name: str, shared: Path, tmp_path: Path) -> None:
+    released(name, shared, tmp_path, EVALUATIONS)
+
+
+def released(name: str, shared: Path, tmp_path: Path, evaluations: int) -> None:
     """What is undecided is made a quasi-identifier; the file is counted again by hand."""
     inspection, run = inspected(TABLES[name], shared, tmp_path)
-    outcome = reached(inspection, decided(run), tmp_path)
+    outcome = reached(inspection, decided(run), tmp_path, evaluations)
     manifest = outcome.release.manifest
     assert sf.verify(outcome.release.folder)
     assert manifest["figures"]["k"]["value"] >= outcome.study.policy.k

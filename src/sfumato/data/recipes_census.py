@@ -14,8 +14,9 @@ from sfumato.errors import StudyError, nearest
 # Where each run of equally long intervals of JWDP starts, and how many minutes they are long.
 DEPARTURES = ((1, 0, 30), (7, 300, 10), (19, 500, 5), (79, 1000, 10), (133, 1900, 30), (137, 2100, 10), (149, 2300, 30))
 DEPARTURE_CODES = 150
-# Columns that name the military by themselves or tie records of a household together; and places beside the area.
-ACS_WITHHELD = ("SERIALNO", "OCCP", "INDP", "NAICSP", "ESR", "MIL")
+# Columns that name the military by themselves or tie records of a household together, and service after September 2001,
+# which shows whose place was exchanged; and places beside the area.
+ACS_WITHHELD = ("SERIALNO", "OCCP", "INDP", "NAICSP", "ESR", "MIL", "MLPA")
 ACS_PLACES = ("POWPUMA", "POWSP")
 IPUMS_WITHHELD = (
     "SERIAL",
@@ -28,6 +29,7 @@ IPUMS_WITHHELD = (
     "EMPSTAT",
     "EMPSTATD",
     "LABFORCE",
+    "VET01LTR",
 )
 MILITARY = "55*"  # the 2010 Standard Occupational Classification's major group
 

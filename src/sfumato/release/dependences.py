@@ -82,6 +82,8 @@ def _clause(d: Dependence) -> str:
             f"is finer than the released labels of {d.protected}: it follows from {d.protected} for {percent(d.right)} "
             f"of the records, from its released label for {percent(d.base)}{exact}"
         )
+    if d.way == "finds":
+        return f"finds {percent(d.right)} of the records that {d.protected} is to hide, and is mostly right"
     helped = f"with {d.kept[1]} " if len(d.kept) > 1 else ""
     what = d.protected if not d.step else f"a finer label of {d.protected}"
     how = "gives, by a sum," if d.way == "computes" else "tells"

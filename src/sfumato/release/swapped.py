@@ -18,7 +18,7 @@ from sfumato.data.rows import cleaned
 from sfumato.data.source import Column, Source
 from sfumato.errors import DataError, StudyError, nearest, shortened
 from sfumato.plans.swaps import SwapPlan
-from sfumato.release.telling import geography, refuse_marked
+from sfumato.release.telling import following_columns, refuse_marked
 from sfumato.study import Study
 
 
@@ -65,11 +65,11 @@ def exchange(engine: Engine, source: Source, study: Study, settings: GroupsSetti
     released = tuple(column for column in source.columns if column.name not in withheld)
     area = " || '-' || ".join(f"coalesce({cleaned(source, source.column(name))}, '')" for name in mapping.area)
     exchanged = {*mapping.area, *settings.swap, *mapping.usually_swapped} & {column.name for column in released}
-    exchanged |= geography(engine, source, [c for c in released if c.name not in exchanged], area)
-    flags = " OR ".join(meets(source, conditions) for conditions in mapping.vital.values())
-    free = [c for c in released if c.name not in exchanged]
+    members = " OR ".join(meets(source, conditions) for conditions in mapping.vital.values())
     basic = {name for attribute in mapping.attributes.values() for name in attribute.columns}
-    _refuse_telling(engine, source, [c for c in free if c.name not in basic], flags)
+    stay = [c for c in released if c.name not in exchanged]
+    exchanged |= following_columns(engine, source, stay, area, members, basic)
+    free = [c for c in stay if c.name not in exchanged]
     count = int(engine.rows("SELECT count(*) FROM held")[0][0])
     if len(rows) and int(rows.max()) >= count:
         raise DataError("the plan swaps rows that the file lacks", expected="the file that was protected")
@@ -104,28 +104,6 @@ def withheld_columns(study: Study, settings: GroupsSettings, source: Source) -> 
     dropped = {name for name, role in declared.items() if not role.released}
     usual = set(settings.mapping().usually_withheld) & set(source.names)
     return vital | set(settings.withhold) | dropped | usual
-
-
-def _refuse_telling(engine: Engine, source: Source, columns: Sequence[Column], flags: str) -> None:
-    """A column whose values alone find half the members, more right than wrong, is the group by another name."""
-    engine.run(f"CREATE OR REPLACE TEMP TABLE flagged AS SELECT *, ({flags}) AS member FROM held")
-    members = int(engine.rows("SELECT count(*) FROM flagged WHERE member")[0][0])
-    telling = []
-    for column in columns:
-        cell = cleaned(source, column)
-        counts = "count(*) AS n, count(*) FILTER (member) AS m"
-        values = f"SELECT {counts} FROM flagged WHERE {cell} IS NOT NULL GROUP BY {cell}"
-        found = engine.rows(
-            f"SELECT CAST(coalesce(sum(m), 0) AS BIGINT), count(*) FROM ({values}) WHERE 2 * m > n AND n > 1"
-        )
-        if 2 * int(found[0][0]) > members:
-            telling.append(column.name)
-    if telling:
-        raise StudyError(
-            f"{len(telling)} columns name the group by themselves: {shortened(telling)}",
-            expected="no released column whose values alone tell the members",
-            remedy=f"withhold = [{', '.join(repr(name) for name in telling)}] under [groups]".replace("'", '"'),
-        )
 
 
 def _side_by_side(engine: Engine, source: Source, written: Source) -> None:

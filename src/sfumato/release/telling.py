@@ -1,52 +1,74 @@
-"""Columns that would undo an exchange of places: those that follow the area, name it, or mark who was exchanged.
+"""Columns that would undo an exchange of places: those that follow the area, name it or the group, or mark who moved.
 
-What follows and what names is the rule of `data.dependence`: right for at least 95 % of the records, with at least half
-of the errors gone that are made without the column. So one mistyped cell among thousands changes nothing.
+The area and the group are hidden columns, and what tells them is the rule of `data.dependence`: right for at least 95 %
+of the records, with at least half of the errors gone that are made without the column. So one mistyped cell among
+thousands changes nothing. Members of the group are rare, so a column that finds more than half of them counts too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
 from sfumato.data.arrays import Counts64, Floats
-from sfumato.data.dependence import Protected, dependences
+from sfumato.data.dependence import Dependence, Protected, dependences
 from sfumato.data.dependence.counts import count_by_value
 from sfumato.data.engine import Engine
 from sfumato.data.rows import cleaned
 from sfumato.data.source import Column, Source
 from sfumato.errors import StudyError, shortened
 
-AREA = " area"  # no column of a file is called so: names are trimmed
+AREA, GROUP = " area", " group"  # no column of a file is called so: names are trimmed
+MEMBER = "yes"
 FEWEST = 10  # exchanged records that must be marked for a column to count
 PART = 0.1  # and which part of all that were exchanged
 DOUBT = 0.5  # the part of the doubt whether a marked record was exchanged that must be gone
 
 
-def geography(engine: Engine, source: Source, columns: Sequence[Column], area: str) -> set[str]:
-    """Columns that follow from the area, to be exchanged with it; one from which the area follows is refused.
+def following_columns(
+    engine: Engine, source: Source, columns: Sequence[Column], area: str, members: str, basic: Collection[str]
+) -> set[str]:
+    """Columns that follow from the area, to be exchanged with it; those that name the area or the group are refused.
 
-    `area` is an expression of the columns of the view `raw`.
+    `area` is an expression of the columns of the view `raw`, `members` a condition on them: who is in the group.
+    `basic` columns are those that attackers learn from: the protection is made against what they tell of the group.
     """
     names = [column.name for column in columns]
-    searched = dependences(engine, source, names, [Protected(AREA, "generalized")], made={AREA: area})
-    following = {name for d in searched.dependences if d.way == "follows" for name in d.kept}
-    # A column with as many values as there are areas follows and tells: it is exchanged.
-    both = {d.kept for d in searched.dependences if d.way == "tells"}
-    following |= {name for (name, *more) in both if not more and _follows(engine, source.column(name), source, area)}
-    telling = [d.kept for d in searched.dependences if d.way != "follows" and not set(d.kept) & following]
+    hidden = [Protected(AREA, "generalized"), Protected(GROUP, "withheld", rare=MEMBER)]
+    made = {AREA: area, GROUP: f"CASE WHEN {members} THEN '{MEMBER}' ELSE 'no' END"}
+    searched = dependences(engine, source, names, hidden, made=made)
+    following = _moved_with(engine, source, area, [d for d in searched.dependences if d.protected == AREA])
+    telling = [d.kept for d in searched.dependences if d.protected == AREA and not set(d.kept) & following]
     telling += [
         (one.column,) for one in searched.identifying if _tells(engine, source.column(one.column), source, area)
     ]
     if telling:
-        listed = dict.fromkeys(" with ".join(kept) for kept in telling)
         raise StudyError(
-            f"the original area follows from {shortened(listed)}",
+            f"the original area follows from {_listed(telling)}",
             expected="no released column from which the area can be read back, such as a household's number",
             remedy="name it under withhold, or under swap if it is a place, in [groups]",
         )
+    naming = [d.kept for d in searched.dependences if d.protected == GROUP and not set(d.kept) <= {*basic, *following}]
+    if naming:
+        least = dict.fromkeys(next(name for name in kept if name not in basic) for kept in naming)
+        raise StudyError(
+            f"released columns name the group: {_listed(naming)}",
+            expected="no released column that tells who is in the group, alone or with another one",
+            remedy=f"withhold = [{', '.join(map(repr, least))}] under [groups]".replace("'", '"'),
+        )
     return following
+
+
+def _listed(kept: Sequence[tuple[str, ...]]) -> str:
+    return shortened(list(dict.fromkeys(" with ".join(names) for names in kept)))
+
+
+def _moved_with(engine: Engine, source: Source, area: str, dependent: Sequence[Dependence]) -> set[str]:
+    """Columns that follow from the area, alone; one with as many values as there are areas follows and tells."""
+    following = {name for d in dependent if d.way == "follows" for name in d.kept}
+    both = [d.kept[0] for d in dependent if d.way == "tells" and len(d.kept) == 1]
+    return following | {name for name in both if _follows(engine, source.column(name), source, area)}
 
 
 def _follows(engine: Engine, column: Column, source: Source, area: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from sfumato.data.arrays import Codes
-from sfumato.data.dependence.counts import Guess, count_by_order, count_by_value
+from sfumato.data.dependence.counts import FOUND, Guess, count_by_order, count_by_value, count_rare
 from sfumato.data.dependence.lines import count_on_line
 from sfumato.data.dependence.rows import Hashes, number_sql, signed
 from sfumato.data.dependence.search import Search, adds
@@ -58,6 +58,8 @@ def confirm(engine: Engine, source: Source, search: Search, candidate: Candidate
     label = f"coalesce(m.s{len(column.steps)}, -1)" if steps else "0"
     joined = f" LEFT JOIN labels{search.protected.index(column)} AS m ON a.{target} = m.value" if steps else ""
     rows = f"SELECT {', '.join(['a.*', *steps, f'{label} AS g'])} FROM held_cells AS a{joined} WHERE a.{target} <> ''"
+    if candidate.way == "finds":
+        return _finds(engine, candidate, rows, given[0], target)
     number = number_sql(source, target, column.name in dates)
     numbers = [number_sql(source, cell, name in dates) for cell, name in zip(given, candidate.kept, strict=True)]
     if candidate.line is not None:
@@ -88,6 +90,14 @@ def confirm(engine: Engine, source: Source, search: Search, candidate: Candidate
         guess.rows,
         candidate.step,
     )
+
+
+def _finds(engine: Engine, candidate: Candidate, rows: str, given: str, target: str) -> Dependence | None:
+    column = candidate.protected
+    there, hits = count_rare(engine, rows, given, target, column.rare or "")
+    if hits <= FOUND * there:
+        return None
+    return Dependence(candidate.kept, column.name, column.status, "finds", "nearly", hits / there, 0.0, there)
 
 
 def _by_value(candidate: Candidate) -> bool:

@@ -14,13 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.data.arrays import Codes, Counts64, Floats
-from sfumato.data.engine import Engine
+from sfumato.data.engine import Engine, quoted
 
 DENSE = 400_000  # cells of a table of counts that is filled in full
 RIGHT = 0.95  # the share of rows for which a guess must be right
 ERRORS = 0.5  # the share of the errors made without the column that it must remove
 FEW = 0.01  # if fewer than this share of the rows are guessed right that were not before, …
 CLEAR = 0.8  # … this share of the errors must be removed
+FOUND = 0.5  # the share of the rows with a rare value above which a column finds them
 LEAST = 20  # rows on which a guess must have been tried
 
 
@@ -155,6 +156,19 @@ def count_by_value(engine: Engine, rows: str, given: Sequence[str], target: str,
     )[0]
     base = _count_majority(engine, "SELECT g, v, sum(n) AS n FROM guessed WHERE total >= 2 GROUP BY g, v")
     return Guess(int(tried), int(right), base)
+
+
+def count_rare(engine: Engine, rows: str, given: str, target: str, value: str) -> tuple[int, int]:
+    """Rows of a query with a value, and how many of them stand where most rows with the same `given` have the value."""
+    flag = f"CASE WHEN {target} = {quoted(value)} THEN 1 ELSE 0 END"
+    cells = f"SELECT {given} AS k, {flag} AS m FROM ({rows}) AS a"
+    counted = f"SELECT k, count(*) AS n, sum(m) AS m FROM ({cells}) AS b GROUP BY k"
+    there, hits = engine.rows(
+        "SELECT CAST(coalesce(sum(m), 0) AS BIGINT), "
+        "CAST(coalesce(sum(CASE WHEN k <> '' AND n > 1 AND 2 * m > n THEN m ELSE 0 END), 0) AS BIGINT) "
+        f"FROM ({counted}) AS c"
+    )[0]
+    return int(there), int(hits)
 
 
 def count_by_order(engine: Engine, rows: str, number: str, target: str, label: str) -> Guess:

@@ -10,6 +10,9 @@ place, an age beside a generalized date of birth, a total and a part beside the 
   than the released label splits nothing, and is no dependence.
 - **computes**: a number lies within rounding of a sum of one or two others for at least 95 % of the rows; if it is
   generalized or sensitive, within 2 % of its usual range suffices.
+- **finds**: a value is named that is rare and not to be found, such as membership of a group, and most rows with some
+  values of the kept column have it; these are more than half of all rows that have it. A guess of "no" is right for
+  nearly all rows of a rare group, so the first rule says little about it.
 
 A coarser or rounded copy of a column that is *withheld* does not count: releasing an age in place of a date of birth is
 what withholding the date is for.

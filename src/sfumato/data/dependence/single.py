@@ -19,6 +19,8 @@ def single_candidates(search: Search, identifying: Collection[str]) -> list[Cand
         candidates += _telling(search, name, protected, name in identifying)
         if protected.status == "generalized" and name in search.kept and name not in identifying:
             candidates += _following(search, name, protected)
+        if protected.rare is not None:
+            candidates.append(Candidate((name,), protected, "finds"))  # some rows may hold too few of them to tell
     return candidates
 
 

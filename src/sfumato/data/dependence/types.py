@@ -9,7 +9,7 @@ from typing import Any, Literal
 from sfumato.data.dependence.lines import Line
 
 Status = Literal["generalized", "withheld", "sensitive"]
-Way = Literal["tells", "follows", "computes"]
+Way = Literal["tells", "follows", "computes", "finds"]
 Kind = Literal["one_to_one", "many_to_one", "nearly"]
 
 
@@ -21,6 +21,9 @@ class Protected:
     first: the last is what is released, those before are levels between the value and the release. A column that is
     withheld or sensitive has none, because a reader has nothing to start from.
 
+    `rare` is a value whose rows are not to be found, such as membership of a group. A column then counts too if its
+    values find more than half of these rows and are right more often than wrong.
+
     >>> Protected("zip", "generalized", ({"1011": "101", "1020": "102"}, {"1011": "1", "1020": "1"})).released["1011"]
     '1'
     """
@@ -28,6 +31,7 @@ class Protected:
     name: str
     status: Status = "withheld"
     steps: tuple[Mapping[str, str], ...] = ()
+    rare: str | None = None
 
     @property
     def released(self) -> Mapping[str, str] | None:
@@ -41,7 +45,8 @@ class Dependence:
     `right` is the share of rows for which the guess from the kept columns and the released label is right, `base` the
     share from the released label alone. Where a column *follows* from the protected one, both are about guessing the
     kept column: from the value, and from its released label. `step` is what is guessed: 0 the value, otherwise the
-    label of that step. `rows` were counted: those that are alike to another in what the guess is made from.
+    label of that step. `rows` were counted: those that are alike to another in what the guess is made from. Where a
+    column *finds* a rare value, `rows` are the rows that have it, and `right` is the share of them that it finds.
     """
 
     kept: tuple[str, ...]

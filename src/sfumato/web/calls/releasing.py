@@ -15,6 +15,7 @@ from sfumato.report.figures import number
 from sfumato.study import read
 from sfumato.systems.publish import publish as published
 from sfumato.systems.verify import verify as verified
+from sfumato.web.answers import Published
 from sfumato.web.calls.binding import refuse_changed
 from sfumato.web.calls.channels import channels_of
 from sfumato.web.calls.shelf import checked, front_of, study_of
@@ -57,16 +58,16 @@ def publish(
     made = published(choice, target, reason=reason or None, accept=accept or {})
     write_json(folder / f"{made.folder.name}.json", {"job": job, "point": number, "reason": reason})
     told = made.as_dict()
-    return {
-        "release": made.folder.name,
-        "folder": places.shown(made.folder),
-        "figures": _figures(made.manifest),
-        "warnings": told["warnings"],
-        "released": told["released"],
-        "suppressed": told["suppressed"],
-        "whole": told.get("whole"),
+    return Published(
+        release=made.folder.name,
+        folder=places.shown(made.folder),
+        figures=_figures(made.manifest),
+        warnings=told["warnings"],
+        released=told["released"],
+        suppressed=told["suppressed"],
+        whole=told["whole"],
         **verify(places, study, made.folder.name),
-    }
+    ).model_dump()
 
 
 def verify(places: Places, study: str, release: str) -> dict[str, Any]:
@@ -93,7 +94,7 @@ def releases(places: Places, study: str) -> list[dict[str, Any]]:
         about = read_json(folder / f"{path.name}.json")
         reports = [Path(name).name for name in REPORTS if (path / name).is_file()]
         told |= {"name": path.name, "point": manifest["point"], "reports": reports, "about": about}
-        found.append(told | {"folder": places.shown(path), "says": _says(manifest), "whole": manifest.get("whole")})
+        found.append(told | {"folder": places.shown(path), "says": _says(manifest), "whole": manifest["whole"]})
     return found
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
 
+from sfumato.web.answers import Whole
 from sfumato.web.bodies import StrictRoute
 from sfumato.web.models import JobId, Limited, StudyId
 
@@ -41,10 +42,10 @@ async def whole(
     number: Annotated[int, Path(ge=0, le=10**9)],
     size: Annotated[int | None, Query(ge=0, le=10**9)] = None,
     diversity: Annotated[int | None, Query(ge=0, le=10**9)] = None,
-) -> dict[str, Any]:
+) -> Whole:
     """How unique records would be over all columns that a point releases, and which of these are in no figure."""
     given = {"number": number, "size": size, "diversity": diversity}
-    return dict(await request.app.state.desks.ask("exploring.whole", study=study, job=job, **given))
+    return Whole(**await request.app.state.desks.ask("exploring.whole", study=study, job=job, **given))
 
 
 @router.get("/studies/{study}/jobs/{job}/ask")

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse
 
+from sfumato.web.answers import Listed, Verdict
 from sfumato.web.bodies import StrictRoute
 from sfumato.web.jobs import Jobs
 from sfumato.web.models import Publication, ReleaseId, StudyId
@@ -31,24 +32,24 @@ async def publish(request: Request, study: StudyId, body: Publication) -> dict[s
 
 
 @router.get("/studies/{study}/releases")
-async def releases(request: Request, study: StudyId) -> list[dict[str, Any]]:
+async def releases(request: Request, study: StudyId) -> list[Listed]:
     """Every release of a study."""
-    found: list[dict[str, Any]] = await request.app.state.desks.ask("releasing.releases", study=study)
-    return found
+    return [Listed(**told) for told in await request.app.state.desks.ask("releasing.releases", study=study)]
 
 
 @router.post("/studies/{study}/releases/{release}/verify")
-async def verify(request: Request, study: StudyId, release: ReleaseId) -> dict[str, Any]:
+async def verify(request: Request, study: StudyId, release: ReleaseId) -> Verdict:
     """Check a release again, against its source."""
-    return dict(await request.app.state.desks.ask("releasing.verify", study=study, release=release))
+    return Verdict(**await request.app.state.desks.ask("releasing.verify", study=study, release=release))
 
 
 @router.get("/studies/{study}/releases/{release}/{part}.zip", response_class=FileResponse)
 async def pack(request: Request, study: StudyId, release: ReleaseId, part: Literal["public", "record"]) -> FileResponse:
-    """What may leave as one file, or the publisher's whole record."""
+    """What may leave as one file, or the publisher's internal record, whose name says that it is not for release."""
     path = await request.app.state.desks.ask("releasing.pack", study=study, release=release, private=part == "record")
+    label = "public" if part == "public" else "internal-not-for-release"
     return FileResponse(
-        path, media_type="application/zip", filename=f"{release[:-24]}-{part}.zip"
+        path, media_type="application/zip", filename=f"{release[:-24]}-{label}.zip"
     )  # of the id, 8 digits
 
 

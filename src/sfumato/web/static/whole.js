@@ -1,24 +1,44 @@
 // How unique records are over all columns that are released, and how many of these no figure counts.
 import { get, query } from "./api.js";
-import { fill, h, percent, plural } from "./dom.js";
+import { figure, fill, h, number, percent, plural } from "./dom.js";
 import { here, state } from "./state.js";
 
-export function wholeSentence(whole) {
+// Whether more records are unique over what outsiders may know than the policy allows.
+const aboveLimit = (whole) => whole.quasi_identifiers_and_kept.unique_share > (state.declared.study.policy?.uniques ?? 0.001);
+
+function sentence(whole) {
   const names = whole.columns_in_no_figure;
   const [be, them] = names.length === 1 ? ["is", "it"] : ["are", "them"];
-  const share = whole.quasi_identifiers_and_kept.unique_share;
-  const most = state.declared.study.policy?.uniques ?? 0.001;
-  return h("p", { class: share > most ? "warning all-columns" : "quiet all-columns", title: names.length ? `Not counted: ${names.join(", ")}` : null },
-    names.length ? `${plural(names.length, "column")} ${be} released unchanged and ${be} not counted in any figure; with ${them} ${percent(share)} of the records are unique.`
-      : `Every released column is counted in the figures; ${percent(share)} of the records are unique.`);
+  const share = percent(whole.quasi_identifiers_and_kept.unique_share);
+  return h("p", { class: aboveLimit(whole) ? "warning all-columns" : "quiet all-columns", title: names.length ? `Not counted: ${names.join(", ")}` : null },
+    names.length ? `${plural(names.length, "column")} ${be} released unchanged and ${be} not counted in any figure; with ${them} ${share} of the records are unique.`
+      : `Every released column is counted in the figures; ${share} of the records are unique.`);
 }
 
-// The same for a point that is not released yet; `current` says whether it is still looked at.
+// The sentence, and the figures over all released columns together, sensitive ones included.
+export function wholeFigures(whole) {
+  const all = whole.all_columns;
+  const names = whole.columns_in_no_figure;
+  return h("div", { class: "over-all-columns" }, sentence(whole), h("h3", {}, `Over all ${plural(all.columns, "released column")} together`), h("div", { class: "tiles" },
+    figure(number(all.unique), `unique records (${percent(all.unique_share)})`, "Records that no other released record equals in every released column, sensitive ones included."),
+    figure(number(all.smallest), "smallest class", "The fewest released records that are equal in every released column."),
+    figure(percent(all.expected_correct_matches), "expected correct matches", "The share of the released records that would be matched correctly by someone who knows every released column of everybody."),
+    figure(`${number(names.length)} of ${number(all.columns)}`, "columns in no figure", names.length ? `Released unchanged and counted in no other figure: ${names.join(", ")}.` : "Every released column is counted in some other figure.")));
+}
+
+// The same in a line, for a list.
+export function wholeLine(whole) {
+  const all = whole.all_columns;
+  return h("p", { class: aboveLimit(whole) ? "warning all-columns" : "quiet all-columns" },
+    `Over all ${plural(all.columns, "released column")} together: ${plural(all.unique, "unique record")} (${percent(all.unique_share)}), smallest class ${number(all.smallest)}, expected correct matches ${percent(all.expected_correct_matches)}; ${plural(whole.columns_in_no_figure.length, "column")} in no figure.`);
+}
+
+// The figures of a point that is not released yet; `current` says whether it is still looked at.
 export async function drawWhole(place, offer, id, current) {
   fill(place, h("p", { class: "quiet" }, "Counting over all released columns …"));
   const found = await get(`${here()}/jobs/${state.job}/points/${id}/whole${query(offer ? { size: offer.suppress_below, diversity: offer.diversity_below } : {})}`).catch((problem) => {
     if (!problem.found) throw problem;
     return null;
   });
-  if (current()) fill(place, found && wholeSentence(found));
+  if (current()) fill(place, found && wholeFigures(found));
 }

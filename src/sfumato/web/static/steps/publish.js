@@ -5,7 +5,7 @@ import { button, defined, error, fill, h, number, percent, plural, table } from 
 import { asked, inWords } from "../questions.js";
 import { download, openTab } from "../session.js";
 import { go, here, measure, note, onChange, state } from "../state.js";
-import { drawWhole, wholeSentence } from "../whole.js";
+import { drawWhole, wholeFigures, wholeLine } from "../whole.js";
 
 const REPORTS = { "internal.html": "Report for you", "external.html": "Report for readers", "dictionary.html": "Data dictionary" };
 
@@ -44,9 +44,9 @@ export async function publishStep(place) {
     fill(list, h("h2", {}, "Releases of this table"), found.length > 1 && h("div", { class: "warning" }, "Several releases of one table together can tell more than each alone."), found.length > 0 && h("p", { class: "quiet" }, h("small", {}, "The public pack (data, dictionary, report for readers) is what may leave. The internal record holds the source’s path and digest, the hierarchies and exact counts: it stays with you.")), found.length ? found.map((release) => {
       const says = h("div", {});
       return h("div", { class: "job whole" }, h("div", {}, h("b", {}, `Point ${release.about.point}`), h("div", {}, h("small", {}, `${release.says}, loss ${percent(release.loss)}, ${plural(release.released, "record")} released, ${number(release.suppressed)} suppressed`)),
-        release.about.reason && h("div", {}, h("small", {}, `“${release.about.reason}”`)), release.whole && h("small", {}, wholeSentence(release.whole)), h("details", {}, h("summary", {}, h("small", {}, "Its folder")), h("small", {}, release.folder)), says),
+        release.about.reason && h("div", {}, h("small", {}, `“${release.about.reason}”`)), h("small", {}, wholeLine(release.whole)), h("details", {}, h("summary", {}, h("small", {}, "Its folder")), h("small", {}, release.folder)), says),
       h("div", { class: "row" }, button("Public pack", () => download(`${here()}/releases/${release.name}/public.zip`, `${release.name.slice(0, -24)}-public.zip`), { class: "main", "data-download": release.name }),
-        button("Internal record", () => download(`${here()}/releases/${release.name}/record.zip`, `${release.name.slice(0, -24)}-record.zip`), { "data-record": release.name, title: "Everything, with the internal report and the manifest: for your own files, never for the outside." }),
+        button("Internal record: not for release", () => download(`${here()}/releases/${release.name}/record.zip`, `${release.name.slice(0, -24)}-internal-not-for-release.zip`), { "data-record": release.name, title: "Everything, with the internal report and the manifest: for your own files, never for the outside." }),
         release.reports.map((name) => button(REPORTS[name] ?? name, () => openTab(`${here()}/releases/${release.name}/${name}`), { "data-report": name })),
         button("Verify again", async () => {
           const checked = await attempt(() => post(`${here()}/releases/${release.name}/verify`, {}, "measuring the release …"), says);
@@ -64,7 +64,7 @@ export async function publishStep(place) {
     else if (now.error) fill(result, error(now.error));
     else {
       const figures = Object.entries(now.found.figures).map(([name, figure]) => [defined(measure(name).title, measure(name).sentence), figure.value === null || figure.value === undefined ? "–" : number(figure.value)]);
-      fill(result, verdict(now.found), now.found.whole && wholeSentence(now.found.whole), now.found.warnings.map((warning) => h("div", { class: "warning" }, warning)),
+      fill(result, verdict(now.found), wholeFigures(now.found.whole), now.found.warnings.map((warning) => h("div", { class: "warning" }, warning)),
         h("details", {}, h("summary", {}, `The ${figures.length} figures measured on the file that was written`), table(["measure", "value"], figures)));
     }
     drawReleases();
