@@ -21,6 +21,7 @@ from sfumato.data.inputs import note_input
 from sfumato.data.seal import seal
 from sfumato.errors import InputError, shortened
 from sfumato.measures.histograms import Histogram, Histograms, histograms_of
+from sfumato.measures.standard import GENERALIZATION_LOSS, SUPPRESSION_LOSS
 from sfumato.plans.cuts import CutPlan
 from sfumato.plans.plan import Plan, plan_from
 from sfumato.study import Study, read_kept
@@ -154,7 +155,7 @@ class Front:
         """A point with the two parts of its loss beside it."""
         gone = point.suppressed / self.rows
         kept = max(point.loss - gone, 0.0)
-        return point.as_dict() | {"generalization_loss": kept, "suppression_loss": gone}
+        return point.as_dict() | {GENERALIZATION_LOSS.name: kept, SUPPRESSION_LOSS.name: gone}
 
     def save(self, folder: str | Path, replace: bool = False) -> Path:
         """Write the front as a new folder: front.parquet, front.json, the run file. Whole or not at all.

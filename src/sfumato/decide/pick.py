@@ -10,6 +10,7 @@ from sfumato.data.arrays import Floats
 from sfumato.errors import InputError, UnreachableError
 from sfumato.front import Front, Objective, Point
 from sfumato.measures.registry import known_measures
+from sfumato.measures.standard import K
 
 
 @dataclass(frozen=True)
@@ -112,4 +113,4 @@ def _least_loss(front: Front, least: float) -> Choice:
 
 def _k(point: Point) -> float:
     """The class size that a point guarantees."""
-    return float(point.values.get("k", point.plan.suppress_below))
+    return float(point.values.get(K.name, point.plan.suppress_below))
