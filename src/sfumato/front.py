@@ -22,6 +22,7 @@ from sfumato.data.seal import seal
 from sfumato.errors import InputError, shortened
 from sfumato.measures.histograms import Histogram, Histograms, histograms_of
 from sfumato.measures.registry import known_measures
+from sfumato.measures.standard import GENERALIZATION_LOSS, SUPPRESSION_LOSS
 from sfumato.plans.cuts import CutPlan
 from sfumato.plans.levels import LevelPlan
 from sfumato.plans.plan import Plan, RecodingPlan
@@ -221,7 +222,7 @@ class Front:
             return point.as_dict()
         gone = point.suppressed / self.rows
         kept = max(point.loss - gone, 0.0)
-        return point.as_dict() | {"generalization_loss": kept, "suppression_loss": gone}
+        return point.as_dict() | {GENERALIZATION_LOSS.name: kept, SUPPRESSION_LOSS.name: gone}
 
     def save(self, folder: str | Path, replace: bool = False) -> Path:
         """Write the front as a new folder: front.json and the run file. Whole or not at all.

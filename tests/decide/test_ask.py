@@ -21,6 +21,7 @@ from sfumato.decide.limits import Limits
 from sfumato.decide.offers import Offer, Offers, Privacy, offers_of
 from sfumato.decide.revise import with_suppression
 from sfumato.errors import InputError, MeasureError, UnreachableError
+from sfumato.measures.facts import Form
 
 SMALL = {"system": "cuts", "algorithm": None, "generations": 6, "population": 16, "threads": 1, "local_search": 2}
 
@@ -98,7 +99,7 @@ def test_an_answer_never_breaks_a_limit_and_relaxations_pay(
     within(answer.offer, answer.limits)
     for found in answer.relaxations:
         moved = answer.limits.without(found.limit)
-        least = 1e-9 if answer.wish.privacy.name == "l" and not answer.wish.both else math.log(1.1)
+        least = 1e-9 if answer.wish.privacy.form is Form.DIVERSITY and not answer.wish.both else math.log(1.1)
         if not answer.wish.least_loss and found.limit in ("max_loss", "max_suppression"):
             within(found.offer, moved)
             assert answer.wish.gain_of(found.offer) >= answer.wish.gain_of(answer.offer) + least - 1e-9
@@ -226,7 +227,7 @@ def test_flat_and_steep_stretches_and_the_curve() -> None:
     loss = np.concatenate([np.linspace(0, 0.2, 20), np.linspace(0.21, 0.25, 20), np.linspace(0.3, 1, 20)])
     rise = np.concatenate([np.linspace(0, 1, 20), np.linspace(1.1, 6, 20), np.linspace(6.05, 6.5, 20)])
     offers = _offers(loss, np.exp(rise))
-    curve = Curve.of(offers, Privacy.named("weighted_k"))
+    curve = Curve.of(offers, Privacy.of(Form.MEAN_SIZE))
     (low, high), *_ = curve.flat()
     assert low.loss <= 0.22
     assert 0.24 <= high.loss <= 0.4

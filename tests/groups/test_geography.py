@@ -14,6 +14,7 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sfumato.systems.groups.saved import save
 
 from sfumato.cli import run
 from sfumato.data.engine import open_engine
@@ -25,7 +26,6 @@ from sfumato.study import Study, read
 from sfumato.systems.groups.census import make_census
 from sfumato.systems.groups.protect import protect
 from sfumato.systems.groups.publish import publish_protection
-from sfumato.systems.groups.saved import save
 from tests.groups.files import protected_study
 
 Capture = pytest.CaptureFixture[str]

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from sfumato.systems.groups.saved import save
 from tests.groups.files import GOOD, PROTECT
 from tests.release.planted import HIGH, JOBS, LOW, Person, people, public_files, rows_of, write_people
 from tests.release.test_planted import strangers
@@ -30,7 +31,6 @@ from sfumato.release.policy import PolicyError
 from sfumato.study import ColumnSettings
 from sfumato.systems.groups.protect import protect
 from sfumato.systems.groups.publish import publish_protection
-from sfumato.systems.groups.saved import save
 
 REASON = "a table made for a test"
 PAIRS = st.tuples(*(strangers(number, number % 2 == 0) for number in range(4)))

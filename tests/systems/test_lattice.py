@@ -17,11 +17,10 @@ from sfumato.algorithms.dominance import dominates
 from sfumato.algorithms.evaluation import Memory, neighbours
 from sfumato.algorithms.exact import DOMINATED, EVALUATED, INFEASIBLE, exact, front_of
 from sfumato.errors import HierarchyError, InputError, MeasureError, StudyError, UnreachableError
-from sfumato.measures import walk
 from sfumato.measures.classes import classify
-from sfumato.measures.lattice import LatticeProblem
-from sfumato.measures.registry import measure
-from sfumato.measures.rollup import RollUp, arx_losses, general_losses
+from sfumato.measures.lattice import Goal, LatticeProblem
+from sfumato.measures.registry import known_measures, measure
+from sfumato.measures.rollup import RollUp
 from sfumato.measures.suppression import suppress_below, suppress_within
 from sfumato.plans.recoding import at_levels
 from sfumato.study import ColumnSettings
@@ -107,24 +106,23 @@ def test_the_walk_equals_class_tables(data: st.DataObject) -> None:
     most = data.draw(st.integers(0, table.rows - 1))
     floor = data.draw(st.sampled_from([0, 2, 3]))
     found = roll.evaluate(asked, most, floor, threads=data.draw(st.sampled_from([1, 2])))
-    kept = table.records - found.suppressed
-    losses = general_losses(roll.column_sums(found), kept, table, np.ones(len(table.domains)))
-    arx = arx_losses(roll.column_sums(found), kept, table)
+    goals = [Goal(each, each.direction) for each in known_measures().values() if each.walked is not None]
+    problem = LatticeProblem(table, goals, most, floor)
+    figures = problem.figures(asked)
+    assert problem.walks
     for i, node in enumerate(asked.tolist()):
         whole = classify(table, at_levels(table, node))
         classes = suppress_below(whole, floor) if floor else suppress_within(whole, most)
-        assert found.suppressed[i] == classes.suppressed_rows
-        assert losses[i] == pytest.approx(measure("general_loss").value(classes))
-        assert arx[i] == pytest.approx(measure("arx_loss").value(classes), abs=1e-9)
-        assert found[walk.SUM_K][i] == measure("sum_k").value(classes)
-        assert found[walk.SUM_L][i] == measure("sum_l").value(classes)
-        assert found[walk.WRONG][i] == measure("classification_metric").value(classes)
-        if classes.kept.any():
-            assert found.k[i] == measure("k").value(classes)
-            assert found[walk.DISTINCT][i] == measure("distinct_l").value(classes)
-        assert found[walk.SUM_K_FULL][i] == measure("sum_k").value(whole)
-        assert found[walk.SUM_L_FULL][i] == measure("sum_l").value(whole)
-        assert found[walk.WRONG_FULL][i] == measure("classification_metric").value(whole)
+        assert found.suppressed[i] == figures.suppressed[i] == classes.suppressed_rows
+        assert figures.losses[i] == pytest.approx(measure("general_loss").value(classes))
+        for j, goal in enumerate(goals):
+            if classes.kept.any():
+                assert figures.values[i, j] == pytest.approx(goal.measure.value(classes), abs=1e-9), goal.measure.name
+            if goal.measure.bound == "unsuppressed":
+                assert figures.bounds[i, j] == pytest.approx(goal.measure.value(whole), abs=1e-9), goal.measure.name
+            known = problem.known(goal, asked[i : i + 1])
+            if known is not None:
+                assert known[0] == pytest.approx(goal.sign * goal.measure.value(whole), abs=1e-9), goal.measure.name
 
 
 @given(data=st.data())
@@ -289,7 +287,7 @@ def test_the_plain_evaluator_agrees_with_the_walk(adult: sf.FrequencyTable) -> N
     ready = Search.prepare(study, adult)
     nodes = ready.problem.rollup.all_nodes[::1999]
     plain = LatticeProblem(adult, ready.problem.goals, ready.problem.budget, 0, {"age": 2})
-    plain._walks = False
+    plain.walks = False
     for one, two in zip(vars(ready.problem.figures(nodes)).values(), vars(plain.figures(nodes)).values(), strict=True):
         np.testing.assert_allclose(one, two, rtol=1e-12)
 

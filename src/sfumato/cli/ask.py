@@ -12,7 +12,7 @@ from sfumato.cli.show import AsJson, OwnRun, emit, note, put
 if TYPE_CHECKING:
     from sfumato.decide import Answer
 
-LIMITS = {"max_loss": "the loss", "max_suppression": "the suppression", "min_k": "k", "min_l": "ℓ"}
+LIMITS = {"max_loss": "the loss", "max_suppression": "the suppression", "min_k": "the least k", "min_l": "the least ℓ"}
 
 
 def command(

@@ -45,24 +45,27 @@ def command(
             note(f"page: {html}")
 
 
-def list_measures(as_json: AsJson = False) -> None:
-    """List every measure, with its direction and what it says."""
-    from sfumato.measures.registry import known_measures
+Markdown = Annotated[bool, typer.Option("--markdown", help="The tables of docs/measures.md.")]
+
+
+def list_measures(as_json: AsJson = False, markdown: Markdown = False) -> None:
+    """List every measure, with its other names, its direction and what it says."""
+    from sfumato.measures.registry import documented, known_measures
 
     found = known_measures()
     if as_json:
-        emit(
-            {
-                n: {"kind": m.kind, "direction": m.direction, "sentence": m.sentence, "citation": m.citation}
-                for n, m in found.items()
-            }
-        )
+        emit({name: each.as_dict() for name, each in found.items()})
+        return
+    if markdown:
+        put("\n\n".join("\n".join(rows) for rows in documented().values()))
         return
     for kind in ("privacy", "loss"):
         rows = [
-            [m.name, "more" if m.direction == "max" else "less", m.sentence] for m in found.values() if m.kind == kind
+            [", ".join(m.names), "more" if m.direction == "max" else "less", m.sentence]
+            for m in found.values()
+            if m.kind == kind
         ]
-        table(kind, ["name", "better", "what it says"], rows)
+        table(f"{kind}: {len(rows)} measures", ["name", "better", "what it says"], rows)
 
 
 def _print(found: Audit) -> None:

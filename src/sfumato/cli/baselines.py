@@ -9,8 +9,6 @@ import typer
 
 from sfumato.cli.show import AsJson, Force, emit, note, put, table
 
-HEADS = ["method", "k asked", "k", "l", "loss", "suppressed", "classes", "labels", ""]
-
 
 def command(
     run: Annotated[Path, typer.Argument(help="The run file.")],
@@ -29,6 +27,7 @@ def command(
 ) -> None:
     """Compare with Mondrian, Datafly and the best node of the lattice: what each kind of recoding costs."""
     from sfumato.data.atomic import refuse_existing
+    from sfumato.measures.standard import K
     from sfumato.report.baselines_page import draw_baselines, sentences, told
     from sfumato.study import read
     from sfumato.systems.baselines import baselines
@@ -44,7 +43,8 @@ def command(
         emit(costs.as_dict())
         return
     rows = sorted(costs.rows, key=lambda row: (row.asked, costs.methods.index(row.method)))
-    table("What each kind of recoding costs", HEADS, [told(row) for row in rows], right=set(range(1, 8)))
+    heads = ["method", "k asked", K.label, "l", "loss", "suppressed", "classes", "labels", ""]
+    table("What each kind of recoding costs", heads, [told(row) for row in rows], right=set(range(1, 8)))
     for sentence in sentences(costs):
         put(sentence)
     for remark in costs.notes:

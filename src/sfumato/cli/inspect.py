@@ -97,7 +97,7 @@ def _print(found: Inspection) -> None:
                 suggestion.reason,
             ]
         )
-    heads = ["column", "kind", "distinct", "missing", "uniques", "suggested role", "because"]
+    heads = ["column", "kind", "distinct", "missing", "once", "suggested role", "because"]
     table(f"{counted(found.rows, 'row')}, {counted(len(found.columns), 'column')}", heads, rows, right={2, 3, 4})
     if any(column.candidates for column in found.columns):
         note("A value with a question mark may mean missing: if it does, name it in na under [data].")

@@ -211,10 +211,12 @@ def draw_map(
 
 def _turned_to(study: Study, system: str | None, problem: int | None, max_suppression: float | None) -> Study:
     """The study turned to another system, problem or limit."""
+    from sfumato.study import SearchSettings
+
     settings: dict[str, Any] = {} if max_suppression is None else {"max_suppression": max_suppression}
     if problem is not None:
         system = system or "cuts"
-        settings |= {"problem": problem, "objectives": ("k", "general_loss"), "suppression": None}
+        settings |= {"problem": problem, "objectives": SearchSettings().objectives, "suppression": None}
     if system is not None and system != study.search.system:
         settings |= {"system": system}
     return study.with_search(**settings) if settings else study

@@ -9,6 +9,8 @@ from pydantic import Field, model_validator
 from sfumato.data.settings import Settings
 
 Rule = Literal["k", "l", "t", "suppressed", "uniques", "raw", "attacks", "dependence", "identifying", "earlier"]
+RULE_K: Rule = "k"
+RULE_UNIQUES: Rule = "uniques"
 
 
 class Acceptance(Settings):

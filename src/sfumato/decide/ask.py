@@ -14,7 +14,7 @@ from sfumato.decide.curve import Curve
 from sfumato.decide.fit import Fit, fitted
 from sfumato.decide.limits import Limits, Wish, checked, choices
 from sfumato.decide.notes import alone, alphabetical, notes_of, publish_command, table_of, unreachable, words_of
-from sfumato.decide.offers import TITLES, Offer, Offers, Privacy, offers_of, points_of, sought
+from sfumato.decide.offers import Offer, Offers, Privacy, offers_of, points_of, sought
 from sfumato.decide.pick import Choice
 from sfumato.decide.questions import Asker, Question
 from sfumato.decide.relax import Relaxation, binding, reach, relaxations
@@ -23,6 +23,8 @@ from sfumato.decide.searches import better_searches, search_command, searched_li
 from sfumato.decide.sentences import number, share, whole
 from sfumato.errors import InputError, MeasureError
 from sfumato.front import Front
+from sfumato.measures.facts import Form
+from sfumato.measures.standard import DISTINCT_L, K
 
 USUAL_LOSS, USUAL_SUPPRESSION = 0.25, 0.10  # what the four questions are asked with where nothing is given
 
@@ -168,19 +170,20 @@ def ask(
 
 
 def _wish(front: Front, limits: Limits, prefer: str | None) -> Wish:
-    if prefer not in (None, "k", "l"):
+    if prefer not in (None, Form.SIZE, Form.DIVERSITY):
         raise InputError(f'prefer is "{prefer}"', expected="k or l")
     names = {objective.name for objective in front.objectives}
     least = limits.max_loss is None and (limits.min_k is not None or limits.min_l is not None)
     if prefer is not None:
-        return Wish(Privacy.named(prefer), least_loss=least, second=Privacy.named("k" if prefer == "l" else "l"))
-    both = {"k", "distinct_l"} <= names
+        second = Form.SIZE if prefer == Form.DIVERSITY else Form.DIVERSITY
+        return Wish(Privacy.of(Form(prefer)), least_loss=least, second=Privacy.of(second))
+    both = {K.name, DISTINCT_L.name} <= names
     return Wish(sought(front, limits.max_suppression == 0, both), both, least)
 
 
 def _offers(front: Front, limits: Limits, wish: Wish, usual: float, folder: Path | None) -> Offers:
     """What can be told: from histograms where they tell what is sought, else of the points as they are."""
-    told = wish.privacy.name in TITLES
+    told = wish.privacy.form is not None
     if front.classes is not None and told:
         reached = max(reach(limits.max_suppression, 0.5), reach(USUAL_SUPPRESSION, 0.5))
         return offers_of(front, int(np.ceil(reached * front.rows)))

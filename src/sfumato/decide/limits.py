@@ -12,6 +12,7 @@ from sfumato.data.arrays import Flags, Floats
 from sfumato.decide.offers import Offer, Offers, Privacy
 from sfumato.decide.sentences import number, share
 from sfumato.errors import InputError
+from sfumato.measures.standard import DISTINCT_L, K
 from sfumato.measures.suppression import budget
 
 NAMES = ("max_loss", "max_suppression", "min_k", "min_l")
@@ -63,7 +64,7 @@ class Limits:
             parts = ["nothing suppressed"]
         if self.max_loss is not None:
             parts.insert(0, f"loss of at most {share(self.max_loss)}")
-        for name, title in (("min_k", "k"), ("min_l", "ℓ")):
+        for name, title in (("min_k", K.label), ("min_l", DISTINCT_L.label)):
             if getattr(self, name) is not None:
                 parts.append(f"{title} of at least {number(getattr(self, name))}")
         return ", ".join(parts)

@@ -11,15 +11,16 @@ from sfumato.data.frequency import FrequencyTable
 from sfumato.data.hierarchies.recipes import HierarchyFile
 from sfumato.data.roles import Role
 from sfumato.decide.limits import Limits, Wish
-from sfumato.decide.offers import TITLES, Offer, Offers, Privacy, offers_of, points_of
+from sfumato.decide.offers import Offer, Offers, Privacy, offers_of, points_of
 from sfumato.decide.sentences import share
 from sfumato.errors import SfumatoError, UnreachableError, shortened
 from sfumato.front import Front
+from sfumato.measures.facts import Form
 
 
 def unreachable(front: Front, limits: Limits, wish: Wish) -> UnreachableError:
     """Nothing is within the limits: say the nearest value of each that would do, the others kept."""
-    offers = offers_of(front, front.rows) if wish.privacy.name in TITLES else points_of(front)
+    offers = offers_of(front, front.rows) if wish.privacy.form is not None else points_of(front)
     near = []
     for name in limits.given():
         free = limits.without(name).met(offers)
@@ -84,7 +85,7 @@ def alone(offers: Offers, limits: Limits, best: Offer) -> list[str]:
     """A warning where somebody stays alone in a class, with the least loss at which nobody does."""
     if best.k != 1:
         return []
-    pairs = Wish(Privacy.named("k"), least_loss=True)
+    pairs = Wish(Privacy.of(Form.SIZE), least_loss=True)
     place = pairs.best(offers, replace(limits, max_loss=None, min_k=2).met(offers))
     way = ""
     if place is not None:

@@ -11,19 +11,9 @@ import numpy as np
 
 from sfumato.data.arrays import Counts64, Flags, Floats
 from sfumato.front import Front
+from sfumato.measures.facts import Form
 from sfumato.measures.registry import known_measures
-
-# The measures that a class histogram tells, by the name of what they are a form of.
-TOLD = {
-    "k": "k",
-    "prosecutor_risk": "k",
-    "distinct_l": "l",
-    "p_sensitive": "l",
-    "weighted_k": "weighted_k",
-    "sum_k": "weighted_k",
-    "weighted_l": "weighted_l",
-}
-TITLES = {"k": "k", "l": "ℓ", "weighted_k": "weighted k", "weighted_l": "weighted ℓ"}
+from sfumato.measures.standard import DISTINCT_L, OF_FORM, WEIGHTED_K, WEIGHTED_L, K
 
 
 @dataclass(frozen=True)
@@ -51,15 +41,25 @@ class Offer:
 
 @dataclass(frozen=True)
 class Privacy:
-    """What is sought: one number of an offer. `name` is k, l, weighted_k, weighted_l or another measure."""
+    """What is sought: one number of an offer, which is a form that histograms tell or the value of another measure."""
 
     name: str
     title: str
     direction: str = "max"
 
     @classmethod
-    def named(cls, name: str) -> Privacy:
-        return cls(name, TITLES[name])
+    def of(cls, form: Form) -> Privacy:
+        return cls(form, OF_FORM[form].label)
+
+    @property
+    def form(self) -> Form | None:
+        """The form that histograms tell, if it is one."""
+        return Form(self.name) if self.name in list(Form) else None
+
+    @property
+    def measure(self) -> str:
+        """The measure that it is the value of."""
+        return self.name if self.form is None else OF_FORM[self.form].name
 
     def gain(self, values: Floats) -> Floats:
         """Values on a scale where equal steps are worth the same: logarithmic if more is better."""
@@ -102,8 +102,8 @@ class Offers:
 
     def values(self, privacy: Privacy) -> Floats:
         """The number that is sought, of each offer."""
-        if privacy.name in TITLES:
-            return np.asarray(getattr(self, privacy.name), dtype=np.float64)
+        if privacy.form is not None:
+            return np.asarray(getattr(self, privacy.form), dtype=np.float64)
         return self._own[privacy.name]
 
     def some(self, which: Flags | Counts64) -> Offers:
@@ -112,21 +112,21 @@ class Offers:
         return replace(self, **arrays)
 
     def at(self, place: int, privacy: Privacy) -> Offer:
-        def whole(name: str) -> int:
-            return int(getattr(self, name)[place])
+        def whole(values: Counts64) -> int:
+            return int(values[place])
 
         mean = float(self.weighted_k[place])
         return Offer(
-            point=whole("point"),
+            point=whole(self.point),
             searched=bool(self.searched[place]),
-            k=whole("k"),
-            l=whole("l") if self.l[place] > 0 else None,
+            k=whole(self.k),
+            l=whole(self.l) if self.l[place] > 0 else None,
             weighted_k=mean if np.isfinite(mean) else None,
             loss=float(self.loss[place]),
-            suppressed=whole("suppressed"),
-            suppression=whole("suppressed") / self.front.rows,
-            suppress_below=whole("suppress_below"),
-            diversity_below=whole("diversity_below"),
+            suppressed=whole(self.suppressed),
+            suppression=whole(self.suppressed) / self.front.rows,
+            suppress_below=whole(self.suppress_below),
+            diversity_below=whole(self.diversity_below),
             value=float(self.values(privacy)[place]),
         )
 
@@ -140,13 +140,13 @@ def sought(front: Front, zero: bool, both: bool) -> Privacy:
         measure = known_measures()[objective.name]
         if measure.kind != "privacy":
             continue
-        name = TOLD.get(objective.name)
-        if name is None:
+        form = measure.histogram
+        if form is None:
             return Privacy(objective.name, measure.title, objective.direction)
-        if both or (name.startswith("weighted") and not zero):
-            name = "l" if name == "weighted_l" else "k"
-        return Privacy.named(name)
-    return Privacy.named("k")
+        if both or (form.mean and not zero):
+            form = Form.DIVERSITY if form is Form.MEAN_DIVERSITY else Form.SIZE
+        return Privacy.of(form)
+    return Privacy.of(Form.SIZE)
 
 
 def offers_of(front: Front, most: int) -> Offers:
@@ -191,12 +191,12 @@ def points_of(front: Front) -> Offers:
     """The points of a front as they are. What histograms would tell is not known without them."""
     count = len(front.points)
     plans = [point.recoding_plan for point in front.points]
-    k = np.array([point.values.get("k", point.recoding_plan.suppress_below) for point in front.points])
+    k = np.array([point.values.get(K.name, point.recoding_plan.suppress_below) for point in front.points])
     l = np.array(
-        [point.values.get("distinct_l", max(point.recoding_plan.diversity_below, -1)) for point in front.points]
+        [point.values.get(DISTINCT_L.name, max(point.recoding_plan.diversity_below, -1)) for point in front.points]
     )
-    mean = np.array([point.values.get("weighted_k", np.nan) for point in front.points], dtype=np.float64)
-    other = np.array([point.values.get("weighted_l", np.nan) for point in front.points], dtype=np.float64)
+    mean = np.array([point.values.get(WEIGHTED_K.name, np.nan) for point in front.points], dtype=np.float64)
+    other = np.array([point.values.get(WEIGHTED_L.name, np.nan) for point in front.points], dtype=np.float64)
     if front.classes is not None:
         told = [
             front.classes.of(number).achieved(plan.suppress_below, plan.diversity_below)

@@ -12,6 +12,7 @@ from sfumato.data.arrays import Floats
 from sfumato.errors import InputError, UnreachableError, nearest
 from sfumato.front import Front, Objective, Point
 from sfumato.measures.registry import known_measures
+from sfumato.measures.standard import K
 
 ALIASES = {"error": "mse"}
 SAID = {"loss": "a loss", "mse": "an error", "cost": "a cost", "suppressed": "a share of suppressed records"}
@@ -147,14 +148,14 @@ def _figures(front: Front) -> dict[str, Callable[[Point], float]]:
     found["loss"] = lambda point: point.loss
     if front.recodes:
         found["suppressed"] = lambda point: point.suppressed / front.rows
-        found["k"] = class_size
+        found[K.name] = class_size
         found["risk"] = lambda point: 1.0 / max(class_size(point), 1.0)
     return found
 
 
 def class_size(point: Point) -> float:
     """The class size that a recoding guarantees."""
-    return float(point.values.get("k", point.recoding_plan.suppress_below))
+    return float(point.values.get(K.name, point.recoding_plan.suppress_below))
 
 
 def _protects(front: Front, figure: str) -> bool:

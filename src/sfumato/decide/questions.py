@@ -12,8 +12,9 @@ from sfumato.decide.limits import Limits, Wish, choices
 from sfumato.decide.offers import Offer, Offers, Privacy
 from sfumato.decide.relax import relaxations
 from sfumato.decide.sentences import costs, number, safe, share, whole
+from sfumato.measures.facts import Form
 
-K, WEIGHTED = Privacy.named("k"), Privacy.named("weighted_k")
+K, WEIGHTED = Privacy.of(Form.SIZE), Privacy.of(Form.MEAN_SIZE)
 SHOWN = 5  # choices told at most
 
 

@@ -11,6 +11,8 @@ from sfumato.data.arrays import Flags, Floats
 from sfumato.decide.limits import Limits, Wish
 from sfumato.decide.offers import Offer, Offers
 from sfumato.decide.sentences import number, share, what
+from sfumato.measures.facts import Form
+from sfumato.measures.standard import OF_FORM
 
 LEAST = np.log(1.1)  # a relaxation that pays brings a tenth more privacy
 SAVED = 0.005  # or spares half a point of loss
@@ -87,7 +89,7 @@ def _paying(offers: Offers, near: Flags, wish: Wish, best: Offer, rate: float, p
     some = offers.some(places)
     gains, prices, losses = wish.gain(some), price[places], some.loss
     at = wish.gain_of(best)
-    least = 0.0 if wish.privacy.name == "l" and not wish.both else LEAST  # one more ℓ is never a trifle
+    least = 0.0 if wish.privacy.form is Form.DIVERSITY and not wish.both else LEAST  # one more ℓ is never a trifle
     paid = 0.0
     found: list[Offer] = []
     while len(found) < MOST:
@@ -107,19 +109,18 @@ def _less(offers: Offers, limits: Limits, wish: Wish, best: Offer, rate: float) 
     """A little less privacy that spares much loss: the answer may stand at the end of a steep stretch."""
     inside = limits.without("min_k").without("min_l").met(offers) & (offers.loss < best.loss - SAVED)
     found = []
-    for name, now in (("k", best.k), ("l", best.l or 0)):
-        floor = limits.min_k if name == "k" else limits.min_l
-        if now <= 1 or not (wish.both or wish.privacy.name == name or (wish.least_loss and floor)):
+    for form, now in ((Form.SIZE, best.k), (Form.DIVERSITY, best.l or 0)):
+        by_size = form is Form.SIZE
+        floor = limits.min_k if by_size else limits.min_l
+        if now <= 1 or not (wish.both or wish.privacy.form is form or (wish.least_loss and floor)):
             continue
-        other = offers.l >= (best.l or -1) if name == "k" else offers.k >= best.k
+        other = offers.l >= (best.l or -1) if by_size else offers.k >= best.k
         if not wish.both and not wish.least_loss:
             other = np.ones(len(offers), dtype=np.bool_)
         if wish.least_loss:
-            other = limits.without(f"min_{name}").met(offers)
-        here = getattr(offers, name)
-        places = np.flatnonzero(
-            inside & other & (here < now) & (here >= 0.75 * now if name == "k" else here == now - 1)
-        )
+            other = limits.without(f"min_{form}").met(offers)
+        here = offers.k if by_size else offers.l
+        places = np.flatnonzero(inside & other & (here < now) & (here >= 0.75 * now if by_size else here == now - 1))
         if not len(places):
             continue
         given = np.log(now / here[places])
@@ -129,13 +130,13 @@ def _less(offers: Offers, limits: Limits, wish: Wish, best: Offer, rate: float) 
         if worth[pick] * rate < 2.0:  # twice what the trade-off asks for it on the whole
             continue
         offer = offers.at(int(places[pick]), wish.privacy)
-        title = "k" if name == "k" else "ℓ"
+        title = OF_FORM[form].label
         value = int(here[places[pick]])
         says = (
             f"{title} {value:,} instead of {now:,}: loss {share(offer.loss, best.loss)} "
             f"instead of {share(best.loss, offer.loss)}"
         )
-        found.append(Relaxation(f"min_{name}", float(now), float(value), offer, says))
+        found.append(Relaxation(f"min_{form}", float(now), float(value), offer, says))
     return found
 
 

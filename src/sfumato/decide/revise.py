@@ -9,6 +9,7 @@ from sfumato.errors import InputError, UnreachableError
 from sfumato.front import Front, Point
 from sfumato.measures.classes import classify
 from sfumato.measures.registry import measure
+from sfumato.measures.standard import GENERAL_LOSS
 from sfumato.measures.suppression import suppress_planned
 
 
@@ -41,9 +42,9 @@ def with_suppression(
         )
     values: dict[str, float] = {}
     for objective in front.objectives:
-        found = measure(objective.name).with_parameters(front.study.measures.get(objective.name, {}))
+        found = measure(objective.name).with_settings(front.study.measures)
         values[objective.name] = float(found.value(classes if objective.taken == "released" else whole))
-    loss = measure("general_loss").value(classes) / (sum(weights) * table.records)
+    loss = GENERAL_LOSS.value(classes) / (sum(weights) * table.records)
     changed = Point(number, values, float(loss), classes.suppressed_rows, plan)
     points = (*front.points[:number], changed, *front.points[number + 1 :])
     return replace(front, points=points, exact=False, classes=None)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from sfumato.front import Front
+from sfumato.measures.facts import Form
+from sfumato.measures.registry import measure
+from sfumato.measures.standard import DISTINCT_L, K
 
 
 def searched_limit(front: Front) -> float:
@@ -36,13 +39,13 @@ def better_searches(front: Front, max_suppression: float, folder: Path | None) -
     settings = front.study.search
     usual = searched_limit(front)
     most = max_suppression if 0 < max_suppression < 1 else 0.1
-    names = {objective.name for objective in front.objectives}
+    sought = [measure(objective.name) for objective in front.objectives]
     found = {}
-    if not ({"weighted_k", "sum_k"} & names and usual == 0):
+    if not (any(found.histogram is Form.MEAN_SIZE for found in sought) and usual == 0):
         found[1] = search_command(0.0, folder, problem=1)
-    if not ("k" in names and "distinct_l" not in names and usual == most):
+    if not (K in sought and DISTINCT_L not in sought and usual == most):
         found[2] = search_command(most, folder, problem=2)
     sensitive = any(column.role.value == "sensitive" for column in front.study.columns.values())
-    if sensitive and not ({"k", "distinct_l"} <= names and usual == most and not settings.reproduction):
+    if sensitive and not (K in sought and DISTINCT_L in sought and usual == most and not settings.reproduction):
         found[4] = search_command(most, folder, problem=4)
     return found

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from sfumato.decide.offers import TITLES, Offer, Privacy
+from sfumato.decide.offers import Offer, Privacy
+from sfumato.measures.facts import Form
+from sfumato.measures.standard import DISTINCT_L, WEIGHTED_K, K
 
 
 def share(value: float, other: float | None = None) -> str:
@@ -54,10 +56,10 @@ def costs(offer: Offer) -> str:
 def whole(offer: Offer, privacy: Privacy, both: bool) -> str:
     """An offer in one clause: all that is known of its privacy, then its price."""
     parts = [what(offer, privacy, both)]
-    if not both and privacy.name != "k" and offer.k > 0:
-        parts.append(f"k {offer.k:,}")
-    if not both and privacy.name != "l" and offer.l is not None:
-        parts.append(f"ℓ {offer.l}")
-    if privacy.name in TITLES and privacy.name != "weighted_k" and offer.weighted_k is not None:
-        parts.append(f"weighted k {number(offer.weighted_k)}")
+    if not both and privacy.form is not Form.SIZE and offer.k > 0:
+        parts.append(f"{K.label} {offer.k:,}")
+    if not both and privacy.form is not Form.DIVERSITY and offer.l is not None:
+        parts.append(f"{DISTINCT_L.label} {offer.l}")
+    if privacy.form not in (None, Form.MEAN_SIZE) and offer.weighted_k is not None:
+        parts.append(f"{WEIGHTED_K.label} {number(offer.weighted_k)}")
     return f"{', '.join(parts)}; {costs(offer)} (point {offer.point})"

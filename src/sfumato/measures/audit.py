@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,11 @@ import numpy as np
 from sfumato.data.arrays import Counts64, Floats
 from sfumato.data.engine import open_engine
 from sfumato.data.stages import stage
-from sfumato.errors import MeasureError, counted, nearest, shortened
+from sfumato.errors import counted, shortened
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.contribution import Contribution, contributions
 from sfumato.measures.measure import Measure
-from sfumato.measures.registry import known_measures
+from sfumato.measures.registry import with_settings
 from sfumato.measures.whole import WholeFile, whole_file
 from sfumato.study import Study
 
@@ -99,11 +99,7 @@ class Audit:
                 "levels": domain.hierarchy.height + 1 if domain.declared else None,
                 "generalized": domain.generalized,
                 "missing": int(domain.counts[domain.missing]) if domain.missing is not None else 0,
-                "risk_contribution": {
-                    "uniques": added.uniques,
-                    "marketer_risk": added.marketer_risk,
-                    "k_without": added.k_without,
-                },
+                "risk_contribution": {name: value for name, value in asdict(added).items() if name != "column"},
             }
         for name, values in table.sensitive.items():
             distinct = int(np.count_nonzero(values.domain.counts))
@@ -129,12 +125,7 @@ class Audit:
 
 def audit(study: Study, path: str | Path | None = None) -> Audit:
     """Measure a study's table, or another file read the same way, as it stands."""
-    for name in study.measures:
-        if name not in known_measures():
-            raise MeasureError(
-                f'unknown measure "{name}" in [measures]', expected="a measure", remedy=nearest(name, known_measures())
-            )
-    chosen = {name: found.with_parameters(study.measures.get(name, {})) for name, found in known_measures().items()}
+    chosen = with_settings(study.measures)
     classes = classify(study.table(path))
     figures = {name: figure(classes, found) for name, found in chosen.items()}
     whole = _whole(study, path)

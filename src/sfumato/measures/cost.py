@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from sfumato.measures.classes import ClassTable
-from sfumato.measures.registry import measure
+from sfumato.measures.standard import DISTINCT_L, GENERAL_LOSS
 
 TITLES = {
     "cuts": "cuts (ours)",
@@ -104,8 +104,8 @@ def cost_of(method: str, asked: int, classes: ClassTable) -> Cost:
         method,
         asked,
         k=int(classes.size[classes.kept].min()),
-        l=int(measure("distinct_l").value(classes)) if classes.table.sensitive else None,
-        loss=measure("general_loss").value(classes) / full,
+        l=int(DISTINCT_L.value(classes)) if classes.table.sensitive else None,
+        loss=GENERAL_LOSS.value(classes) / full,
         suppressed=classes.suppressed_rows,
         classes=int(classes.kept.sum()),
         labels_per_value=1.0,

@@ -7,14 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from sfumato.data.arrays import Floats
+from sfumato.errors import MeasureError
 from sfumato.measures import tally
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.cut_moves import Bits, Moves
 from sfumato.measures.cuts import CutProblem
+from sfumato.measures.facts import CutFigures, Form
 from sfumato.measures.lattice import Goal
+from sfumato.measures.measure import Measure
+from sfumato.measures.registry import known_measures
 from sfumato.measures.suppression import suppress_below, suppress_diversity_below, suppress_within
 
-LOSSES = ("general_loss", "generalization_loss", "suppression_loss")
 SAMPLED = 32  # small changes of a candidate that are looked at where each must be evaluated in full
 
 
@@ -28,25 +31,26 @@ class FiguredCuts:
     def known(rule: str, by_diversity: bool) -> tuple[str, ...]:
         """The measures that the figures of a rule tell."""
         if rule in ("safe", "printed_k", "printed_l"):
-            return ("k", "distinct_l", *LOSSES)
-        mean = ("weighted_l",) if by_diversity else ("weighted_k",)
-        return ("distinct_l" if by_diversity else "k", *(mean if rule in ("none", "below_mean") else ()), *LOSSES)
+            told = {Form.SIZE, Form.DIVERSITY}
+        else:
+            told = {Form.DIVERSITY if by_diversity else Form.SIZE}
+            if rule in ("none", "below_mean"):
+                told.add(Form.MEAN_DIVERSITY if by_diversity else Form.MEAN_SIZE)
+        measures = [found for found in known_measures().values() if found.tallied is not None]
+        return tuple(found.name for found in measures if found.histogram is None or found.histogram in told)
 
     def natural(self, figures: tally.Table) -> Floats:
         """(candidate, variant, goal) in the measures' own units; NaN where a variant cannot be had."""
         general, gone = self.problem.losses(figures)
-        full = self.problem.full
-        mean = figures[..., tally.SUM] / self.problem.records
-        table: dict[str, Floats] = {
-            "k": figures[..., tally.K].astype(np.float64),
-            "distinct_l": figures[..., tally.L].astype(np.float64),
-            "weighted_k": mean,
-            "weighted_l": mean,
-            "general_loss": (general + gone) * full,
-            "generalization_loss": general,
-            "suppression_loss": gone,
-        }
-        found = np.stack([table[goal.measure.name] for goal in self.goals], axis=-1)
+        counted = CutFigures(
+            least_size=figures[..., tally.K].astype(np.float64),
+            least_distinct=figures[..., tally.L].astype(np.float64),
+            mean=figures[..., tally.SUM] / self.problem.records,
+            generalized=general,
+            suppressed=gone,
+            full=self.problem.full,
+        )
+        found = np.stack([_tallied(goal.measure, counted) for goal in self.goals], axis=-1)
         found[~np.isfinite(general)] = np.nan
         return found
 
@@ -56,6 +60,12 @@ class FiguredCuts:
     def changes(self, parents: Sequence[Moves]) -> list[tuple[Moves, Floats]]:
         """Every small change of some candidates with its values."""
         return [(moves, self.natural(f)) for moves, f in zip(parents, self.problem.sweeps(list(parents)), strict=True)]
+
+
+def _tallied(measure: Measure, counted: CutFigures) -> Floats:
+    if measure.tallied is None:
+        raise MeasureError(f"{measure.name} by the figures of cuts", expected="a measure that they tell")
+    return measure.tallied(counted)
 
 
 class MeasuredCuts(FiguredCuts):

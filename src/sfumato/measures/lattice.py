@@ -6,7 +6,7 @@ slower and always right.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,12 +18,12 @@ from sfumato.data.frequency import FrequencyTable
 from sfumato.errors import MeasureError
 from sfumato.measures import walk
 from sfumato.measures.classes import ClassTable, classify
+from sfumato.measures.facts import NodeFigures
 from sfumato.measures.measure import Measure
-from sfumato.measures.rollup import Indices, RollUp, arx_losses, covered_leaves, full_sums, general_losses
+from sfumato.measures.rollup import Indices, RollUp, covered_leaves, full_sums
+from sfumato.measures.standard import GENERAL_LOSS
 from sfumato.measures.suppression import suppress_below, suppress_within
 from sfumato.plans.recoding import at_levels
-
-LOSS_MEASURE = "general_loss"
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class LatticeProblem:
         self.table, self.goals, self.budget, self.floor, self.threads = table, tuple(goals), budget, floor, threads
         self.weights = np.array([(weights or {}).get(name, 1.0) for name in table.columns])
         self.shape = tuple(domain.hierarchy.height + 1 for domain in table.domains)
-        self._walks = all(goal.measure.name in WALKED for goal in goals) and self._walkable()
+        self.walks = all(goal.measure.walked is not None for goal in goals) and self._walkable()
 
     @property
     def space(self) -> int:
@@ -105,15 +105,16 @@ class LatticeProblem:
 
     def figures(self, nodes: Codes) -> Figures:
         """The figures of nodes, in the order they are given."""
-        return self._walked(nodes) if self._walks else self._plain(nodes)
+        return self._walked(nodes) if self.walks else self._plain(nodes)
 
     def known(self, goal: Goal, nodes: Codes) -> Floats | None:
         """The goal's bound at nodes without evaluating them, minimised; None where it is not known."""
-        if goal.measure.name not in KNOWN or not goal.bounded:
+        walked = goal.measure.walked
+        if walked is None or not walked.from_margins or not goal.bounded:
             return None
         everyone = np.full(len(nodes), self.table.rows)
         sums = full_sums(self._covered, nodes)  # the margins alone: a table may be too wide for the walk
-        return np.asarray(goal.sign * KNOWN[goal.measure.name](self, nodes, sums, everyone))
+        return np.asarray(goal.sign * walked.value(NodeFigures(self.table, self.weights, nodes, everyone, sums)))
 
     @cached_property
     def _covered(self) -> list[Counts64]:
@@ -136,26 +137,53 @@ class LatticeProblem:
 
     def _walked(self, nodes: Codes) -> Figures:
         found = self.rollup.evaluate(nodes, self.budget, self.floor, self.threads)
-        kept = self.table.records - found.suppressed
-        sums = self.rollup.column_sums(found)
-        values = [WALKED[goal.measure.name][0](self, found, sums, kept) for goal in self.goals]
-        everyone = np.full(len(nodes), self.table.rows)
-        full = self.rollup.full_sums(nodes)
-        bounds = [WALKED[goal.measure.name][1](self, found, full, everyone) for goal in self.goals]
-        losses = general_losses(sums, kept, self.table, self.weights)
+        released, whole = self._released(found), self._whole(found)
+        values, bounds = [], []
+        for goal in self.goals:
+            value = _walked_value(goal.measure, released)
+            values.append(value)
+            bounds.append(value if goal.measure.bound == "itself" else _walked_value(goal.measure, whole))
+        losses = _walked_value(GENERAL_LOSS, released)
         shape = (len(nodes), len(self.goals))
         return Figures(_columns(values, shape), _columns(bounds, shape), losses, found.suppressed, found.k)
 
+    def _released(self, found: Indices) -> NodeFigures:
+        """What the walk counted of the records that are kept."""
+        return NodeFigures(
+            self.table,
+            self.weights,
+            found.nodes,
+            self.table.records - found.suppressed,
+            self.rollup.column_sums(found),
+            least_size=found[walk.K],
+            size_sum=found[walk.SUM_K],
+            least_distinct=found[walk.DISTINCT],
+            own_sum=found[walk.SUM_L],
+            mislabelled=found[walk.WRONG],
+        )
+
+    def _whole(self, found: Indices) -> NodeFigures:
+        """The same with nothing suppressed, or at its best within the budget: what bounds are taken from."""
+        return NodeFigures(
+            self.table,
+            self.weights,
+            found.nodes,
+            np.full(len(found.nodes), self.table.rows),
+            self.rollup.full_sums(found.nodes),
+            size_sum=found[walk.SUM_K_FULL],
+            least_distinct=found[walk.DISTINCT_BOUND],
+            own_sum=found[walk.SUM_L_FULL],
+            mislabelled=found[walk.WRONG_FULL],
+        )
+
     def _plain(self, nodes: Codes) -> Figures:
         values, bounds, losses, suppressed, least = [], [], [], [], []
-        from sfumato.measures.registry import measure
-
         for node in nodes:
             classes = self.classes(node.tolist())
             whole = classify(self.table, at_levels(self.table, node.tolist()), tuple(self.weights.tolist()))
             values.append([goal.measure.value(classes) for goal in self.goals])
             bounds.append([_bound(goal, classes, whole, self.budget) for goal in self.goals])
-            losses.append(measure(LOSS_MEASURE).value(classes))
+            losses.append(GENERAL_LOSS.value(classes))
             suppressed.append(classes.suppressed_rows)
             least.append(int(classes.size[classes.kept].min()) if classes.kept.any() else 0)
         return Figures(
@@ -180,6 +208,12 @@ def _columns(parts: Sequence[Floats | Counts64], shape: tuple[int, int]) -> Floa
     return np.stack([np.asarray(part, dtype=np.float64) for part in parts], axis=1) if parts else np.empty(shape)
 
 
+def _walked_value(measure: Measure, nodes: NodeFigures) -> Floats:
+    if measure.walked is None:
+        raise MeasureError(f"{measure.name} by the walk", expected="a measure that the walk computes")
+    return np.asarray(measure.walked.value(nodes), dtype=np.float64)
+
+
 def _bound(goal: Goal, classes: ClassTable, whole: ClassTable, budget: int) -> float:
     """A goal's bound at one node from its class tables."""
     if not goal.bounded:
@@ -195,58 +229,3 @@ def _bound(goal: Goal, classes: ClassTable, whole: ClassTable, budget: int) -> f
         gone = np.cumsum(whole.rows[order])
         found.append(float(values[order][min(int(np.searchsorted(gone, budget, side="right")), len(order) - 1)]))
     return min(found) if goal.direction == "max" else max(found)
-
-
-Walked = Callable[[LatticeProblem, Indices, Counts64, Counts64], Floats | Counts64]
-
-
-def _index(number: int) -> Walked:
-    return lambda problem, found, sums, kept: found[number]
-
-
-def _general(problem: LatticeProblem, found: Indices, sums: Counts64, kept: Counts64) -> Floats:  # noqa: ARG001
-    return general_losses(sums, kept, problem.table, problem.weights)
-
-
-def _arx(problem: LatticeProblem, found: Indices, sums: Counts64, kept: Counts64) -> Floats:  # noqa: ARG001
-    return arx_losses(sums, kept, problem.table)
-
-
-def _precision(problem: LatticeProblem, nodes: Codes, kept: Counts64) -> Floats:
-    share = np.ones(len(nodes))
-    for j, (size, weight) in enumerate(zip(problem.shape, problem.weights / problem.weights.sum(), strict=True)):
-        share = share - weight * nodes[:, j] / (size - 1)
-    return np.asarray(share * kept / problem.table.records)
-
-
-def _scaled(number: int) -> Walked:
-    return lambda problem, found, sums, kept: found[number] / problem.table.records
-
-
-def _discernible(problem: LatticeProblem, found: Indices, sums: Counts64, kept: Counts64) -> Counts64:  # noqa: ARG001
-    gone = problem.table.records - kept
-    return np.asarray(found[walk.SUM_K] + gone * problem.table.records)
-
-
-# For each measure that the walk knows: its value, and its bound.
-WALKED: dict[str, tuple[Walked, Walked]] = {
-    "k": (_index(walk.K), _index(walk.K)),
-    "prosecutor_risk": (lambda p, f, s, n: 1.0 / f.k, lambda p, f, s, n: 1.0 / f.k),
-    "sum_k": (_index(walk.SUM_K), _index(walk.SUM_K_FULL)),
-    "weighted_k": (_scaled(walk.SUM_K), _scaled(walk.SUM_K_FULL)),
-    "distinct_l": (_index(walk.DISTINCT), _index(walk.DISTINCT_BOUND)),
-    "p_sensitive": (_index(walk.DISTINCT), _index(walk.DISTINCT_BOUND)),
-    "sum_l": (_index(walk.SUM_L), _index(walk.SUM_L_FULL)),
-    "classification_metric": (lambda p, f, s, n: f[walk.WRONG] + p.table.removed, _index(walk.WRONG_FULL)),
-    "discernibility": (_discernible, _index(walk.SUM_K_FULL)),
-    "general_loss": (_general, _general),
-    "arx_loss": (_arx, _arx),
-    "precision": (lambda p, f, s, n: _precision(p, f.nodes, n), lambda p, f, s, n: _precision(p, f.nodes, n)),
-}
-
-# Bounds that need no visit: a sum over the margins of the table.
-KNOWN: dict[str, Callable[[LatticeProblem, Codes, Counts64, Counts64], Floats]] = {
-    "general_loss": lambda p, nodes, sums, kept: general_losses(sums, kept + p.table.removed, p.table, p.weights),
-    "arx_loss": lambda p, nodes, sums, kept: arx_losses(sums, kept + p.table.removed, p.table),
-    "precision": lambda p, nodes, sums, kept: _precision(p, nodes, kept),
-}

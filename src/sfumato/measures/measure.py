@@ -10,12 +10,15 @@ from typing import Any, Literal
 from sfumato.data.arrays import Floats
 from sfumato.errors import MeasureError, nearest
 from sfumato.measures.classes import ClassTable
+from sfumato.measures.facts import CutFigures, Form, Headline, Walked
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
 
 Kind = Literal["privacy", "loss"]
 Direction = Literal["max", "min"]
 Reads = Literal["sizes", "cells", "sensitive", "label", "population", "weights", "originals"]
+Scale = Literal["linear", "log"]
+Unit = Literal["number", "count", "share"]
 Fold = Literal["worst", "sum", "mean"] | Callable[[ClassTable, Property], float]
 
 MOST_WHOLE, MOST = 10**9, 1e12  # of a parameter
@@ -37,6 +40,19 @@ class Measure:
     `bound` is an optimistic figure that does move so even with a suppression budget, which lets a search discard whole
     regions: the value itself, the value with nothing suppressed, or the best that spending the budget on it alone
     reaches. It holds for `bound_direction`, by default the measure's own. None: nothing is discarded on its account.
+
+    How it is shown: `short` names it in a clause ("k 5"), `scale` and `unit` say how it is drawn and written,
+    `headline` puts it first in an audit, `usual` among the objectives that are offered first, and `attacker` names the
+    attacker whose success it is. `aliases` are other names of the same measure.
+
+    How else its value can be had: `histogram` is what it is a form of where histograms of classes answer it, `walked`
+    how the compiled walk over a lattice gives it, `tallied` how the compiled figures of cuts do; without them it is
+    taken from class tables, which is slower and always right. A search over real values tells losses apart in steps of
+    `resolution`, a share of the highest value.
+
+    What a suppressed record has: `suppressed` is "worst" (no record has more of a loss), "nothing" (another measure
+    counts them) or "own" (all that this record had). `ties` says that a record's own number may depend on which of
+    equals is taken, so that only their sum is defined.
     """
 
     name: str
@@ -57,6 +73,57 @@ class Measure:
     bound: Literal["itself", "unsuppressed", "own_budget"] | None = None
     bound_direction: Direction | None = None
     unfit: Callable[[ClassTable], str | None] = lambda classes: None
+    aliases: tuple[str, ...] = ()
+    short: str = ""
+    scale: Scale = "linear"
+    unit: Unit = "number"
+    headline: Headline | None = None
+    usual: bool = False
+    attacker: str = ""
+    histogram: Form | None = None
+    walked: Walked | None = None
+    tallied: Callable[[CutFigures], Floats] | None = None
+    resolution: float = 0.0
+    suppressed: Literal["worst", "nothing", "own"] = "worst"
+    ties: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name it has, its own first."""
+        return (self.name, *self.aliases)
+
+    @property
+    def label(self) -> str:
+        """What it is called in a clause: its short name if it has one, else its title."""
+        return self.short or self.title
+
+    def as_dict(self) -> dict[str, Any]:
+        """What it says of itself, as `sfumato measures --json` prints it and the page reads it."""
+        headline = self.headline
+        return {
+            "name": self.name,
+            "aliases": list(self.aliases),
+            "title": self.title,
+            "short": self.label,
+            "kind": self.kind,
+            "direction": self.direction,
+            "reads": self.reads,
+            "sentence": self.sentence,
+            "citation": self.citation,
+            "parameters": dict(self.parameters),
+            "scale": self.scale,
+            "unit": self.unit,
+            "usual": self.usual,
+            "attacker": self.attacker or None,
+            "headline": None if headline is None else headline._asdict(),
+        }
+
+    def with_settings(self, given: Mapping[str, Mapping[str, Any]]) -> Measure:
+        """The same measure with the parameters that a run file gives it, under whichever of its names."""
+        parameters: dict[str, Any] = {}
+        for name in reversed(self.names):
+            parameters |= given.get(name, {})
+        return self.with_parameters(parameters)
 
     def available(self, classes: ClassTable) -> str | None:
         """Why this table cannot answer, or None if it can."""

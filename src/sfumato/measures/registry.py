@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Mapping
 from functools import cache
 from types import ModuleType
+from typing import Any
 
 from sfumato.errors import MeasureError, nearest
 from sfumato.measures import loss, privacy
@@ -36,12 +38,56 @@ def known_measures() -> dict[str, Measure]:
     return {measure.name: measure for measure in found}
 
 
+@cache
+def names() -> dict[str, str]:
+    """Every name that a measure may be asked for by, aliases included, and the name that it has.
+
+    >>> names()["p_sensitive"]
+    'distinct_l'
+    """
+    return {name: found.name for found in known_measures().values() for name in found.names}
+
+
 def measure(name: str) -> Measure:
-    """One measure by name.
+    """One measure by its name or an alias.
 
     >>> measure("distinct_l").title
     'distinct ℓ-diversity'
+    >>> measure("below_2").name
+    'uniques'
     """
-    if name not in known_measures():
-        raise MeasureError(f'unknown measure "{name}"', expected="a measure", remedy=nearest(name, known_measures()))
-    return known_measures()[name]
+    if name not in names():
+        raise MeasureError(f'unknown measure "{name}"', expected="a measure", remedy=nearest(name, names()))
+    return known_measures()[names()[name]]
+
+
+def with_settings(given: Mapping[str, Mapping[str, Any]]) -> dict[str, Measure]:
+    """Every measure with the parameters that a run file gives it. Raises where it names what is no measure."""
+    for name in given:
+        if name not in names():
+            what = f'unknown measure "{name}" in [measures]'
+            raise MeasureError(what, expected="a measure", remedy=nearest(name, names()))
+    return {name: found.with_settings(given) for name, found in known_measures().items()}
+
+
+def headlines() -> list[Measure]:
+    """The measures that an audit shows first, in their order."""
+    found = [measure for measure in known_measures().values() if measure.headline is not None]
+    return sorted(found, key=lambda measure: measure.headline or ())
+
+
+def attackers() -> list[Measure]:
+    """The measures that say how far an attacker gets."""
+    return [measure for measure in known_measures().values() if measure.attacker]
+
+
+def documented() -> dict[str, list[str]]:
+    """The rows of docs/measures.md for each kind of measure, the heads first."""
+    heads = ["| name | measure | better | moves | what it says | source |", "|---|---|---|---|---|---|"]
+    rows: dict[str, list[str]] = {"privacy": [*heads], "loss": [*heads]}
+    for found in known_measures().values():
+        called = ", ".join(f"`{name}`" for name in found.names)
+        better = "more" if found.direction == "max" else "less"
+        cells = [called, found.title, better, found.monotone or "either way", found.sentence, found.citation]
+        rows[found.kind].append(f"| {' | '.join(cells)} |")
+    return rows

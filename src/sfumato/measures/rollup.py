@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from sfumato.data.arrays import Codes, Counts64, Floats
+from sfumato.data.arrays import Codes, Counts64
 from sfumato.data.frequency import FrequencyTable
 from sfumato.errors import MeasureError
 from sfumato.measures import walk
@@ -236,24 +236,3 @@ def _entropy(table: FrequencyTable, column: int) -> float:
     counts = np.bincount(table.codes[column], weights=table.counts)
     shares = counts[counts > 0] / counts.sum()
     return float(-(shares * np.log2(shares)).sum())
-
-
-def general_losses(sums: Counts64, kept: Counts64, table: FrequencyTable, weights: Floats) -> Floats:
-    """General loss from the covered leaves of the kept records: exact whole numbers until the last division."""
-    total = (table.records - kept) * float(weights.sum())
-    for j, (domain, weight) in enumerate(zip(table.domains, weights, strict=True)):
-        # Column by column: a product of matrices rounds differently for different numbers of nodes.
-        total = total + weight * ((sums[:, j] - kept) / max(domain.leaves - 1, 1))
-    return np.asarray(total)
-
-
-def arx_losses(sums: Counts64, kept: Counts64, table: FrequencyTable) -> Floats:
-    """ARX's Loss from the same sums."""
-    records = table.records
-    product = np.ones(len(sums))
-    for j, domain in enumerate(table.domains):
-        if domain.leaves > 1:
-            least = records / domain.leaves
-            total = sums[:, j] / domain.leaves + (records - kept)
-            product *= np.floor(np.maximum((total - least) / (records - least), 0.0) * 1e10) / 1e10 + 1.0
-    return np.asarray(product ** (1.0 / len(table.domains)) - 1.0)

@@ -11,6 +11,7 @@ import numpy as np
 from sfumato.measures.audit import finite
 from sfumato.measures.classes import ClassTable
 from sfumato.measures.contribution import contributions
+from sfumato.measures.standard import K
 from sfumato.release.columns import ColumnRecode
 from sfumato.release.dictionary import labels_in, words_for
 from sfumato.release.readback import measures_of
@@ -89,7 +90,7 @@ def external_facts(manifest: Mapping[str, Any]) -> dict[str, Any]:
     everything = manifest["whole"]["all_columns"]
     return {
         "released": guarded(manifest["released"]),
-        "k": int(manifest["figures"]["k"]["value"]),
+        K.name: int(manifest["figures"][K.name]["value"]),
         "suppressed_share": guarded_share(manifest["suppressed"], records),
         "dropped_share": guarded_share(rows_read - records, rows_read),
         "loss_share": manifest["released_loss"],

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.data.policy import Acceptance, PolicySettings, Rule
+from sfumato.data.policy import RULE_K, RULE_UNIQUES, Acceptance, PolicySettings, Rule
 from sfumato.errors import InputError, UnreachableError
+from sfumato.measures.standard import DISTINCT_L, T_CLOSENESS, K
 from sfumato.measures.whole import WholeFile
 
 
@@ -79,13 +80,13 @@ def policy_findings(
     findings = []
     if raw:
         findings.append(Finding("raw", "Nothing is recoded and nothing suppressed: this is the table as it was."))
-    k = figures["k"]["value"]
+    k = figures[K.name]["value"]
     if k is not None and k < policy.k:
         crowd = "no other record" if k <= 1 else f"as few as {k - 1:.0f} {'other' if k == 2 else 'others'}"
         findings.append(
-            Finding("k", f"Some records share their quasi-identifiers with {crowd}: k is {k:.0f}, below {policy.k}.")
+            Finding(RULE_K, f"Some records share their quasi-identifiers with {crowd}: k is {k:.0f}, below {policy.k}.")
         )
-    diversity = figures.get("distinct_l", {}).get("value")
+    diversity = figures.get(DISTINCT_L.name, {}).get("value")
     if diversity is not None and diversity < policy.l:
         findings.append(
             Finding(
@@ -95,7 +96,7 @@ def policy_findings(
                 f"{'it' if diversity <= 1 else 'almost as much'}: ℓ is {diversity:.0f}, below {policy.l}.",
             )
         )
-    distance = figures.get("t_closeness", {}).get("value")
+    distance = figures.get(T_CLOSENESS.name, {}).get("value")
     if distance is not None and distance >= policy.t and policy.t < 1:
         findings.append(
             Finding(
@@ -121,7 +122,7 @@ def unique_findings(policy: PolicySettings, whole: WholeFile) -> list[Finding]:
         return []
     return [
         Finding(
-            "uniques",
+            RULE_UNIQUES,
             f"{known.unique:,} of {known.records:,} released records ({known.unique_share:.1%}) are unique over the "
             f"quasi-identifiers and the columns that are kept as they are, more than {policy.uniques:.1%}.",
         )

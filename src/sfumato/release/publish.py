@@ -19,6 +19,7 @@ from sfumato.errors import DataError, InputError, SfumatoError, shortened
 from sfumato.front import Front, Point
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.registry import measure
+from sfumato.measures.standard import K
 from sfumato.measures.suppression import suppress_planned
 from sfumato.measures.whole import whole_file
 from sfumato.release import pack
@@ -251,7 +252,7 @@ def compare(
         ("the number of records", planned.records, recoded.records),
         ("the number of suppressed records", point.suppressed, recoded.suppressed),
         ("loss", point.loss, loss),
-        ("k", measure("k").value(planned), figure_value(figures["k"])),
+        (K.name, K.value(planned), figure_value(figures[K.name])),
     ]
     for name, expected in point.values.items():
         if name not in figures:

@@ -19,7 +19,8 @@ from sfumato.errors import DataError, shortened
 from sfumato.measures.audit import finite
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.measure import Measure
-from sfumato.measures.registry import known_measures, measure
+from sfumato.measures.registry import with_settings
+from sfumato.measures.standard import GENERAL_LOSS
 from sfumato.plans.recoding import ColumnRecoding, at_level
 from sfumato.release.columns import ColumnRecode
 from sfumato.study import Study
@@ -47,7 +48,7 @@ def weights_of(study: Study, table: FrequencyTable) -> tuple[float, ...]:
 
 def measures_of(study: Study) -> dict[str, Measure]:
     """Every measure, with the parameters the run file gives it."""
-    return {name: found.with_parameters(study.measures.get(name, {})) for name, found in known_measures().items()}
+    return with_settings(study.measures)
 
 
 def figures_of(study: Study, classes: ClassTable, source: ClassTable | None) -> dict[str, dict[str, Any]]:
@@ -65,8 +66,7 @@ def figures_of(study: Study, classes: ClassTable, source: ClassTable | None) -> 
 
 def loss_of(classes: ClassTable) -> float:
     """The loss every point carries: the general loss as a share of the most that could be lost."""
-    general = measure("general_loss")
-    return general.value(classes) / max(general.highest(classes), 1e-300)
+    return GENERAL_LOSS.value(classes) / max(GENERAL_LOSS.highest(classes), 1e-300)
 
 
 def figure_value(entry: Mapping[str, Any]) -> float:

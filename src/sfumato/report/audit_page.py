@@ -6,7 +6,9 @@ import numpy as np
 from markupsafe import Markup
 
 from sfumato.measures.audit import Audit, Figure
+from sfumato.measures.registry import headlines
 from sfumato.report.figures import number, percent
+from sfumato.report.measured import shown
 from sfumato.report.page import ACCENT, SECOND, figure, page
 from sfumato.version import __version__
 
@@ -17,13 +19,10 @@ def audit_page(audit: Audit, name: str) -> str:
     """The page of an audit of the file called `name`."""
     figures = audit.figures
     tiles = [
-        {"value": number(figures["k"].value), "says": "smallest class (k)"},
-        {"value": percent(figures["uniques"].value or 0.0), "says": "of records are unique"},
-        {"value": percent(figures["below_5"].value or 0.0), "says": "are in classes below 5"},
-        {"value": percent(figures["marketer_risk"].value or 0.0), "says": "of all records would be matched rightly"},
+        {"value": shown(found, figures[found.name].value), "says": found.headline.says}
+        for found in headlines()
+        if found.headline is not None and figures[found.name].value is not None
     ]
-    if figures["distinct_l"].value is not None:
-        tiles.append({"value": number(figures["distinct_l"].value), "says": "fewest sensitive values in a class (ℓ)"})
     groups = [
         {"title": title, "rows": [_row(found) for found in figures.values() if found.measure.kind == kind]}
         for kind, title in (("privacy", "Disclosure"), ("loss", "Loss"))
@@ -31,9 +30,9 @@ def audit_page(audit: Audit, name: str) -> str:
     contributions = [
         {
             "column": c.column,
-            "uniques": percent(c.uniques),
+            "unique": percent(c.uniques),
             "matches": percent(c.marketer_risk),
-            "k": number(c.k_without),
+            "smallest": number(c.k_without),
         }
         for c in sorted(audit.contributions, key=lambda c: -c.marketer_risk)
     ]

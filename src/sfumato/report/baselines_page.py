@@ -11,6 +11,7 @@ from markupsafe import Markup
 from sfumato.data.atomic import write_text
 from sfumato.front import Front
 from sfumato.measures.cost import LOCAL, TITLES, Cost, Costs
+from sfumato.measures.standard import K
 from sfumato.report.figures import number, percent
 from sfumato.report.page import ACCENT, SECOND, figure, page
 from sfumato.version import __version__
@@ -54,7 +55,7 @@ def baselines_page(costs: Costs, fronts: Sequence[Front] = ()) -> str:
 
 def baselines_figure(costs: Costs, fronts: Sequence[Front] = ()) -> Markup:
     """Loss against k."""
-    plain = [front for front in fronts if "k" in {o.name for o in front.objectives}]
+    plain = [front for front in fronts if K.name in {o.name for o in front.objectives}]
     drawn = {front.system for front in plain}
     traces = [_front_trace(front, costs) for front in plain]
     for name in costs.methods:
@@ -64,7 +65,7 @@ def baselines_figure(costs: Costs, fronts: Sequence[Front] = ()) -> Markup:
             traces.append(_trace(name, x, y, [_hover(row) for row in rows]))
     return figure(
         traces,
-        {"title": "k", "type": "log"},
+        {"title": K.label, "type": K.scale},
         {"title": "information loss, % of d·N", "rangemode": "tozero"},
         "baselines",
         height=460,
@@ -146,14 +147,14 @@ def _hover(row: Cost) -> str:
 def _front_trace(front: Front, costs: Costs) -> dict[str, Any]:
     """All points of a front around the k asked for."""
     low, high = costs.asked[0] / BESIDE, costs.asked[-1] * BESIDE
-    near = [point for point in front.points if low <= point.values["k"] <= high]
-    points = sorted(near, key=lambda point: point.values["k"])
+    near = [point for point in front.points if low <= point.values[K.name] <= high]
+    points = sorted(near, key=lambda point: point.values[K.name])
     text = [
-        f"<b>{TITLES[front.system]}</b>, point {point.id}<br>k {number(point.values['k'])}, "
+        f"<b>{TITLES[front.system]}</b>, point {point.id}<br>{K.label} {number(point.values[K.name])}, "
         f"loss {percent(point.loss)}, {point.suppressed:,} suppressed"
         for point in points
     ]
-    x, y = [point.values["k"] for point in points], [100 * point.loss for point in points]
+    x, y = [point.values[K.name] for point in points], [100 * point.loss for point in points]
     return _trace(front.system, x, y, text) | {"mode": "markers"}
 
 

@@ -6,7 +6,8 @@ import numpy as np
 from markupsafe import Markup
 
 from sfumato.front import Front
-from sfumato.report.figures import figures_of, percent
+from sfumato.report.figures import percent
+from sfumato.report.measured import figures_of
 from sfumato.report.page import ACCENT, SECOND
 from sfumato.report.panels import Panel, panel_figure
 

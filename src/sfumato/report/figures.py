@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 
 def number(value: float | None) -> str:
     """A figure for people.
@@ -20,20 +18,6 @@ def number(value: float | None) -> str:
     if abs(value) < 0.001:
         return f"{value:.3g}"
     return f"{value:,.4f}" if abs(value) < 1000 else f"{value:,.1f}"
-
-
-SHORT = {"distinct_l": "ℓ", "weighted_k": "weighted k", "weighted_l": "weighted ℓ"}
-
-
-def figures_of(values: Mapping[str, float]) -> str:
-    """The figures of a point in a clause; its loss is told beside it.
-
-    >>> figures_of({"k": 20, "distinct_l": 4, "general_loss": 90592.67})
-    'k 20, ℓ 4'
-    """
-    return ", ".join(
-        f"{SHORT.get(name, name)} {number(value)}" for name, value in values.items() if name != "general_loss"
-    )
 
 
 def percent(share: float) -> str:

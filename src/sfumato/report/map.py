@@ -11,10 +11,12 @@ from sfumato.data.frequency import FrequencyTable
 from sfumato.decide import Answer, ask
 from sfumato.front import Front, Objective, Point
 from sfumato.measures.registry import known_measures
+from sfumato.measures.standard import GENERAL_LOSS, K
 from sfumato.report.distributions import distributions_figure
-from sfumato.report.figures import figures_of, number, percent
+from sfumato.report.figures import number, percent
 from sfumato.report.magnify import magnified_figure
-from sfumato.report.matrix import LOGARITHMIC, matrix_figure
+from sfumato.report.matrix import matrix_figure
+from sfumato.report.measured import figures_of
 from sfumato.report.page import ACCENT, SECOND, figure, page
 from sfumato.report.partitions import partitions_figure
 from sfumato.version import __version__
@@ -66,7 +68,7 @@ def map_page(
         pairs=[
             pair_figure(front, o.name, chosen)
             for o in front.objectives[1:]
-            if o.name != "general_loss" and len(front.objectives) < 3
+            if o.name != GENERAL_LOSS.name and len(front.objectives) < 3
         ],
     )
 
@@ -89,7 +91,7 @@ def map_figure(
                 "hoverinfo": "skip",
             }
         )
-    if answer is not None and answer.wish.privacy.name == _plain(first):
+    if answer is not None and answer.wish.privacy.measure == first:
         traces += _stretches(answer)
     many = len(front.points)
     second = _second(front)
@@ -115,7 +117,7 @@ def map_figure(
             "hovertemplate": "%{text}<extra></extra>",
         }
     )
-    if first == "k":
+    if first == K.name:
         ends = [(0.0, front.points[0].values[first], "raw table")] if front.points[0].loss == 0 else []
         ends.append((100.0, front.rows, "everything hidden"))
         x, y, text = (list(part) for part in zip(*ends, strict=True))
@@ -124,7 +126,7 @@ def map_figure(
         point = front.point(chosen)
         told = [f"chosen: point {chosen}"]
         traces.append(_markers("chosen", [point.loss * 100], [point.values[first]], told, SECOND, "diamond", 14))
-    scale = "log" if first in LOGARITHMIC else "linear"
+    scale = known_measures()[first].scale
     return figure(
         traces,
         {"title": "information loss, % of d·N", "range": [-2, 102]},
@@ -184,10 +186,6 @@ def _privacy(front: Front) -> Objective | None:
 def _second(front: Front) -> Objective | None:
     found = [o for o in front.objectives if known_measures()[o.name].kind == "privacy"]
     return found[1] if len(found) > 1 and found[0] == front.objectives[0] else None
-
-
-def _plain(name: str) -> str:
-    return "l" if name == "distinct_l" else name
 
 
 def _shape(answer: Answer) -> list[str]:

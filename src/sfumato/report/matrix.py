@@ -8,27 +8,26 @@ import numpy as np
 from markupsafe import Markup
 
 from sfumato.front import Front
-from sfumato.measures.registry import known_measures
+from sfumato.measures.registry import measure
+from sfumato.measures.standard import GENERAL_LOSS
 from sfumato.report.page import ACCENT, SECOND
 from sfumato.report.panels import Panel, panel_figure
 
 MOST = 700  # points drawn in each of up to six plots
-LOGARITHMIC = ("k", "sum_k", "weighted_k", "sum_l")
-SHARES = ("generalization_loss", "suppression_loss")
 
 
 def axes_of(front: Front) -> list[tuple[str, list[float], bool]]:
     """The objectives as titles and values, general loss as a share, and whether the scale is logarithmic."""
     found: list[tuple[str, list[float], bool]] = []
     for objective in front.objectives[:4]:
-        if objective.name == "general_loss":
+        sought = measure(objective.name)
+        if sought is GENERAL_LOSS:
             found.append(("loss, %", [point.loss * 100 for point in front.points], False))
-        elif objective.name in SHARES:
-            title = known_measures()[objective.name].title
-            found.append((f"{title}, %", [point.values[objective.name] * 100 for point in front.points], False))
+        elif sought.unit == "share":
+            found.append((f"{sought.title}, %", [point.values[sought.name] * 100 for point in front.points], False))
         else:
-            values = [float(point.values[objective.name]) for point in front.points]
-            found.append((known_measures()[objective.name].title, values, objective.name in LOGARITHMIC))
+            values = [float(point.values[sought.name]) for point in front.points]
+            found.append((sought.title, values, sought.scale == "log"))
     return found
 
 

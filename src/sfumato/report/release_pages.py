@@ -10,6 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from sfumato.errors import shortened
+from sfumato.measures.standard import K
 from sfumato.report.figures import number, percent
 from sfumato.report.page import page
 from sfumato.version import __version__
@@ -57,7 +58,7 @@ def dictionary_page(dictionary: Mapping[str, Any]) -> str:
 
 def external_page(facts: Mapping[str, Any], dictionary: Mapping[str, Any]) -> str:
     """The report for readers of the file: what was done, how well it protects, what it costs."""
-    k, released, uncounted = facts["k"], facts["released"], facts["columns_in_no_figure"]
+    k, released, uncounted = facts[K.name], facts["released"], facts["columns_in_no_figure"]
     notes = []
     if facts["suppressed_share"]:
         gone = _share(facts["suppressed_share"])
@@ -115,7 +116,7 @@ def internal_page(facts: Mapping[str, Any], manifest: Mapping[str, Any]) -> str:
         records=f"{facts['records']:,}",
         tiles=[
             {"value": f"{facts['released']:,}", "says": "rows in the file"},
-            {"value": number(facts["figures"]["k"]["value"]), "says": "smallest class (k)"},
+            {"value": number(facts["figures"][K.name]["value"]), "says": "smallest class (k)"},
             {"value": f"{facts['suppressed']:,}", "says": f"of {facts['records']:,} records suppressed"},
             {"value": percent(facts["loss"]), "says": "loss"},
         ],

@@ -13,6 +13,7 @@ from sfumato.errors import InputError, StudyError, UnreachableError, nearest, sh
 from sfumato.front import Front, Point
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.cost import TITLES, Cost, Costs, cost_of
+from sfumato.measures.standard import DISTINCT_L, GENERAL_LOSS, K
 from sfumato.measures.suppression import budget, suppress_planned
 from sfumato.plans.levels import LevelPlan
 from sfumato.plans.plan import RecodingPlan
@@ -114,7 +115,7 @@ def _ours(front: Front, table: FrequencyTable, asked: Sequence[int], l: int) -> 
     rows = []
     for k in asked:
         for point in sorted(front.points, key=lambda point: point.loss):
-            if point.values.get("k", k) < k or point.values.get("distinct_l", l) < l:
+            if point.values.get(K.name, k) < k or point.values.get(DISTINCT_L.name, l) < l:
                 continue
             there = cost(point)
             if (there.k or 0) >= k and (l <= 1 or (there.l or 0) >= l):
@@ -137,8 +138,8 @@ def _optimum(study: Study, table: FrequencyTable, k: int, l: int, most: int) -> 
 def _by_size(study: Study, table: FrequencyTable, k: int) -> Levels | None:
     """The same by size alone, which the lattice search knows how to do fast."""
     settings = SearchSettings(
-        objectives=("general_loss",),
-        constraints={"k": float(k)},
+        objectives=(GENERAL_LOSS.name,),
+        constraints={K.name: float(k)},
         max_suppression=study.search.max_suppression,
         weights=study.search.weights,
         seed=study.search.seed,

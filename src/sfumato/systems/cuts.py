@@ -18,20 +18,32 @@ from sfumato.data.frequency import FrequencyTable
 from sfumato.errors import StudyError, UnreachableError, shortened
 from sfumato.front import Front, Objective, Point, numbered
 from sfumato.measures import tally
+from sfumato.measures.classes import classify
 from sfumato.measures.cut_moves import Moves
 from sfumato.measures.cut_values import FiguredCuts, MeasuredCuts
 from sfumato.measures.cut_variation import jolted, offspring
 from sfumato.measures.cuts import RULES, CutProblem
+from sfumato.measures.facts import Form
+from sfumato.measures.measure import Measure
+from sfumato.measures.registry import names
+from sfumato.measures.standard import (
+    DISTINCT_L,
+    GENERAL_LOSS,
+    GENERALIZATION_LOSS,
+    SUPPRESSION_LOSS,
+    WEIGHTED_K,
+    WEIGHTED_L,
+    K,
+)
 from sfumato.measures.suppression import budget
 from sfumato.plans.gaps import CutSpace
 from sfumato.plans.levels import LevelPlan
 from sfumato.study import SearchSettings, Study
 from sfumato.systems.checkpoint import packed, unpacked
-from sfumato.systems.goals import check_algorithm, check_weights, goal_of
+from sfumato.systems.goals import check_algorithm, check_weights, demanded_size, goal_of
 from sfumato.systems.prepared import number
 from sfumato.systems.run import Run, Searcher
 
-GRID = {"general_loss": 5e-4, "generalization_loss": 2.5e-3, "suppression_loss": 2.5e-3}
 LATTICE_LIMIT = 1_000_000  # nodes of a lattice that is searched exactly for seeds
 LATTICE_NODES = 20_000  # nodes evaluated at most for seeds
 FEW_NODES = 800  # the same where one node is sought: two or three descents
@@ -50,25 +62,26 @@ class Asked:
     @classmethod
     def of(cls, settings: SearchSettings) -> Asked:
         """The four problems of the paper, their ℓ versions (prefer = "l" in 1 to 3), or any objectives."""
-        diverse = settings.prefer == "l"
+        diverse = Form(settings.prefer) is Form.DIVERSITY
         if settings.problem is None:
-            named = tuple(Objective(o.name, o.direction or "") for o in settings.named)
+            known = names()  # what is unknown is refused with the goals
+            named = tuple(Objective(known.get(o.name, o.name), o.direction or "") for o in settings.named)
             usual = "within" if settings.max_suppression else "none"
-            if "k" in settings.constraints and "k" not in [o.name for o in named]:
+            if demanded_size(settings):
                 usual = "demanded"  # as on a lattice: what is too small goes, and nothing else
             rule: str = settings.suppression or usual
             return cls(rule, diverse and rule != "safe", named)
         _refuse_mixed(settings)
         if settings.problem == 4:
             rule = f"printed_{settings.prefer}" if settings.reproduction else "safe"
-            return cls(rule, False, _sought("k", "distinct_l", "general_loss"))
-        mean = "weighted_l" if diverse else "weighted_k"
+            return cls(rule, False, _sought(K, DISTINCT_L, GENERAL_LOSS))
+        mean = WEIGHTED_L if diverse else WEIGHTED_K
         if settings.problem == 1:
-            return cls("none", diverse, _sought(mean, "general_loss"))
+            return cls("none", diverse, _sought(mean, GENERAL_LOSS))
         if settings.problem == 2:
-            return cls("within", diverse, _sought("distinct_l" if diverse else "k", "general_loss"))
-        first = Objective(mean, "max", "before suppression")
-        return cls("below_mean", diverse, (first, *_sought("generalization_loss", "suppression_loss")))
+            return cls("within", diverse, _sought(DISTINCT_L if diverse else K, GENERAL_LOSS))
+        first = Objective(mean.name, mean.direction, "before suppression")
+        return cls("below_mean", diverse, (first, *_sought(GENERALIZATION_LOSS, SUPPRESSION_LOSS)))
 
 
 class CutSearch:
@@ -99,7 +112,7 @@ class CutSearch:
             self.asked.rule,
             most,
             by_diversity=self.asked.by_diversity,
-            floor=math.ceil(settings.constraints.get("k", 0)),
+            floor=math.ceil(settings.constraints.get(K.name, 0)),
             weights=settings.weights,
             threads=settings.threads,
         )
@@ -123,10 +136,11 @@ class CutSearch:
         """Real-valued privacy has no end of points, so losses are then compared in steps."""
         if self.settings.epsilon is not None:
             return np.array(self.settings.epsilon, dtype=np.float64)
-        real = any(o.name.startswith(("weighted", "sum")) or not self.fast for o in self.asked.objectives)
-        units = {"general_loss": self.problem.full}
-        steps = [GRID.get(o.name, 0.0) * units.get(o.name, 1.0) for o in self.asked.objectives]
-        return np.array(steps if real else [0.0] * len(steps))
+        measures = [goal.measure for goal in self.sought]
+        if self.fast and not any(found.kind == "privacy" and found.fold != "worst" for found in measures):
+            return np.zeros(len(measures))
+        raw = classify(self.table, weights=tuple(self.problem.weights.tolist()))
+        return np.array([found.resolution * found.highest(raw) if found.resolution else 0.0 for found in measures])
 
     def sampled(self, rng: np.random.Generator, count: int) -> Bits:
         return self.space.sampled(rng, count)
@@ -153,7 +167,7 @@ class CutSearch:
         """A candidate with several (k, ℓ) is selected by the one with most of what is preferred, then of the other."""
         if values.shape[1] == 1:
             return values[:, 0]
-        first, second = (0, 1) if self.settings.prefer == "k" else (1, 0)
+        first, second = (0, 1) if Form(self.settings.prefer) is Form.SIZE else (1, 0)
         order = np.lexsort((values[..., 2], values[..., second], values[..., first]), axis=-1)
         return values[np.arange(len(values)), order[:, 0]]
 
@@ -172,8 +186,8 @@ class CutSearch:
             return self.space.ends()
         nodes = np.prod([float(domain.hierarchy.height + 1) for domain in self.table.domains])
         large = nodes > LATTICE_LIMIT
-        privacy = [o.name for o in self.asked.objectives if not o.name.endswith("loss") and self.fast]
-        objectives: tuple[str, ...] = (*(privacy or ["k"]), "general_loss")
+        privacy = [goal.measure.name for goal in self.sought if goal.measure.kind == "privacy" and self.fast]
+        objectives: tuple[str, ...] = (*(privacy or [K.name]), GENERAL_LOSS.name)
         demanded = self.asked.rule == "demanded"
         if demanded:
             objectives = tuple(o.name for o in self.asked.objectives)
@@ -209,7 +223,7 @@ class CutSearch:
             worse = goal.sign * natural[..., place] > goal.sign * float(goal.limit or 0.0) + 1e-12
             values[worse] = np.nan
         if self.asked.rule == "below_mean" and self.problem.budget:
-            gone = natural[..., [g.measure.name for g in self.sought].index("suppression_loss")]
+            gone = natural[..., [g.measure.name for g in self.sought].index(SUPPRESSION_LOSS.name)]
             values[gone * self.problem.records > self.problem.budget + 1e-6] = np.nan
         return np.where(np.isnan(values), np.inf, comparable(values))
 
@@ -311,8 +325,8 @@ def _population(settings: SearchSettings) -> int:
     return 500 if settings.problem in (3, 4) else 200
 
 
-def _sought(*names: str) -> tuple[Objective, ...]:
-    return tuple(Objective(name, "min" if name.endswith("loss") else "max") for name in names)
+def _sought(*measures: Measure) -> tuple[Objective, ...]:
+    return tuple(Objective(measure.name, measure.direction) for measure in measures)
 
 
 def _refuse_mixed(settings: SearchSettings) -> None:
@@ -339,15 +353,11 @@ def _refuse_mixed(settings: SearchSettings) -> None:
 
 def _check(ready: CutSearch) -> None:
     """Every goal can be measured on the table, and weights are of its columns."""
-    from sfumato.measures.classes import classify
-
     raw = classify(ready.table)
     for goal in (*ready.sought, *ready.limits):
         goal.measure.value(raw)
     if ready.asked.by_diversity or RULES[ready.asked.rule] >= tally.SAFE:
-        from sfumato.measures.registry import measure
-
-        measure("distinct_l").value(raw)
+        DISTINCT_L.value(raw)
     check_weights(ready.settings, ready.table)
 
 

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import math
+
 from sfumato.data.frequency import FrequencyTable
 from sfumato.errors import StudyError, nearest, shortened
 from sfumato.measures.lattice import Goal
-from sfumato.measures.registry import known_measures, measure
+from sfumato.measures.registry import measure, names
+from sfumato.measures.standard import K
 from sfumato.study import ALGORITHMS, SearchSettings, Study
 
 
 def goal_of(study: Study, name: str, direction: str | None, limit: float | None = None) -> Goal:
-    if name not in known_measures():
-        raise StudyError(f'unknown objective "{name}"', expected="a measure", remedy=nearest(name, known_measures()))
-    found = measure(name).with_parameters(study.measures.get(name, {}))
+    """A measure to seek or to limit, by its name or an alias, with the parameters that the run file gives it."""
+    if name not in names():
+        raise StudyError(f'unknown objective "{name}"', expected="a measure", remedy=nearest(name, names()))
+    found = measure(name).with_settings(study.measures)
     return Goal(found, direction or found.direction, limit)
+
+
+def demanded_size(settings: SearchSettings) -> int:
+    """The class size that is demanded and not sought: exactly the classes below it are suppressed; 0 for none."""
+    if K.name not in settings.constraints or K.name in [objective.name for objective in settings.named]:
+        return 0
+    return math.ceil(settings.constraints[K.name])
 
 
 def check_measures(study: Study) -> None:

@@ -12,6 +12,7 @@ from sfumato.algorithms.evaluation import Memory
 from sfumato.data.arrays import Codes, Floats
 from sfumato.errors import StudyError
 from sfumato.front import Point
+from sfumato.measures.standard import K
 from sfumato.systems.prepared import Search
 
 LADDER = (1, 1.5, 2, 3, 5, 7)  # times powers of ten: the k that are demanded one after another
@@ -26,7 +27,7 @@ def search_large(ready: Search, remember: Callable[[Search], Memory], tell: Tell
     With k as an objective each k of a ladder is demanded in turn, and the other objective sought.
     """
     names = [objective.name for objective in ready.objectives]
-    if len(names) > 2 or (len(names) == 2 and "k" not in names):
+    if len(names) > 2 or (len(names) == 2 and K.name not in names):
         raise StudyError(
             f"best_first with {', '.join(names)}",
             expected="one objective, or k and one more",
@@ -62,7 +63,7 @@ def search_large(ready: Search, remember: Callable[[Search], Memory], tell: Tell
 
 def ladder(ready: Search) -> list[int]:
     """The k to demand: from the least that is asked for, in steps of about a half, to all records in one class."""
-    asked = [goal.limit for goal in ready.problem.goals if goal.measure.name == "k" and goal.limit is not None]
+    asked = [goal.limit for goal in ready.problem.goals if goal.measure.name == K.name and goal.limit is not None]
     least, most = int(max(asked, default=2)), ready.table.records
     steps = {round(step * 10**power) for power in range(len(str(most))) for step in LADDER}
     return sorted({least} | {k for k in steps if least <= k <= most})

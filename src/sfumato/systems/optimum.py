@@ -12,7 +12,7 @@ from sfumato.algorithms.exact import Bound, exact, front_of
 from sfumato.data.arrays import Codes, Floats
 from sfumato.data.frequency import FrequencyTable
 from sfumato.measures.classes import ClassTable, classify
-from sfumato.measures.registry import measure
+from sfumato.measures.standard import GENERAL_LOSS
 from sfumato.measures.suppression import suppress_planned
 from sfumato.plans.recoding import at_level, at_levels
 
@@ -39,13 +39,13 @@ def optimum(
 
     def evaluate(some: Codes) -> Evaluated:
         found = [classes_at(table, node, k, l, weights) for node in some.tolist()]
-        losses = comparable(np.array([[measure("general_loss").value(classes)] for classes in found]))
+        losses = comparable(np.array([[GENERAL_LOSS.value(classes)] for classes in found]))
         gone = np.array([[float(classes.suppressed_rows)] for classes in found])
         return Evaluated(some, losses, np.hstack([losses, gone]), np.maximum(gone[:, 0] - most, 0.0))
 
     memory = Memory(evaluate, shape)
     known = comparable(whole_losses(table, nodes, weights) * (1 - SLACK))
-    bounds = [Bound("general_loss", "rises", known), Bound("suppression", "falls", None, float(most))]
+    bounds = [Bound(GENERAL_LOSS.name, "rises", known), Bound("suppression", "falls", None, float(most))]
     exact(memory, bounds, np.random.default_rng(seed))
     best = front_of(memory.all)
     return tuple(memory.all.nodes[best[0]].tolist()) if len(best) else None

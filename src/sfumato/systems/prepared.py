@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -18,11 +17,12 @@ from sfumato.errors import StudyError, shortened
 from sfumato.front import Objective, Point
 from sfumato.measures.classes import classify
 from sfumato.measures.lattice import LatticeProblem
+from sfumato.measures.standard import K
 from sfumato.measures.suppression import budget
 from sfumato.plans.levels import LevelPlan
 from sfumato.plans.recoding import at_level
 from sfumato.study import Study
-from sfumato.systems.goals import check_algorithm, check_weights, goal_of
+from sfumato.systems.goals import check_algorithm, check_weights, demanded_size, goal_of
 
 SLACK = 1e-12  # two ways to the same sum may differ in the last digit
 
@@ -60,9 +60,7 @@ class Search:
         for goal in (*sought, *limits):
             goal.measure.value(raw)
         check_weights(settings, table)
-        floor = 0
-        if "k" in settings.constraints and "k" not in names:
-            floor = math.ceil(settings.constraints["k"])
+        floor = demanded_size(settings)
         most = budget(settings.max_suppression, table.records)
         problem = LatticeProblem(table, [*sought, *limits], most, floor, settings.weights, settings.threads)
         return cls(study, table, problem, tuple(Objective(g.measure.name, g.direction) for g in sought))
@@ -81,11 +79,11 @@ class Search:
 
     def demanding(self, k: int) -> Search:
         """The same search where k is demanded: exactly the classes below it are suppressed, and k is sought no more."""
-        goals = [goal for goal in self.problem.goals if goal.measure.name != "k"]
+        goals = [goal for goal in self.problem.goals if goal.measure.name != K.name]
         return replace(
             self,
             problem=self.problem.demanding(k, goals),
-            objectives=tuple(objective for objective in self.objectives if objective.name != "k"),
+            objectives=tuple(objective for objective in self.objectives if objective.name != K.name),
         )
 
     def hints(self) -> Hints:

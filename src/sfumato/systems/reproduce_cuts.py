@@ -11,6 +11,9 @@ from typing import Any
 from sfumato.data.roles import Role
 from sfumato.data.sample import sample
 from sfumato.front import Front, Point
+from sfumato.measures.facts import Form
+from sfumato.measures.measure import Measure
+from sfumato.measures.standard import DISTINCT_L, GENERALIZATION_LOSS, SUPPRESSION_LOSS, WEIGHTED_K, K
 from sfumato.study import ColumnSettings, Study, read
 from sfumato.systems.search import search as find_front
 
@@ -51,7 +54,7 @@ class Answered:
         }
 
 
-def paper_setting(problem: int, prefer: str = "k") -> Study:
+def paper_setting(problem: int, prefer: str = Form.SIZE) -> Study:
     """Nine attributes of Adult, four of them along their trees; in problem 4 occupation is sensitive instead."""
     study = read(sample("adult").with_name("cuts.toml"))
     if problem == 4:
@@ -60,11 +63,11 @@ def paper_setting(problem: int, prefer: str = "k") -> Study:
     return study.with_search(problem=problem, prefer=prefer, max_suppression=limit)
 
 
-def most(name: str, max_loss: float) -> Answer:
+def most(measure: Measure, max_loss: float) -> Answer:
     """The most of a measure within a loss."""
 
     def answer(front: Front) -> float:
-        return max((point.values[name] for point in front.points if point.loss <= max_loss), default=0.0)
+        return max((point.values[measure.name] for point in front.points if point.loss <= max_loss), default=0.0)
 
     return answer
 
@@ -74,10 +77,10 @@ def safe_pairs(max_loss: float, prefer: str | None = None, shown: int = 5) -> An
 
     def answer(front: Front) -> str:
         inside = [point for point in front.points if point.loss <= max_loss]
-        pairs = {(int(p.values["k"]), int(p.values["distinct_l"])) for p in inside}
+        pairs = {(int(p.values[K.name]), int(p.values[DISTINCT_L.name])) for p in inside}
         best = sorted(p for p in pairs if not any(o != p and o[0] >= p[0] and o[1] >= p[1] for o in pairs))
         if prefer is not None and best:
-            return str(max(best, key=lambda pair: (pair[1], pair[0]) if prefer == "l" else pair))
+            return str(max(best, key=lambda pair: (pair[1], pair[0]) if prefer == Form.DIVERSITY else pair))
         step = max(len(best) // shown, 1)
         return ", ".join(map(str, best[::step]))
 
@@ -89,25 +92,28 @@ def near(general: float, suppressed: float) -> Answer:
 
     def distance(point: Point) -> float:
         values = point.values
-        return abs(values["generalization_loss"] - general) + abs(values["suppression_loss"] - suppressed)
+        return abs(values[GENERALIZATION_LOSS.name] - general) + abs(values[SUPPRESSION_LOSS.name] - suppressed)
 
     def answer(front: Front) -> str:
         values = min(front.points, key=distance).values
-        return (
-            f"{values['weighted_k']:.0f} at GL {values['generalization_loss']:.1%}, SL {values['suppression_loss']:.1%}"
-        )
+        size, general, gone = (values[found.name] for found in (WEIGHTED_K, GENERALIZATION_LOSS, SUPPRESSION_LOSS))
+        return f"{size:.0f} at GL {general:.1%}, SL {gone:.1%}"
 
     return answer
 
 
 QUESTIONS = (
-    Question("problem 1: weighted k at loss ≤ 22 %", 1, "k", "2528", "1396", most("weighted_k", 0.22)),
-    Question("problem 2: k at loss ≤ 25 %", 2, "k", "14", "14 (at 24.77 %)", most("k", 0.25)),
-    Question("problem 2: k at loss ≤ 26 %", 2, "k", "36", "–", most("k", 0.26)),
-    Question("problem 3: weighted k around GL 35 %, SL 17 %", 3, "k", "about 5000", "–", near(0.35, 0.17)),
-    Question("problem 4: (k, ℓ)-safe at loss ≤ 20 %", 4, "l", "(20, 4)", "–", safe_pairs(0.20)),
-    Question("problem 4: (k, ℓ)-safe at loss ≤ 21 %", 4, "l", "(20, 5), (22, 3), (18, 6)", "–", safe_pairs(0.21)),
-    Question("problem 4: ℓ preferred, loss < 30 %", 4, "l", "(15, 7)", "–", safe_pairs(0.2999999, "l")),
+    Question("problem 1: weighted k at loss ≤ 22 %", 1, Form.SIZE, "2528", "1396", most(WEIGHTED_K, 0.22)),
+    Question("problem 2: k at loss ≤ 25 %", 2, Form.SIZE, "14", "14 (at 24.77 %)", most(K, 0.25)),
+    Question("problem 2: k at loss ≤ 26 %", 2, Form.SIZE, "36", "–", most(K, 0.26)),
+    Question("problem 3: weighted k around GL 35 %, SL 17 %", 3, Form.SIZE, "about 5000", "–", near(0.35, 0.17)),
+    Question("problem 4: (k, ℓ)-safe at loss ≤ 20 %", 4, Form.DIVERSITY, "(20, 4)", "–", safe_pairs(0.20)),
+    Question(
+        "problem 4: (k, ℓ)-safe at loss ≤ 21 %", 4, Form.DIVERSITY, "(20, 5), (22, 3), (18, 6)", "–", safe_pairs(0.21)
+    ),
+    Question(
+        "problem 4: ℓ preferred, loss < 30 %", 4, Form.DIVERSITY, "(15, 7)", "–", safe_pairs(0.2999999, Form.DIVERSITY)
+    ),
 )
 
 

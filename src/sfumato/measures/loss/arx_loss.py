@@ -15,7 +15,9 @@ import math
 
 import numpy as np
 
+from sfumato.data.arrays import Floats
 from sfumato.measures.classes import ClassTable
+from sfumato.measures.facts import NodeFigures, Walked
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
@@ -51,6 +53,18 @@ def oracle(records: Records, record: int) -> float:
     return float(product ** (1 / len(records.recoding))) - 1.0
 
 
+def of_nodes(nodes: NodeFigures) -> Floats:
+    """From the covered leaves of the kept records."""
+    records = nodes.table.records
+    product = np.ones(len(nodes.sums))
+    for j, domain in enumerate(nodes.table.domains):
+        if domain.leaves > 1:
+            least = records / domain.leaves
+            total = nodes.sums[:, j] / domain.leaves + (records - nodes.kept)
+            product *= np.floor(np.maximum((total - least) / (records - least), 0.0) * 1e10) / 1e10 + 1.0
+    return np.asarray(product ** (1.0 / len(nodes.table.domains)) - 1.0)
+
+
 MEASURE = Measure(
     name="arx_loss",
     title="ARX's Loss",
@@ -65,4 +79,7 @@ MEASURE = Measure(
     highest=lambda classes: 1.0,
     sentence="ARX's Loss (geometric mean over the columns), for comparison with ARX.",
     citation="Prasser et al. 2020, ARX 3.9.2, quality model Loss",
+    unit="share",
+    usual=True,
+    walked=Walked(of_nodes, from_margins=True),
 )

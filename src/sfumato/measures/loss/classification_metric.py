@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.measures.classes import ClassTable
+from sfumato.measures.facts import Walked
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
@@ -41,4 +42,7 @@ MEASURE = Measure(
     highest=lambda classes: float(classes.records),
     sentence="The records that a classifier by class majority would get wrong, suppressed ones included.",
     citation="Iyengar 2002, classification metric",
+    unit="count",
+    walked=Walked(lambda nodes: nodes.mislabelled + nodes.table.removed),
+    ties=True,
 )

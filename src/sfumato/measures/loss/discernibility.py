@@ -7,7 +7,9 @@
 
 from __future__ import annotations
 
+from sfumato.data.arrays import Counts64
 from sfumato.measures.classes import ClassTable
+from sfumato.measures.facts import NodeFigures, Walked
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
@@ -19,6 +21,11 @@ def size(classes: ClassTable) -> Property:
 
 def oracle(records: Records, record: int) -> float:
     return float(records.crowd(record).sum())
+
+
+def of_nodes(nodes: NodeFigures) -> Counts64:
+    gone = nodes.table.records - nodes.kept
+    return nodes.size_sum + gone * nodes.table.records
 
 
 MEASURE = Measure(
@@ -35,4 +42,7 @@ MEASURE = Measure(
     highest=lambda classes: float(classes.records) ** 2,
     sentence="For each record, the records it cannot be told from; a suppressed one counts the whole table.",
     citation="Bayardo and Agrawal 2005, discernibility metric",
+    unit="count",
+    usual=True,
+    walked=Walked(of_nodes),
 )

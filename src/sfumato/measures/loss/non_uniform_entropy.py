@@ -49,4 +49,5 @@ MEASURE = Measure(
     bound="unsuppressed",
     sentence="The bits needed to guess the original values back from the labels, added over all cells.",
     citation="Gionis and Tassa 2009, non-uniform entropy",
+    suppressed="own",
 )

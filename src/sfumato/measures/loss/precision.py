@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from sfumato.data.arrays import Floats
 from sfumato.measures.classes import ClassTable
+from sfumato.measures.facts import NodeFigures, Walked
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
@@ -26,6 +28,14 @@ def oracle(records: Records, record: int) -> float:
     return 1.0 - float(np.mean(depths))
 
 
+def of_nodes(nodes: NodeFigures) -> Floats:
+    share = np.ones(len(nodes.nodes))
+    weights = nodes.weights / nodes.weights.sum()
+    for j, (domain, weight) in enumerate(zip(nodes.table.domains, weights, strict=True)):
+        share = share - weight * nodes.nodes[:, j] / domain.hierarchy.height
+    return np.asarray(share * nodes.kept / nodes.table.records)
+
+
 MEASURE = Measure(
     name="precision",
     title="precision",
@@ -40,4 +50,6 @@ MEASURE = Measure(
     highest=lambda classes: 1.0,
     sentence="How much of the hierarchies' height is kept: 1 is the raw table, 0 a table of stars.",
     citation="Sweeney 2002, Prec",
+    unit="share",
+    walked=Walked(of_nodes, from_margins=True),
 )

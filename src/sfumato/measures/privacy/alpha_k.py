@@ -37,4 +37,5 @@ MEASURE = Measure(
     highest=lambda classes: 1.0,
     sentence="No sensitive value has a share above α in any class; k stands beside it.",
     citation="Wong et al. 2006, (α, k)-anonymity",
+    unit="share",
 )

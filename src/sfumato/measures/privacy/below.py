@@ -1,19 +1,28 @@
-"""Records in small classes: the share of uniques, and of records in classes below 2, 3, 5 and 10.
+"""Records in small classes: the share of uniques (classes below 2), and of records in classes below 3, 5 and 10.
 
 >>> from sfumato.measures.example import six_rows
 >>> {measure.name: round(measure.value(six_rows()), 4) for measure in MEASURES}
-{'uniques': 0.1667, 'below_2': 0.1667, 'below_3': 0.5, 'below_5': 1.0, 'below_10': 1.0}
+{'uniques': 0.1667, 'below_3': 0.5, 'below_5': 1.0, 'below_10': 1.0}
 """
 
 from __future__ import annotations
 
 from sfumato.measures.classes import ClassTable
+from sfumato.measures.facts import Headline
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
 
 
-def below(name: str, title: str, k: int) -> Measure:
+def below(
+    name: str,
+    title: str,
+    k: int,
+    *,
+    aliases: tuple[str, ...] = (),
+    headline: Headline | None = None,
+    usual: bool = False,
+) -> Measure:
     def small(classes: ClassTable) -> Property:
         return classes.per_class(classes.size < k, hidden=0.0)
 
@@ -33,10 +42,23 @@ def below(name: str, title: str, k: int) -> Measure:
         highest=lambda classes: 1.0,
         sentence="The share of records that look like fewer than " + ("one other." if k == 2 else f"{k - 1} others."),
         citation="the small-class counts of sdcMicro and of disclosure reviews",
+        unit="share",
+        aliases=aliases,
+        headline=headline,
+        usual=usual,
     )
 
 
 MEASURES = (
-    below("uniques", "unique records, share", 2),
-    *(below(f"below_{k}", f"records below k = {k}, share", k) for k in (2, 3, 5, 10)),
+    below(
+        "uniques",
+        "unique records, share",
+        2,
+        aliases=("below_2",),
+        headline=Headline(1, "of records are unique", warns=True),
+        usual=True,
+    ),
+    below("below_3", "records below k = 3, share", 3),
+    below("below_5", "records below k = 5, share", 5, headline=Headline(2, "are in classes below 5", warns=True)),
+    below("below_10", "records below k = 10, share", 10),
 )

@@ -1,4 +1,4 @@
-"""Distinct ℓ-diversity: the fewest different sensitive values in a class.
+"""Distinct ℓ-diversity: the fewest different sensitive values in a class; the p of p-sensitive k-anonymity.
 
 >>> from sfumato.measures.example import six_rows
 >>> MEASURE.value(six_rows()), sorted(MEASURE.property(six_rows()).records().tolist())
@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.measures.classes import ClassTable
+from sfumato.measures.facts import Form, Headline, Walked
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
@@ -35,5 +36,13 @@ MEASURE = Measure(
     monotone="rises",
     bound="own_budget",
     sentence="Every class holds at least ℓ different sensitive values.",
-    citation="Machanavajjhala et al. 2007, ℓ-diversity",
+    citation="Machanavajjhala et al. 2007, ℓ-diversity; Truta and Vinay 2006, p-sensitive k-anonymity",
+    aliases=("p_sensitive",),
+    short="ℓ",
+    unit="count",
+    headline=Headline(4, "fewest sensitive values in a class (ℓ)"),
+    usual=True,
+    histogram=Form.DIVERSITY,
+    walked=Walked(lambda nodes: nodes.least_distinct),
+    tallied=lambda cuts: cuts.least_distinct,
 )

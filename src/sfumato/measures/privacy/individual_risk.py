@@ -74,4 +74,5 @@ MEASURE = Measure(
     highest=lambda classes: 1.0,
     sentence="The expected chance that a survey record is found among the population, estimated from the weights.",
     citation="Benedetti and Franconi 1998; sdcMicro's individual risk",
+    unit="share",
 )

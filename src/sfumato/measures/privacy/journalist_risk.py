@@ -37,4 +37,6 @@ MEASURE = Measure(
     highest=lambda classes: 1.0,
     sentence="The chance to find the person behind a record among the population: one over their number, at worst.",
     citation="El Emam 2013, guide to the de-identification of personal health information",
+    unit="share",
+    attacker="journalist",
 )

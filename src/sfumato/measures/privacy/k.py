@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from sfumato.measures.classes import ClassTable
+from sfumato.measures.facts import Form, Headline, Walked
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
@@ -35,4 +36,12 @@ MEASURE = Measure(
     highest=lambda classes: float(classes.records),
     sentence="Every released record looks like at least k − 1 others on the quasi-identifiers.",
     citation="Sweeney 2002, k-anonymity: a model for protecting privacy",
+    short="k",
+    scale="log",
+    unit="count",
+    headline=Headline(0, "smallest class (k)"),
+    usual=True,
+    histogram=Form.SIZE,
+    walked=Walked(lambda nodes: nodes.least_size),
+    tallied=lambda cuts: cuts.least_size,
 )

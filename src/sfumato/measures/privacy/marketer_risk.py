@@ -10,6 +10,7 @@ Against the population where there is a table of it, else against the file itsel
 from __future__ import annotations
 
 from sfumato.measures.classes import ClassTable
+from sfumato.measures.facts import Headline
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
@@ -37,4 +38,8 @@ MEASURE = Measure(
     highest=lambda classes: 1.0,
     sentence="The share of all records that would be matched to the right person.",
     citation="El Emam 2013, guide to the de-identification of personal health information",
+    unit="share",
+    headline=Headline(3, "of all records would be matched correctly"),
+    usual=True,
+    attacker="marketer",
 )

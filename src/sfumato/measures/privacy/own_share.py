@@ -35,4 +35,5 @@ MEASURE = Measure(
     highest=lambda classes: 1.0,
     sentence="The mean share of a record's own sensitive value in its class.",
     citation="Dewri, Ray, Ray, Whitley 2010, property P₂ as a share",
+    unit="share",
 )

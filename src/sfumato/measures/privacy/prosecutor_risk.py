@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from sfumato.measures.classes import ClassTable
+from sfumato.measures.facts import Form, Walked
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
@@ -35,4 +36,8 @@ MEASURE = Measure(
     highest=lambda classes: 1.0,
     sentence="The chance to find a person who is known to be in the table: one over the class size, at worst.",
     citation="El Emam 2013, guide to the de-identification of personal health information",
+    unit="share",
+    attacker="prosecutor",
+    histogram=Form.SIZE,
+    walked=Walked(lambda nodes: 1.0 / nodes.least_size),
 )

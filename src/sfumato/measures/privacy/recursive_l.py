@@ -52,4 +52,5 @@ MEASURE = Measure(
     parameters={"c": 3.0},
     sentence="In every class the commonest sensitive value is rarer than c times the ℓ-th and rarer ones together.",
     citation="Machanavajjhala et al. 2007, recursive (c, ℓ)-diversity",
+    unit="count",
 )

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from sfumato.measures.facts import Form, Walked
 from sfumato.measures.measure import Measure
 from sfumato.measures.privacy.k import oracle, size
 
@@ -24,4 +25,8 @@ MEASURE = Measure(
     highest=lambda classes: float(classes.records) ** 2,
     sentence="The class sizes of all records added up; suppressed records earn nothing.",
     citation="Dewri, Ray, Ray, Whitley 2010, property-based generalizations, S_k",
+    scale="log",
+    unit="count",
+    histogram=Form.MEAN_SIZE,
+    walked=Walked(lambda nodes: nodes.size_sum),
 )

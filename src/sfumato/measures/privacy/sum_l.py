@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.measures.classes import ClassTable
+from sfumato.measures.facts import Walked
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
@@ -42,4 +43,7 @@ MEASURE = Measure(
     highest=lambda classes: float(classes.records) ** 2,
     sentence="How often each record's own sensitive value occurs in its class, added up.",
     citation="Dewri, Ray, Ray, Whitley 2010, property-based generalizations, S_ℓ",
+    scale="log",
+    unit="count",
+    walked=Walked(lambda nodes: nodes.own_sum),
 )

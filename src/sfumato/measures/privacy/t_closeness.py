@@ -16,6 +16,7 @@ import numpy as np
 from sfumato.data.arrays import Counts64, Floats
 from sfumato.data.domain import Domain
 from sfumato.measures.classes import ClassTable
+from sfumato.measures.facts import Headline
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
@@ -126,4 +127,6 @@ MEASURE = Measure(
     unfit=unfit,
     sentence="The sensitive values of every class are distributed within t of those of the whole table.",
     citation="Li, Li, Venkatasubramanian 2007, t-closeness",
+    headline=Headline(5, "largest distance of a class from the table (t)"),
+    usual=True,
 )

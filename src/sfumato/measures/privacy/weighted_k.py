@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from sfumato.measures.facts import Form, Walked
 from sfumato.measures.measure import Measure
 from sfumato.measures.privacy.k import oracle, size
 
@@ -24,4 +25,9 @@ MEASURE = Measure(
     highest=lambda classes: float(classes.records),
     sentence="The size of the class that an average record hides in; suppressed records count as 0.",
     citation="Dewri et al., privacy versus data quality as multi-objective problems, problem 1",
+    short="weighted k",
+    scale="log",
+    histogram=Form.MEAN_SIZE,
+    walked=Walked(lambda nodes: nodes.size_sum / nodes.table.records),
+    tallied=lambda cuts: cuts.mean,
 )

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from sfumato.measures.facts import Form
 from sfumato.measures.measure import Measure
 from sfumato.measures.privacy.distinct_l import distinct, oracle
 
@@ -23,4 +24,7 @@ MEASURE = Measure(
     bound="unsuppressed",
     sentence="How many different sensitive values an average record's class holds; suppressed records count as 0.",
     citation="Dewri et al., privacy versus data quality as multi-objective problems, problem 1 for ℓ-diversity",
+    short="weighted ℓ",
+    histogram=Form.MEAN_DIVERSITY,
+    tallied=lambda cuts: cuts.mean,
 )

@@ -13,7 +13,7 @@ import numpy as np
 from sfumato.data.arrays import Floats
 from sfumato.data.disguised import mark_of
 from sfumato.data.engine import Engine
-from sfumato.data.policy import PolicySettings
+from sfumato.data.policy import RULE_K, PolicySettings
 from sfumato.data.source import Source
 from sfumato.errors import InputError
 from sfumato.measures.whole import WholeFile, uniqueness
@@ -103,7 +103,7 @@ class Disguised:
         smallest = self.whole.known.smallest
         if self.kept and smallest < policy.k:
             found.append(f"Over the plain columns the smallest class has {smallest} records, below {policy.k}.")
-        return [*([Finding("k", " ".join(found))] if found else []), *unique_findings(policy, self.whole)]
+        return [*([Finding(RULE_K, " ".join(found))] if found else []), *unique_findings(policy, self.whole)]
 
     def warnings(self) -> list[str]:
         """What the publisher should know."""

@@ -14,7 +14,8 @@ from sfumato.errors import InputError, counted, shortened
 from sfumato.measures.audit import Audit
 from sfumato.measures.audit import audit as audited
 from sfumato.measures.registry import known_measures
-from sfumato.study import ColumnSettings, Study
+from sfumato.measures.standard import GENERAL_LOSS
+from sfumato.study import ColumnSettings, SearchSettings, Study
 from sfumato.web.calls.binding import refuse_changed, table_of_now
 from sfumato.web.calls.shelf import (
     checked,
@@ -126,18 +127,10 @@ def audit(places: Places, study: str) -> dict[str, Any]:
 
 
 def measures(places: Places) -> list[dict[str, Any]]:  # noqa: ARG001
-    """Every measure: its name, what it says, which way is better."""
+    """Every measure with its facts; whether it is sought where a run file names none, and whether it is the loss."""
+    sought = {objective.name for objective in SearchSettings().named}
     return [
-        {
-            "name": found.name,
-            "title": found.title,
-            "kind": found.kind,
-            "direction": found.direction,
-            "reads": found.reads,
-            "sentence": found.sentence,
-            "citation": found.citation,
-            "parameters": dict(found.parameters),
-        }
+        found.as_dict() | {"default": found.name in sought, "loss_of_points": found is GENERAL_LOSS}
         for found in known_measures().values()
     ]
 

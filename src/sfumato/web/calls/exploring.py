@@ -10,11 +10,12 @@ from sfumato.data.frequency import FrequencyTable
 from sfumato.decide import ask as asked
 from sfumato.decide import knee_of
 from sfumato.decide.revise import with_suppression
-from sfumato.errors import InputError, SfumatoError
+from sfumato.errors import SfumatoError
 from sfumato.front import Point, compare_fronts
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.measure import Measure
-from sfumato.measures.registry import known_measures, measure
+from sfumato.measures.registry import attackers, headlines, measure
+from sfumato.measures.standard import K
 from sfumato.measures.suppression import suppress_planned
 from sfumato.release.foreseen import foreseen
 from sfumato.report.audit_page import BINS
@@ -22,8 +23,6 @@ from sfumato.systems.registry import load_front
 from sfumato.web.calls.shelf import front_of, whole_of
 from sfumato.web.places import Places
 
-ATTACKERS = ("prosecutor_risk", "journalist_risk", "marketer_risk")
-SHOWN = ("k", "distinct_l", "t_closeness", "uniques", "below_5")
 SAMPLE = 40
 CURVE = 400
 
@@ -54,8 +53,8 @@ def point(
     return chosen.as_dict() | {
         "words": chosen.recoding_plan.words(table),
         "sizes": {"bins": _bin_names(), "before": _sizes(raw), "after": _sizes(after)},
-        "figures": {name: _figures(measure(name), raw, after) for name in SHOWN},
-        "attackers": {name: _figures(measure(name), raw, after) for name in ATTACKERS},
+        "figures": {found.name: _figures(found, raw, after) for found in headlines() if not found.attacker},
+        "attackers": {found.name: _figures(found, raw, after) for found in attackers()},
         "columns": [_column(table, after, place) for place in range(len(table.domains))],
         "sample": _sample(table, after),
     }
@@ -73,18 +72,16 @@ def whole(
     return whole_of(key, lambda: foreseen(found, chosen, table).as_dict())
 
 
-def compare(places: Places, study: str, job: str, one: int, two: int, name: str) -> dict[str, Any]:
+def compare(places: Places, study: str, job: str, one: int, two: int, name: str | None = None) -> dict[str, Any]:
     """Who pays: a property of every record under two points, sorted and overlaid, and who is better off where."""
     found, table = front_of(places, study, job)
-    if name not in known_measures():
-        raise InputError(f'unknown measure "{name[:60]}"', expected="a measure", remedy="k")
-    chosen = measure(name)
+    chosen = K if name is None else measure(name)
     values = [chosen.property(_after(table, found.point(number))).records() for number in (one, two)]
     places_ = np.linspace(0, len(values[0]) - 1, min(CURVE, len(values[0]))).astype(np.int64)
     sign = 1.0 if chosen.direction == "max" else -1.0
     gain = sign * (values[1] - values[0])
     return {
-        "measure": name,
+        "measure": chosen.name,
         "title": chosen.title,
         "direction": chosen.direction,
         "points": [one, two],

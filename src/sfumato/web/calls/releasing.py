@@ -10,6 +10,7 @@ from typing import Any
 
 from sfumato.data.atomic import new_file
 from sfumato.decide import ask, pick
+from sfumato.measures.standard import K
 from sfumato.release.pack import DICTIONARY, EXTERNAL, INTERNAL, MANIFEST, PUBLIC, read_manifest
 from sfumato.report.figures import number
 from sfumato.study import read
@@ -117,7 +118,7 @@ def _says(manifest: dict[str, Any]) -> str:
             f"{name}: privacy {said['privacy']:.3f}, worst posterior {said['worst_posterior']:.3f}"
             for name, said in figures.items()
         )
-    return f"k {number(figures['k']['value'])}"
+    return f"{K.label} {number(figures[K.name]['value'])}"
 
 
 def pack(places: Places, study: str, release: str, *, private: bool = False) -> str:

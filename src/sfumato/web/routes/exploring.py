@@ -61,7 +61,7 @@ async def compare(
     job: JobId,
     one: Number,
     two: Number,
-    measure: Annotated[str, Query(max_length=60)] = "k",
+    measure: Annotated[str | None, Query(max_length=60)] = None,
 ) -> dict[str, Any]:
     """Who pays: two points, record by record."""
     return dict(

@@ -3,11 +3,10 @@ import { attempt, get, query } from "./api.js";
 import { bars } from "./charts/bars.js";
 import { curves } from "./charts/curves.js";
 import { button, defined, figure, fill, h, number, percent, plural, select, table } from "./dom.js";
-import { here, state } from "./state.js";
+import { valueText } from "./settings.js";
+import { headlines, here, state } from "./state.js";
 import { drawWhole } from "./whole.js";
 
-const SHARES = ["uniques", "below_5", "prosecutor_risk", "journalist_risk", "marketer_risk", "t_closeness"];
-const text = (name) => (value) => value === null || value === undefined ? "–" : SHARES.includes(name) ? percent(value) : number(value);
 let asked = 0;
 
 export async function drawPoint(card, offer, id, publish) {
@@ -17,7 +16,7 @@ export async function drawPoint(card, offer, id, publish) {
   const found = await attempt(() => get(`${here()}/jobs/${state.job}/points/${id}${query(offer ? { size: offer.suppress_below, diversity: offer.diversity_below } : {})}`, "measuring the point …"), card);
   if (!found || mine !== asked) return;
   const whole = h("div", {});
-  const tile = ([name, each]) => figure(text(name)(each.after), each.reason ? `${each.title}: ${each.reason}` : `${each.title}, before ${text(name)(each.before)}`, `${each.sentence} Before: ${text(name)(each.before)}. ${each.reason ?? ""}`);
+  const tile = ([name, each]) => figure(valueText(name)(each.after), each.reason ? `${each.title}: ${each.reason}` : `${each.title}, before ${valueText(name)(each.before)}`, `${each.sentence} Before: ${valueText(name)(each.before)}. ${each.reason ?? ""}`);
   fill(card, h("div", { class: "row spread" }, h("h2", { id: "point-title" }, `Point ${id}`), button("Publish this …", publish, { class: "main", id: "to-publish" })),
     h("p", {}, `Loses ${percent(found.loss)} of the detail, suppresses ${plural(found.suppressed, "record")}.`, offer && " This is the answer to your question: the same recoding, with other classes suppressed than in the search."),
     h("ul", { class: "words" }, found.words.map((word) => h("li", {}, word))), whole,
@@ -36,7 +35,7 @@ export async function drawPoint(card, offer, id, publish) {
 
 export async function drawComparison(place, one, two, close) {
   if (two === null) { fill(place); return; }
-  const chosen = place.dataset.measure ?? "k";
+  const chosen = place.dataset.measure ?? headlines()[0].name;
   const found = await attempt(() => get(`${here()}/jobs/${state.job}/compare${query({ one, two, measure: chosen })}`, "comparing record by record …"), place);
   if (!found) return;
   const able = state.about.measures.filter((each) => ["sizes", "sensitive", "cells"].includes(each.reads)).map((each) => [each.name, each.title]);

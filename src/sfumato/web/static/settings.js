@@ -1,6 +1,6 @@
 // Jobs as people call them, and what a search looked for in a line: the settings that it was started with.
 import { number, percent } from "./dom.js";
-import { measure, state } from "./state.js";
+import { measure, state, usualObjectives } from "./state.js";
 
 const KINDS = { search: "Search", channel: "Randomized response", groups: "Protection of a group", publish: "Release" };
 
@@ -10,8 +10,11 @@ export function titleOf(job) {
   return `${KINDS[job.kind] ?? job.kind} ${alike.length}`;
 }
 
+// A value of a measure as people write it: a share in per cent.
+export const valueText = (name) => (value) => value === null || value === undefined ? "–" : measure(name).unit === "share" ? percent(value) : number(value);
+
 export function inWords(settings = {}) {
-  const objectives = (settings.objectives ?? ["k", "general_loss"]).map((each) => measure(each.name ?? each).title);
+  const objectives = (settings.objectives ?? usualObjectives()).map((each) => measure(each.name ?? each).title);
   const limits = Object.entries(settings.constraints ?? {}).map(([name, value]) => `${measure(name).title} ${measure(name).direction === "max" ? "at least" : "at most"} ${number(value)}`);
   const share = settings.max_suppression ?? 0;
   return [settings.system === "cuts" ? "Cuts" : "Levels", settings.problem ? `problem ${settings.problem}` : objectives.join(" and "), share ? `at most ${percent(share, share < 0.01 ? 1 : 0)} suppressed` : "nothing suppressed", ...limits].join(", ");

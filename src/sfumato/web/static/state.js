@@ -40,5 +40,8 @@ export function note(changes) {
   history.replaceState(null, "", settle(changes));
 }
 
-export const measure = (name) => state.about?.measures.find((found) => found.name === name) ?? { name, title: name, sentence: "", direction: "max", kind: "privacy" };
+export const measure = (name) => state.about?.measures.find((found) => found.name === name || found.aliases.includes(name)) ?? { name, title: name, sentence: "", direction: "max", kind: "privacy" };
+// The measures that an audit shows first, in their order; and what is sought where a run file names no objectives.
+export const headlines = () => state.about.measures.filter((each) => each.headline).sort((a, b) => a.headline.place - b.headline.place);
+export const usualObjectives = () => state.about.measures.filter((each) => each.default).map((each) => each.name);
 export const here = () => `/studies/${state.study}`;

@@ -2,7 +2,7 @@
 import { Canvas, Scale } from "./canvas.js";
 import { Speckle, mask, nearest } from "./speckle.js";
 
-export function matrix({ label, names, title, picked }) {
+export function matrix({ label, names, title, log, picked }) {
   let rows = [];
   let inside = null;
   let chosen = null;
@@ -23,8 +23,8 @@ export function matrix({ label, names, title, picked }) {
       for (let across = 0; across < down; across += 1) {
         const [left, top] = [across * wide + 2, (down - 1) * high];
         const [xn, yn] = [names[across], names[down]];
-        const x = new Scale(...span[xn], left + 10, left + wide - 10, xn === "k");
-        const y = new Scale(...span[yn], top + high - 10, top + 20, yn === "k");
+        const x = new Scale(...span[xn], left + 10, left + wide - 10, log(xn));
+        const y = new Scale(...span[yn], top + high - 10, top + 20, log(yn));
         const [xs, ys] = [Float32Array.from(rows, (row) => x.place(row[xn])), Float32Array.from(rows, (row) => y.place(row[yn]))];
         cells.push({ left, top, wide, high, xn, yn, xs, ys });
       }

@@ -4,7 +4,8 @@ import { bars, spread } from "../charts/bars.js";
 import { button, defined, field, figure, fill, h, later, number, percent, plural, select } from "../dom.js";
 import { editHierarchy } from "../hierarchy.js";
 import { editJoining } from "../joining.js";
-import { go, here, measure, state, tell } from "../state.js";
+import { valueText } from "../settings.js";
+import { go, headlines, here, state, tell } from "../state.js";
 
 const MISSING = [
   ["drop", "leave the record out", "Rows with a missing value in a measured column are left out and counted"],
@@ -137,7 +138,7 @@ async function drawRisk(card) {
   const audit = await attempt(() => get(`${here()}/audit`, "measuring the raw table …"), card);
   if (!audit) return;
   const of = (name) => audit.measures[name] ?? {};
-  const tile = (name, says, text = number) => figure(text(of(name).value), says, `${measure(name).title}: ${measure(name).sentence}`, { class: name === "uniques" || name === "below_5" ? "tile bad" : "tile" });
+  const tile = ({ name, title, sentence, headline }) => figure(valueText(name)(of(name).value), headline.says, `${title}: ${sentence}`, { class: headline.warns ? "tile bad" : "tile" });
   const { size, classes } = audit.class_sizes;
   const groups = [[1, 1], [2, 2], [3, 4], [5, 9], [10, 19], [20, 49], [50, 99], [100, 499], [500, Infinity]];
   const records = groups.map(([low, high]) => size.reduce((sum, value, place) => sum + (value >= low && value <= high ? value * classes[place] : 0), 0));
@@ -145,8 +146,7 @@ async function drawRisk(card) {
     .sort((a, b) => b[1].risk_contribution.uniques - a[1].risk_contribution.uniques);
   fill(card, h("h2", {}, "Risk of the raw table"), h("p", { class: "quiet" }, `${number(audit.rows)} records in ${plural(audit.classes, "class", "classes")}`),
     audit.undecided.length > 0 && h("p", { class: "quiet", id: "counted-too" }, `${plural(audit.undecided.length, "column")} without a role ${audit.undecided.length === 1 ? "is" : "are"} counted as known to outsiders.`),
-    h("div", { class: "tiles" }, tile("k", "smallest class (k)"), tile("uniques", "of records are unique", percent), tile("below_5", "are in classes below 5", percent),
-      tile("marketer_risk", "would be matched correctly", percent), of("distinct_l").value !== null && of("distinct_l").value !== undefined && tile("distinct_l", "fewest sensitive values (ℓ)")),
+    h("div", { class: "tiles" }, headlines().filter(({ name }) => of(name).value !== null && of(name).value !== undefined).map(tile)),
     h("p", { id: "whole", class: audit.whole.columns_in_no_figure.length ? "warning" : "quiet" }, audit.notes[0]),
     h("figure", {}, bars(records, { labels: groups.map(([low, high]) => low === high ? String(low) : high === Infinity ? `${low}+` : `${low}–${high}`), height: 150, label: "records by the size of their class", marked: (place) => groups[place][1] < 5 }),
       h("figcaption", {}, "Records by the size of their class; red: fewer than 5 people look alike")),

@@ -45,6 +45,7 @@ export async function explorer(front, jobs) {
   const value = (point, name) => name === "loss" ? point.loss : name === "suppressed" ? point.suppressed : point.values[name];
   const text = (name) => (each) => name === "loss" ? percent(each) : number(each);
   const title = (name) => ({ loss: "information loss", suppressed: "records suppressed" })[name] ?? measure(name).title;
+  const log = (name) => measure(name).scale === "log";
   const says = (name) => ({ loss: "The share of all detail that is lost, suppressed records counting in full", suppressed: "Records that are left out" })[name] ?? measure(name).sentence;
   const panel = h("div", { class: "card", id: "point" }, h("div", { class: "empty" }, "Choose a point on the map, in the table, or by a question."));
   const side = h("div", {});
@@ -60,13 +61,13 @@ export async function explorer(front, jobs) {
     height: 400, label: `risk–utility map of ${front.points.length} points`, xTitle: "", yTitle: "", logY: true,
     xText: (tick) => text(xName)(tick).replace(".0 %", " %"), yText: (tick) => text(yName)(tick), says: spoken, picked: (id, shift) => shift ? versus(id) : choose(id), brushed: keep,
   });
-  const coordinates = ["loss", ...names.filter((name) => name !== "general_loss"), "suppressed"];
+  const coordinates = ["loss", ...names.filter((name) => !measure(name).loss_of_points), "suppressed"];
   const lines = parallel({
     label: "parallel coordinates of the points", brushed: keep,
-    axes: coordinates.map((name) => ({ name, title: title(name), log: name === "k", text: text(name), better: name === "loss" || name === "suppressed" || front.objectives.find((each) => each.name === name)?.direction === "min" ? "less" : "more" })),
+    axes: coordinates.map((name) => ({ name, title: title(name), log: log(name), text: text(name), better: name === "loss" || name === "suppressed" || front.objectives.find((each) => each.name === name)?.direction === "min" ? "less" : "more" })),
   });
 
-  const pairs = names.length > 2 ? matrix({ label: "every pair of figures", names: coordinates, title, picked: (id) => choose(id) }) : null;
+  const pairs = names.length > 2 ? matrix({ label: "every pair of figures", names: coordinates, title, log, picked: (id) => choose(id) }) : null;
 
   function marks() { return { chosen: state.point, knee: front.knee, rival }; }
   function drawMap() {

@@ -4,7 +4,7 @@ import { cloud } from "../charts/cloud.js";
 import { button, defined, error, field, fill, h, number, percent, plural, select, table } from "../dom.js";
 import { channelForm, groupsForm } from "../other-searches.js";
 import { inWords, titleOf } from "../settings.js";
-import { go, here, measure, onChange, state } from "../state.js";
+import { go, headlines, here, measure, onChange, state, usualObjectives } from "../state.js";
 
 const SYSTEMS = [["lattice", "lattice: a level per column"], ["cuts", "cuts: groups of neighbours"]];
 const ALGORITHMS = {
@@ -12,7 +12,6 @@ const ALGORITHMS = {
   cuts: [["memetic", "memetic: the best found"], ["nsga2", "NSGA-II, as published"]],
 };
 const ANY_SYSTEM = ["objectives", "max_suppression", "constraints", "weights", "seed", "threads"]; // the others belong to one system, and another refuses them
-const USUAL = ["k", "distinct_l", "t_closeness", "marketer_risk", "uniques", "general_loss", "arx_loss", "discernibility"];
 const WORDS = { queued: "queued", running: "running", done: "done", stopped: "stopped, best so far kept", failed: "failed", killed: "killed", interrupted: "interrupted" };
 
 export async function searchStep(place) {
@@ -58,9 +57,9 @@ export async function searchStep(place) {
     live.hidden = mode !== "recode";
     if (mode !== "recode") { fill(form, modes(), says, mode === "channel" ? channelForm(begun("channels")) : groupsForm(begun("groups"))); return; }
     const now = settings();
-    const objectives = (now.objectives ?? ["k", "general_loss"]).map((each) => each.name ?? each);
+    const objectives = (now.objectives ?? usualObjectives()).map((each) => measure(each.name ?? each).name);
     const sensitive = Object.values(state.declared.study.columns).some((column) => column.role === "sensitive");
-    const pills = (usual) => h("div", { class: "pills" }, state.about.measures.filter((each) => (USUAL.includes(each.name) || objectives.includes(each.name)) === usual && (each.reads !== "sensitive" || sensitive) && !["population", "weights", "label"].includes(each.reads)).map((each) =>
+    const pills = (usual) => h("div", { class: "pills" }, state.about.measures.filter((each) => (each.usual || objectives.includes(each.name)) === usual && (each.reads !== "sensitive" || sensitive) && !["population", "weights", "label"].includes(each.reads)).map((each) =>
       h("label", { title: `${each.title}: ${each.sentence}` }, h("input", { type: "checkbox", checked: objectives.includes(each.name), disabled: Boolean(now.problem), onchange: (event) => {
         if (objectives.length === 1 && !event.target.checked) {
           event.target.checked = true;
@@ -156,7 +155,7 @@ export async function searchStep(place) {
 }
 
 function addLimit(now, sensitive, change) {
-  const name = select(state.about.measures.filter((each) => each.reads !== "sensitive" || sensitive).map((each) => [each.name, `${each.title} ${each.direction === "max" ? "≥" : "≤"}`]), "k", () => {}, { "aria-label": "Measure" });
+  const name = select(state.about.measures.filter((each) => each.reads !== "sensitive" || sensitive).map((each) => [each.name, `${each.title} ${each.direction === "max" ? "≥" : "≤"}`]), headlines()[0].name, () => {}, { "aria-label": "Measure" });
   const value = h("input", { type: "number", step: "any", "aria-label": "Limit", style: "width:6rem" });
   return h("div", { class: "row" }, name, value, button("Add", () => { if (value.value !== "") change({ constraints: { ...(now.constraints ?? {}), [name.value]: Number(value.value) } }); }, { class: "small" }));
 }

@@ -1,0 +1,89 @@
+"""What code knows of a measure it asks of the measure: outside the measures' own files no code goes by their names."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import sfumato
+from sfumato.measures.registry import known_measures
+
+ROOT = Path(sfumato.__file__).parent
+OWN = ("measures/privacy/", "measures/loss/")
+NAMES = {name for measure in known_measures().values() for name in measure.names}
+
+# Modules that may hold the name of a measure, which names, and why.
+ALLOWED = {
+    "study.py": ({"k", "general_loss"}, "defaults of the run file, which is read before any measure is known"),
+    "measures/facts.py": (
+        {"k", "weighted_k", "weighted_l"},
+        "figures of a histogram of classes, as the answers of `ask` spell them",
+    ),
+    "release/side_by_side.py": ({"k"}, "the first letter of columns of SQL: k0, k1 …"),
+    "data/policy.py": ({"k", "uniques"}, "names of the policy's rules, as a run file spells them"),
+    "data/profile.py": ({"uniques"}, "a field of a column's profile: values that occur once"),
+}
+
+
+def modules() -> list[tuple[str, str]]:
+    found = [(path.relative_to(ROOT).as_posix(), path.read_text("utf-8")) for path in sorted(ROOT.rglob("*.py"))]
+    return [(name, text) for name, text in found if not name.startswith(OWN)]
+
+
+def literals(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Whole string constants and their lines; the pieces of an f-string (as in a column `k0` of SQL) are none."""
+    pieces = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in pieces:
+            yield node.value, node.lineno
+
+
+def name_tests(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Tests of how a name begins or ends, where names of measures begin or end so."""
+    for node in ast.walk(tree):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+            continue
+        if node.func.attr not in ("endswith", "startswith", "removesuffix", "removeprefix"):
+            continue
+        at_end = node.func.attr in ("endswith", "removesuffix")
+        for text, line in (pair for given in node.args for pair in literals(given)):
+            parts = {name.split("_")[-1 if at_end else 0] for name in NAMES if "_" in name}
+            if text.strip("_") in parts:
+                yield text, line
+
+
+def test_no_module_goes_by_the_name_of_a_measure() -> None:
+    found = []
+    for name, text in modules():
+        tree = ast.parse(text)
+        allowed = ALLOWED.get(name, (set(), ""))[0]
+        found += [f"{name}:{line}: {text!r}" for text, line in literals(tree) if text in NAMES - allowed]
+        found += [f"{name}:{line}: a name is tested for {text!r}" for text, line in name_tests(tree)]
+    assert not found, f"{len(found)} in {len({line.split(':')[0] for line in found})} modules:\n" + "\n".join(found)
+
+
+def test_what_is_allowed_is_needed() -> None:
+    held = {name: {text for text, _ in literals(ast.parse(text))} for name, text in modules()}
+    for name, (allowed, reason) in ALLOWED.items():
+        assert allowed <= held[name], f"{name} no longer needs {allowed - held[name]}"
+        assert reason
+
+
+def test_the_page_goes_by_no_name_either() -> None:
+    found = []
+    for path in sorted((ROOT / "web" / "static").rglob("*.js")):
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
+            code = line.split(" // ")[0]
+            quoted = re.findall(r"\"([^\"]*)\"|'([^']*)'", code)
+            found += [f"{path.name}:{number}: {text}" for pair in quoted for text in pair if text in NAMES]
+    assert not found, "\n".join(found)
+
+
+def test_the_search_for_names_finds_them() -> None:
+    """The guard itself: what it is for must not slip through."""
+    bad = 'x = "k"\nif name.endswith("loss") or name.startswith(("weighted", "sum")):\n    y = f"k{x}"\n'
+    tree = ast.parse(bad)
+    assert [text for text, _ in literals(tree) if text in NAMES] == ["k"]
+    assert [text for text, _ in name_tests(tree)] == ["loss", "weighted", "sum"]
