@@ -24,6 +24,7 @@ from sfumato.measures.cut_values import FiguredCuts, MeasuredCuts
 from sfumato.measures.cut_variation import jolted, offspring
 from sfumato.measures.cuts import RULES, CutProblem
 from sfumato.measures.facts import Form
+from sfumato.measures.lattice import Goal
 from sfumato.measures.measure import Measure
 from sfumato.measures.registry import names
 from sfumato.measures.standard import (
@@ -104,8 +105,10 @@ class CutSearch:
         self.space = CutSpace.of(self.table, along, breaks)
         self.sought = [goal_of(study, o.name, o.direction or None) for o in self.asked.objectives]
         self.limits = [goal_of(study, name, None, limit) for name, limit in settings.constraints.items()]
-        _check(self)
         most = budget(settings.max_suppression, self.table.records)
+        if self.asked.rule == "below_mean" and most:  # the rule itself knows no budget
+            self.limits.append(Goal(SUPPRESSION_LOSS, SUPPRESSION_LOSS.direction, most / self.table.records))
+        _check(self)
         self.problem = CutProblem(
             self.table,
             self.space,
@@ -222,9 +225,6 @@ class CutSearch:
         for place, goal in enumerate(self.limits, start=len(signs)):
             worse = goal.sign * natural[..., place] > goal.sign * float(goal.limit or 0.0) + 1e-12
             values[worse] = np.nan
-        if self.asked.rule == "below_mean" and self.problem.budget:
-            gone = natural[..., [g.measure.name for g in self.sought].index(SUPPRESSION_LOSS.name)]
-            values[gone * self.problem.records > self.problem.budget + 1e-6] = np.nan
         return np.where(np.isnan(values), np.inf, comparable(values))
 
 
