@@ -18,6 +18,7 @@ from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.contribution import Contribution, contributions
 from sfumato.measures.measure import Measure
 from sfumato.measures.registry import with_settings
+from sfumato.measures.standard import K
 from sfumato.measures.whole import WholeFile, whole_file
 from sfumato.study import Study
 
@@ -68,7 +69,7 @@ class Audit:
     notes: tuple[str, ...]
 
     def __repr__(self) -> str:
-        return f"<Audit of {self.rows:,} records, {len(self.figures)} figures: k = {self.figures['k'].value:g}>"
+        return f"<Audit of {self.rows:,} records, {len(self.figures)} figures: k = {self.figures[K.name].value:g}>"
 
     @property
     def rows(self) -> int:
