@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import strategies as st
 
-from sfumato.data.domain import MISSING, Domain, domain_of
+from sfumato.data.domain import Domain, domain_of
 from sfumato.data.frequency import FrequencyTable, from_codes
 from sfumato.data.hierarchies.hierarchy import Hierarchy
+from sfumato.data.rows import MISSING
 
 
 @st.composite

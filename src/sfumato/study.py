@@ -10,6 +10,7 @@ from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
 from sfumato.data.address import is_database, located
 from sfumato.data.atomic import new_file
+from sfumato.data.base_settings import Settings
 from sfumato.data.compress import KEYED, Use, compress, secret_hierarchy
 from sfumato.data.disguised import refuse_disguised
 from sfumato.data.domain import Builder
@@ -23,7 +24,7 @@ from sfumato.data.inputs import note_input, note_unsealed
 from sfumato.data.policy import Acceptance, PolicySettings
 from sfumato.data.roles import Role
 from sfumato.data.seal import sealed
-from sfumato.data.settings import FOREIGN, DataSettings, EngineOptions, Missing, Seed, Settings, Threads
+from sfumato.data.settings import FOREIGN, DataSettings, EngineOptions, Missing, Seed, Threads
 from sfumato.data.source import Source, open_source
 from sfumato.data.toml import parse_toml, toml_key, toml_text
 from sfumato.errors import DataError, HierarchyError, SfumatoError, StudyError, counted, nearest, shortened

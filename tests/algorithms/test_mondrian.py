@@ -14,8 +14,9 @@ from tests.strategies import hierarchies, recount
 
 import sfumato as sf
 from sfumato.algorithms.mondrian import Partition
-from sfumato.data.domain import MISSING, domain_of
+from sfumato.data.domain import domain_of
 from sfumato.data.frequency import FrequencyTable, from_codes
+from sfumato.data.rows import MISSING
 from sfumato.plans.gaps import CutSpace, Segment
 from sfumato.systems.local import DIVIDES, LocalTable, space_of
 

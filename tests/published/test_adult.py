@@ -11,7 +11,8 @@ import pytest
 
 import sfumato as sf
 from sfumato.measures.classes import classify
-from sfumato.measures.lattice import Goal, LatticeProblem
+from sfumato.measures.goal import Goal
+from sfumato.measures.lattice import LatticeProblem
 from sfumato.measures.registry import measure
 from sfumato.measures.suppression import budget, suppress_below, suppress_within
 from sfumato.plans.recoding import at_levels

@@ -53,7 +53,7 @@ def adult_cuts(problem: int, **given: object) -> sf.Study:
 def test_below_the_mean_a_budget_holds_whatever_is_sought(adult: sf.FrequencyTable) -> None:
     """The limit on suppression is kept also where the suppressed share is no objective."""
     given = {**SMALL, "suppression": "below_mean", "max_suppression": 0.1, "objectives": ("k", "general_loss")}
-    front = search_cuts(sf.read(sf.sample("adult")).with_search(**given), adult)
+    front = sf.search(sf.read(sf.sample("adult")).with_search(**given), table=adult)
     assert any(point.suppressed for point in front.points)
     assert all(point.suppressed <= 3016 for point in front.points)
 

@@ -18,7 +18,8 @@ from sfumato.algorithms.evaluation import Memory, neighbours
 from sfumato.algorithms.exact import DOMINATED, EVALUATED, INFEASIBLE, exact, front_of
 from sfumato.errors import HierarchyError, InputError, MeasureError, StudyError, UnreachableError
 from sfumato.measures.classes import classify
-from sfumato.measures.lattice import Goal, LatticeProblem
+from sfumato.measures.goal import Goal
+from sfumato.measures.lattice import LatticeProblem
 from sfumato.measures.registry import known_measures, measure
 from sfumato.measures.rollup import RollUp
 from sfumato.measures.suppression import suppress_below, suppress_within

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sfumato.data.arrays import Counts64
-from sfumato.data.domain import MISSING, Builder, Domain, UncoveredError, domain_of
+from sfumato.data.domain import Builder, Domain, UncoveredError, domain_of
 from sfumato.data.engine import Engine, quoted
 from sfumato.data.frequency import FrequencyTable, Population, ValueCounts, value_counts
 from sfumato.data.hierarchies.hierarchy import Hierarchy
 from sfumato.data.roles import Role
-from sfumato.data.rows import cleaned, numeric
+from sfumato.data.rows import MISSING, cleaned, numeric
 from sfumato.data.settings import Missing
 from sfumato.data.source import Source
 from sfumato.data.stages import stage

@@ -14,9 +14,8 @@ import numpy as np
 from sfumato.data.arrays import Codes, Counts64, Flags, Floats
 from sfumato.data.hierarchies.hierarchy import ROOT, Hierarchy, flat
 from sfumato.data.labels import interval, numbers
+from sfumato.data.rows import MISSING
 from sfumato.errors import HierarchyError, shortened
-
-MISSING = ""  # an empty cell is always missing, so the empty text can stand for every missing value
 
 Builder = Callable[[Sequence[str], Sequence[int]], Hierarchy]
 

@@ -7,9 +7,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from sfumato.data.base_settings import Settings
 from sfumato.data.harmonise import Attribute, FileMapping
 from sfumato.data.recipes_census import recipe
-from sfumato.data.settings import DataSettings, Seed, Settings
+from sfumato.data.settings import DataSettings, Seed
 from sfumato.errors import StudyError, nearest
 
 AttackerName = Literal["exact", "evolutionary", "boosted"]

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 
 from pydantic import Field, model_validator
 
+from sfumato.data.base_settings import Settings
 from sfumato.data.engine import quoted
 from sfumato.data.rows import cleaned, numeric
-from sfumato.data.settings import Settings
 from sfumato.data.source import Source
 from sfumato.errors import StudyError, nearest, shortened
 

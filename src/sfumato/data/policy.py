@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from sfumato.data.settings import Settings
+from sfumato.data.base_settings import Settings
 
 Rule = Literal["k", "l", "t", "suppressed", "uniques", "raw", "attacks", "dependence", "identifying", "earlier"]
 RULE_K: Rule = "k"

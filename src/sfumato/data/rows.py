@@ -5,6 +5,7 @@ from __future__ import annotations
 from sfumato.data.engine import quoted
 from sfumato.data.source import Column, Source
 
+MISSING = ""  # an empty cell is always missing, so the empty text can stand for every missing value
 FLOATING = ("DOUBLE", "FLOAT")
 
 

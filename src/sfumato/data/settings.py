@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from sfumato.data.address import refuse_password
-from sfumato.errors import InputError, StudyError
+from sfumato.data.base_settings import Settings
+from sfumato.errors import StudyError
 
 SECRET = re.compile(r"secret|passw|token|credential|access[._-]?key|private[._-]?key", re.IGNORECASE)
 FOREIGN = "(not opened: the folder that names it was not made here)"
@@ -20,53 +20,9 @@ SPARK = re.compile(
     r"|network\.timeout|rpc\.(message\.maxSize|askTimeout)|serializer\.objectStreamReset|ui\.enabled|app\.name"
     r"|deploy\.maxExecutorRetries|dynamicAllocation\.[A-Za-z.]+|locality\.wait|shuffle\.(partitions|compress|spill\.compress))"
 )
-UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
-ANY_CHARACTER = ("separator", "quote")
 Missing = Literal["drop", "category", "wildcard"]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Threads = Annotated[int, Field(ge=1, le=1024)]
-
-
-class Settings(BaseModel):
-    """A frozen section of a run file. Unknown keys are refused, numbers are finite, text is printable and UTF-8."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _printable(cls, given: Any) -> Any:
-        if isinstance(given, Mapping):
-            for name, value in given.items():
-                if name not in ANY_CHARACTER:
-                    _refuse_unprintable(value, str(name))
-        return given
-
-    @classmethod
-    def given(cls, **values: Any) -> Self:
-        """Settings from options, with our error if one is wrong."""
-        try:
-            return cls(**values)
-        except ValidationError as error:
-            problem = error.errors()[0]
-            where = ".".join(map(str, problem["loc"]))
-            raise InputError(f"{where} is not valid", expected=problem["msg"]) from None
-
-
-def _refuse_unprintable(value: Any, where: str) -> None:
-    """Raise if a text, or one inside lists and tables, holds what cannot be shown or written."""
-    if isinstance(value, str):
-        held = UNPRINTABLE.search(value)
-        if held is not None:
-            kind = "text that is not UTF-8" if held[0] >= "\ud800" else f"a control character (U+{ord(held[0]):04X})"
-            raise StudyError(f"{UNPRINTABLE.sub('?', where)} holds {kind}", expected="printable text in UTF-8")
-    elif isinstance(value, Mapping):
-        for name, inner in value.items():
-            _refuse_unprintable(name, where)
-            if name not in ANY_CHARACTER:
-                _refuse_unprintable(inner, f"{where}.{name}")
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            _refuse_unprintable(inner, where)
 
 
 class DataSettings(Settings):

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfumato.data.address import is_database
+from sfumato.data.base_settings import UNPRINTABLE
 from sfumato.data.dialect import SAMPLE_BYTES, Dialect, detect
 from sfumato.data.engine_names import engine_name
 from sfumato.data.inputs import note_input
 from sfumato.data.scratch import Scratch
-from sfumato.data.settings import FOREIGN, UNPRINTABLE, DataSettings
+from sfumato.data.settings import FOREIGN, DataSettings
 from sfumato.errors import DataError, shortened
 
 if TYPE_CHECKING:

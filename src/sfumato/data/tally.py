@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sfumato.data.domain import MISSING
 from sfumato.data.engine import Engine, quoted
-from sfumato.data.rows import cleaned
+from sfumato.data.rows import MISSING, cleaned
 from sfumato.data.source import Source
 from sfumato.errors import DataError, nearest
 

@@ -12,35 +12,12 @@ import numpy.typing as npt
 
 from sfumato.data.arrays import Codes, Counts64, Index
 from sfumato.data.compiled import compiled
-from sfumato.measures.kernels import class_index
+from sfumato.measures.bits import Masks, diversity
+from sfumato.measures.kernels import Packing, class_index
 from sfumato.measures.tally import BLOCK, FIGURES, SAFE, Table, add, judge
 
 Bits = npt.NDArray[np.uint8]
-Masks = npt.NDArray[np.uint64]
-Packing = tuple[Index, Counts64, Counts64, Counts64, Index]
 UNEVALUATED = -2
-
-
-@compiled
-def bit_count(word: int) -> int:
-    """How many bits are set."""
-    x = np.uint64(word)
-    x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return int((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
-
-
-@compiled
-def diversity(mask: Masks, words: Counts64) -> int:
-    """The fewest different values over the sensitive columns; `words` says where each column's bits begin."""
-    least = 1 << 40
-    for column in range(len(words) - 1):
-        held = 0
-        for w in range(words[column], words[column + 1]):
-            held += bit_count(mask[w])
-        least = min(least, held)
-    return least
 
 
 @compiled

@@ -13,7 +13,7 @@ from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.cut_moves import Bits, Moves
 from sfumato.measures.cuts import CutProblem
 from sfumato.measures.facts import CutFigures, Form
-from sfumato.measures.lattice import Goal
+from sfumato.measures.goal import Goal
 from sfumato.measures.measure import Measure
 from sfumato.measures.registry import known_measures
 from sfumato.measures.suppression import suppress_below, suppress_diversity_below, suppress_within

@@ -15,6 +15,7 @@ from sfumato.data.arrays import Codes, Counts64, Floats
 from sfumato.data.frequency import FrequencyTable
 from sfumato.data.packing import Packed, pack
 from sfumato.measures import cut_kernels, tally
+from sfumato.measures.bits import Masks
 from sfumato.measures.cut_moves import Bits, Layout, Moves
 from sfumato.plans.gaps import CutSpace
 
@@ -38,7 +39,7 @@ class UnitTable:
 
     codes: Codes
     counts: Counts64
-    masks: cut_kernels.Masks
+    masks: Masks
     words: Counts64
     packed: Packed
 

@@ -15,9 +15,9 @@ import numpy as np
 from sfumato.data.arrays import Codes, Counts64, Floats, Index
 from sfumato.data.compiled import compiled
 from sfumato.data.frequency import FrequencyTable
+from sfumato.measures.bits import Masks, diversity
 from sfumato.measures.classes import folded
-from sfumato.measures.cut_kernels import Masks, Packing, diversity
-from sfumato.measures.kernels import class_index
+from sfumato.measures.kernels import Packing, class_index
 from sfumato.plans.plan import RecodingPlan
 
 

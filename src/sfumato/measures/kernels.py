@@ -18,6 +18,7 @@ Keys = npt.NDArray[np.uint32] | npt.NDArray[np.uint64]
 DENSE = 1 << 16
 NARROW = float(1 << 32)
 WIDE = float(1 << 62)
+Packing = tuple[Index, Counts64, Counts64, Counts64, Index]
 
 
 @compiled

@@ -10,10 +10,11 @@ from typing import Any, Self
 import numpy as np
 
 from sfumato.data.arrays import Codes, Counts64, Flags, Floats
-from sfumato.data.domain import MISSING, Domain, leaf_values
+from sfumato.data.domain import Domain, leaf_values
 from sfumato.data.frequency import FrequencyTable
 from sfumato.data.hierarchies import Hierarchy
 from sfumato.data.labels import from_values, listed, spanned
+from sfumato.data.rows import MISSING
 from sfumato.errors import StudyError, shortened
 from sfumato.plans.recoding import Recoding, at_level
 

@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.data.arrays import Codes, Counts64
-from sfumato.data.domain import MISSING, Domain, leaf_values, span_share
+from sfumato.data.domain import Domain, leaf_values, span_share
 from sfumato.data.frequency import FrequencyTable
+from sfumato.data.rows import MISSING
 from sfumato.errors import HierarchyError, StudyError, shortened
 from sfumato.plans.cuts import CutPlan
 from sfumato.plans.recoding import ColumnRecoding, Recoding, at_level

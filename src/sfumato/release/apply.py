@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sfumato.data.domain import MISSING
 from sfumato.data.engine import Engine, open_engine, quoted
 from sfumato.data.frequency import FrequencyTable
 from sfumato.data.hierarchies import ROOT, Hierarchy
 from sfumato.data.policy import Acceptance
 from sfumato.data.roles import Role
-from sfumato.data.rows import cleaned
+from sfumato.data.rows import MISSING, cleaned
 from sfumato.data.settings import EngineOptions
 from sfumato.data.source import Source
 from sfumato.errors import DataError, InputError, shortened

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from sfumato.data.domain import MISSING
 from sfumato.data.hierarchies import ROOT, Hierarchy
 from sfumato.data.roles import Role
+from sfumato.data.rows import MISSING
 from sfumato.errors import HierarchyError, StudyError, shortened
 from sfumato.study import Study
 

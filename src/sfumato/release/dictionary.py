@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sfumato.data.domain import MISSING
 from sfumato.data.labels import interval, number
 from sfumato.data.roles import Role
+from sfumato.data.rows import MISSING
 from sfumato.measures.classes import ClassTable
 from sfumato.release.columns import ColumnRecode
 from sfumato.release.labels import is_public

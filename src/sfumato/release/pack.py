@@ -12,12 +12,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sfumato.data.domain import MISSING, Domain
+from sfumato.data.domain import Domain
 from sfumato.data.frequency import FrequencyTable
 from sfumato.data.hierarchies import Hierarchy, load, save
 from sfumato.data.hierarchies.hierarchy import flat
 from sfumato.data.hierarchies.recipes import HierarchyFile
 from sfumato.data.inputs import note_unsealed
+from sfumato.data.rows import MISSING
 from sfumato.data.settings import FOREIGN
 from sfumato.data.source import Source
 from sfumato.data.toml import toml_text

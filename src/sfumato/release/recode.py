@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sfumato.data.domain import MISSING
 from sfumato.data.engine import Engine, quoted
 from sfumato.data.formulas import neutralised, neutralised_sql
 from sfumato.data.roles import Role
-from sfumato.data.rows import cleaned
+from sfumato.data.rows import MISSING, cleaned
 from sfumato.data.source import Column, Source
 from sfumato.errors import DataError, HierarchyError, StudyError, shortened
 from sfumato.plans.plan import RecodingPlan

@@ -8,8 +8,9 @@ import numpy as np
 from markupsafe import Markup
 
 from sfumato.data.arrays import Counts64
-from sfumato.data.domain import MISSING, Domain
+from sfumato.data.domain import Domain
 from sfumato.data.frequency import FrequencyTable
+from sfumato.data.rows import MISSING
 from sfumato.front import Point
 from sfumato.measures.classes import margins_of
 from sfumato.plans.recoding import ColumnRecoding

@@ -24,7 +24,7 @@ from sfumato.measures.cut_values import FiguredCuts, MeasuredCuts
 from sfumato.measures.cut_variation import jolted, offspring
 from sfumato.measures.cuts import RULES, CutProblem
 from sfumato.measures.facts import Form
-from sfumato.measures.lattice import Goal
+from sfumato.measures.goal import Goal
 from sfumato.measures.measure import Measure
 from sfumato.measures.registry import names
 from sfumato.measures.standard import (
@@ -40,9 +40,8 @@ from sfumato.measures.suppression import budget
 from sfumato.plans.gaps import CutSpace
 from sfumato.plans.levels import LevelPlan
 from sfumato.study import SearchSettings, Study
-from sfumato.systems.checkpoint import packed, unpacked
-from sfumato.systems.goals import check_algorithm, check_weights, demanded_size, goal_of
-from sfumato.systems.prepared import number
+from sfumato.systems.cuts_state import packed, unpacked
+from sfumato.systems.goals import check_algorithm, check_weights, demanded_size, goal_of, number
 from sfumato.systems.run import Run, Searcher
 
 LATTICE_LIMIT = 1_000_000  # nodes of a lattice that is searched exactly for seeds

@@ -6,7 +6,7 @@ import math
 
 from sfumato.data.frequency import FrequencyTable
 from sfumato.errors import StudyError, nearest, shortened
-from sfumato.measures.lattice import Goal
+from sfumato.measures.goal import Goal
 from sfumato.measures.registry import measure, names
 from sfumato.measures.standard import K
 from sfumato.study import ALGORITHMS, SearchSettings, Study
@@ -55,3 +55,8 @@ def check_weights(settings: SearchSettings, table: FrequencyTable) -> None:
         )
     if not any(settings.weights.get(name, 1.0) for name in table.columns):
         raise StudyError("every weight is 0", expected="at least one quasi-identifier with a weight above 0")
+
+
+def number(value: float) -> float:
+    """A whole number as one."""
+    return int(value) if value == int(value) and abs(value) < 1e15 else float(value)

@@ -16,9 +16,10 @@ from sfumato.data.frequency import FrequencyTable
 from sfumato.errors import StudyError, UnreachableError
 from sfumato.front import Front, Point, numbered
 from sfumato.study import SearchSettings, Study
-from sfumato.systems.checkpoint import recalled, remembered
+from sfumato.systems.goals import number
 from sfumato.systems.large import search_large
-from sfumato.systems.prepared import Search, number
+from sfumato.systems.lattice_state import recalled, remembered
+from sfumato.systems.prepared import Search
 from sfumato.systems.run import Run
 
 EXHAUSTIVE_LIMIT = 5_000_000

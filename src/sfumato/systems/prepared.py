@@ -22,7 +22,7 @@ from sfumato.measures.suppression import budget
 from sfumato.plans.levels import LevelPlan
 from sfumato.plans.recoding import at_level
 from sfumato.study import Study
-from sfumato.systems.goals import check_algorithm, check_weights, demanded_size, goal_of
+from sfumato.systems.goals import check_algorithm, check_weights, demanded_size, goal_of, number
 
 SLACK = 1e-12  # two ways to the same sum may differ in the last digit
 
@@ -129,8 +129,3 @@ class Search:
             plan = LevelPlan(dict(zip(self.table.columns, node, strict=True)), below)
             points.append(Point(0, values, float(figures.losses[row] / full), int(figures.suppressed[row]), plan))
         return points
-
-
-def number(value: float) -> float:
-    """A whole number as one."""
-    return int(value) if value == int(value) and abs(value) < 1e15 else float(value)

@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import Discriminator, Field, FiniteFloat, Tag
 
+from sfumato.data.base_settings import Settings
 from sfumato.data.hierarchies import build
 from sfumato.data.hierarchies.build import DATE_LEVELS
 from sfumato.data.hierarchies.hierarchy import Hierarchy, flat
-from sfumato.data.settings import Settings
 from sfumato.errors import HierarchyError, nearest
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from sfumato.data.arrays import Floats
-from sfumato.data.domain import MISSING
 from sfumato.data.engine import open_engine
 from sfumato.data.inputs import note_input
 from sfumato.data.roles import Role
+from sfumato.data.rows import MISSING
 from sfumato.data.source import open_source
 from sfumato.data.tally import Tally, tally
 from sfumato.errors import InputError, StudyError, nearest

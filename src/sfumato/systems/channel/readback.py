@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from sfumato.data.arrays import Floats
-from sfumato.data.domain import MISSING
 from sfumato.data.engine import Engine, quoted
+from sfumato.data.rows import MISSING
 from sfumato.data.settings import DataSettings
 from sfumato.data.source import Source, open_source
 from sfumato.data.tally import cell_sql, require
