@@ -41,11 +41,11 @@ if TYPE_CHECKING:
     from sfumato.measures.registry import known_measures, measure
     from sfumato.plans.channel import Channel, load_channel
     from sfumato.plans.levels import LevelPlan
-    from sfumato.release.apply import apply_plan
     from sfumato.release.publish import Release
     from sfumato.report.baselines_page import draw_baselines
     from sfumato.report.map import draw
     from sfumato.study import Study, read
+    from sfumato.systems.apply import apply_plan
     from sfumato.systems.baselines import baselines
     from sfumato.systems.channel.disguise import disguise
     from sfumato.systems.channel.estimate import estimate
@@ -84,7 +84,7 @@ _HOMES = {
     "Study": "study",
     "StudyError": "errors",
     "UnreachableError": "errors",
-    "apply_plan": "release.apply",
+    "apply_plan": "systems.apply",
     "ask": "decide",
     "attack": "systems.groups.attack",
     "audit": "measures.audit",

@@ -210,7 +210,7 @@ def disguise(
         return
     found = release.manifest
     dropped = found["source"]["rows_read"] - found["records"]
-    for about in found["channels"]:
+    for about in found["own"]["channels"]:
         figures = about["figures"]
         rows = [
             ["records", number(found["records"])],

@@ -308,11 +308,11 @@ def publish(
         ["records released", number(manifest["released"])],
         ["pairs swapped", number(manifest["point"]["swaps"])],
         ["cost", number(figures["cost"])],
-        ["columns exchanged", ", ".join(manifest["exchanged"])],
+        ["columns exchanged", ", ".join(manifest["own"]["exchanged"])],
         ["columns left out", number(manifest["dictionary"]["columns_left_out"])],
         ["findings before → after", f"{figures['found_before']} → {figures['found_after']}"],
     ]
-    table(f"Measured on the file, by {len(manifest['attacks'])} attacks", ["figure", "value"], rows)
+    table(f"Measured on the file, by {len(manifest['own']['attacks'])} attacks", ["figure", "value"], rows)
     for text in (*(f"warning: {text}" for text in release.warnings), *whole_sentences(manifest["whole"])):
         note(text)
     for entry in manifest["accepted"]:

@@ -143,7 +143,7 @@ def apply_command(
     as_json: AsJson = False,
 ) -> None:
     """Publish another table with a saved plan: a release of its own, measured and held to the policy."""
-    from sfumato.release.apply import apply_plan
+    from sfumato.systems.apply import apply_plan
 
     release = apply_plan(
         folder,

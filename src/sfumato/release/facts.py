@@ -79,8 +79,9 @@ def small_classes(classes: ClassTable) -> list[dict[str, Any]]:
 
 def internal_facts(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """The figures of the internal report, for machines."""
-    names = ("records", "suppressed", "released", "loss", "figures", "whole", "accepted", "exact")
-    return {"point": manifest["point"]["id"]} | {name: manifest[name] for name in names}
+    names = ("records", "suppressed", "released", "loss", "figures", "whole", "accepted")
+    facts = {"point": manifest["point"]["id"]} | {name: manifest[name] for name in names}
+    return facts | {"exact": manifest["own"]["exact"]}
 
 
 def external_facts(manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -92,7 +93,7 @@ def external_facts(manifest: Mapping[str, Any]) -> dict[str, Any]:
         "k": int(manifest["figures"]["k"]["value"]),
         "suppressed_share": guarded_share(manifest["suppressed"], records),
         "dropped_share": guarded_share(rows_read - records, rows_read),
-        "loss_share": manifest["released_loss"],
+        "loss_share": manifest["own"]["released_loss"],
         "unique_share": guarded_share(everything["unique"], everything["records"]),
         "columns": everything["columns"],
         "columns_in_no_figure": list(manifest["whole"]["columns_in_no_figure"]),

@@ -74,27 +74,29 @@ def _rows(channel: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def internal_page(manifest: Mapping[str, Any]) -> str:
     """For the publisher: what was measured on the written file, what the matrix itself tells, the categories."""
-    agreement = manifest["agreement"]
+    own = manifest["own"]
+    agreement = own["agreement"]
     return page(
         "channel_internal.html",
-        title="Disguise of " + " and ".join(channel["name"] for channel in manifest["channels"]),
+        title="Disguise of " + " and ".join(channel["name"] for channel in own["channels"]),
         version=__version__,
         manifest=manifest,
-        warnings=[*manifest["warnings"], *manifest["earlier"]],
         records=number(manifest["records"]),
         dropped=number(manifest["source"]["rows_read"] - manifest["records"]),
         whole=whole_sentences(manifest["whole"]),
         chance=f"{agreement['chance']:.2g}",
         level=f"{agreement['level']:.0e}",
         compared=number(agreement["compared"]),
-        channels=[_private(channel, place) for place, channel in enumerate(manifest["channels"])],
+        channels=[_private(channel, place) for place, channel in enumerate(own["channels"])],
         about=[
             ("source", manifest["source"]["name"]),
             ("SHA-256 of the source", manifest["source"]["sha256"]),
             ("rows read", number(manifest["source"]["rows_read"])),
             *manifest["versions"].items(),
         ],
-        block=json_block({name: manifest[name] for name in ("records", "released", "loss", "figures", "agreement")}),
+        block=json_block(
+            {name: manifest[name] for name in ("records", "released", "loss", "figures")} | {"agreement": agreement}
+        ),
     )
 
 

@@ -89,7 +89,7 @@ def external_page(facts: Mapping[str, Any], dictionary: Mapping[str, Any]) -> st
 
 def internal_page(facts: Mapping[str, Any], manifest: Mapping[str, Any]) -> str:
     """The publisher's report: every setting, the whole front, risk and loss before and after."""
-    front, point, compared = manifest["front"], manifest["point"], manifest["comparison"]
+    front, point, compared = manifest["own"]["front"], manifest["point"], manifest["own"]["comparison"]
     groups = [
         {"title": title, "rows": [_measured(row) for row in compared["measures"] if row["kind"] == kind]}
         for kind, title in (("privacy", "Disclosure"), ("loss", "Loss"))

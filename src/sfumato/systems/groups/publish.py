@@ -11,11 +11,11 @@ from sfumato.data.policy import Acceptance
 from sfumato.data.source import open_source
 from sfumato.errors import SfumatoError
 from sfumato.release.policy import acceptances
-from sfumato.release.publish import Release
-from sfumato.release.swap_pack import Protected, publish_swaps
+from sfumato.release.publish import Release, publish_draft
 from sfumato.study import Study
 from sfumato.systems.groups.again import attacked, first_unlike, refuse_unlike, worked_out_again
 from sfumato.systems.groups.attackers import Progress
+from sfumato.systems.groups.draft import Protected, SwapDraft
 from sfumato.systems.groups.files import read_target, settings_of
 from sfumato.systems.groups.saved import Saved, as_dict, load
 
@@ -40,15 +40,9 @@ def publish_protection(
     saved = load(out, run)
     number = saved.point(point)
     study = saved.study.with_accepted(acceptances(accept))
-    return publish_swaps(
-        study,
-        saved.plans[number],
-        str(saved.told["fingerprint"]),
-        folder,
-        lambda: _worked_out(saved, number, progress),
-        reason=reason,
-        state=state,
-    )
+    fingerprint = str(saved.told["fingerprint"])
+    draft = SwapDraft(study, saved.plans[number], fingerprint, lambda: _worked_out(saved, number, progress))
+    return publish_draft(draft, folder, reason=reason, state=state)
 
 
 def _worked_out(saved: Saved, number: int, progress: Progress | None) -> Protected:

@@ -27,11 +27,10 @@ from sfumato.release.labels import Naming, named_trees, naming_from, namings
 from sfumato.release.publish import Release, publish
 from sfumato.release.readback import loss_of, weights_of
 from sfumato.release.recode import complete_rows
-from sfumato.release.sources import reading
-from sfumato.release.verify import study_of
+from sfumato.release.sources import reading, require_source, table_of
+from sfumato.release.verify import study_of, verifier_of
 from sfumato.study import SearchSettings, Study, read, without_trees
-
-SYSTEMS = ("lattice", "cuts")
+from sfumato.systems.verify import VERIFIERS
 
 
 @dataclass(frozen=True)
@@ -106,10 +105,12 @@ def saved_plan(folder: str | Path, point: int | None = None, run: str | Path | N
     if not (folder / pack.MANIFEST).is_file():
         return _front_plan(load_front(folder, run), point)
     manifest = pack.read_manifest(folder)
-    if manifest["system"] not in SYSTEMS:
+    reason = verifier_of(VERIFIERS, manifest).own_records
+    if reason:
+        general = [name for name, verifier in VERIFIERS.items() if not verifier.own_records]
         raise InputError(
-            f"{folder} is a release of the {manifest['system']} system, whose plan is about its own records",
-            expected="a release of a recoding: lattice or cuts",
+            f"{folder} is a release of the {manifest['system']} system, whose plan serves no other table: {reason}",
+            expected=f"a release of a recoding: {' or '.join(general)}",
         )
     if point is not None and point != manifest["point"]["id"]:
         raise InputError(
@@ -119,12 +120,12 @@ def saved_plan(folder: str | Path, point: int | None = None, run: str | Path | N
         )
     trees = pack.load_hierarchies(folder, manifest["hierarchies"])
     saved = manifest["point"]
-    plan = LevelPlan(manifest["levels"], saved["suppress_below"], saved.get("diversity_below", 0))
+    plan = LevelPlan(manifest["own"]["levels"], saved["suppress_below"], saved.get("diversity_below", 0))
     released = read(folder / pack.RUN).columns
     distances = {name: column.distance for name, column in released.items() if column.distance is not None}
     study = without_trees(study_of(manifest))
     names = {
-        name: naming_from(entry["named"], trees[name], manifest["levels"][name], study.columns[name])
+        name: naming_from(entry["named"], trees[name], manifest["own"]["levels"][name], study.columns[name])
         for name, entry in manifest["hierarchies"].items()
         if entry["named"] is not None
     }
@@ -137,13 +138,10 @@ def _front_plan(front: Front, point: int | None) -> SavedPlan:
             "a front has many plans",
             expected=f"which point to apply: an id from 0 to {len(front.points) - 1}",
         )
+    require_source(
+        table_of(front.study), front.fingerprint, remedy="apply a release folder instead: it holds its hierarchies"
+    )
     plan, table = front.point(point).plan, front.study.table()
-    if table.fingerprint != front.fingerprint:
-        raise InputError(
-            "the table has changed since the search, so its hierarchies may have too",
-            expected="the table that was searched",
-            remedy="apply a release folder instead: it holds its hierarchies",
-        )
     trees, levels = pack.trees_and_levels(front.study, table, plan)
     planned = suppress_planned(classify(table, plan.recoding(table)), plan.suppress_below, plan.diversity_below)
     names = namings(front.study.columns, planned, trees, levels)
