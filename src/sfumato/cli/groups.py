@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.publish import Accept, parse_accepted
+from sfumato.cli.publish import Accept, parse_accepted, show_release
 from sfumato.cli.show import AsJson, Force, OwnRun, emit, note, put, table
 from sfumato.report.figures import number
+
+if TYPE_CHECKING:
+    from sfumato.release.manifest import Manifest
 
 app = typer.Typer(help="Find where a group of people stands out, and protect it.", no_args_is_help=True)
 MOST_RULES = 12
@@ -292,33 +295,25 @@ def publish(
     Exit 3 if an attack still finds an area, or the policy is broken otherwise, and that is not accepted.
     """
     from sfumato.cli.watch import Watch
-    from sfumato.report.release_pages import whole_sentences
     from sfumato.systems.groups.publish import publish_protection
 
     with Watch("steps") as watch:
         release = publish_protection(
             out, output, point, reason=reason, accept=parse_accepted(accept or ()), run=run, progress=watch
         )
-    manifest = release.manifest
-    if as_json:
-        emit(release.as_dict())
-        return
-    figures = manifest["figures"]
+    show_release(release, as_json, _rows, " --source run.toml (your run file attacks it again)")
+
+
+def _rows(manifest: Manifest) -> dict[str, list[list[str]]]:
+    own, figures = manifest["own"], manifest["figures"]
     rows = [
-        ["records released", number(manifest["released"])],
         ["pairs swapped", number(manifest["point"]["swaps"])],
         ["cost", number(figures["cost"])],
-        ["columns exchanged", ", ".join(manifest["own"]["exchanged"])],
+        ["columns exchanged", ", ".join(own["exchanged"])],
         ["columns left out", number(manifest["dictionary"]["columns_left_out"])],
         ["findings before → after", f"{figures['found_before']} → {figures['found_after']}"],
     ]
-    table(f"Measured on the file, by {len(manifest['own']['attacks'])} attacks", ["figure", "value"], rows)
-    for text in (*(f"warning: {text}" for text in release.warnings), *whole_sentences(manifest["whole"])):
-        note(text)
-    for entry in manifest["accepted"]:
-        note(f"accepted: {entry['what']} Reason: {entry['reason']}")
-    note(f"release: {release.folder}. Hand out only {release.public}; the rest stays with you.")
-    note(f"check it at any time: sfumato verify {release.folder} --source run.toml (your run file attacks it again)")
+    return {f"Measured on the file, by {len(own['attacks'])} attacks": rows}
 
 
 @app.command()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +12,7 @@ from sfumato.cli.show import AsJson, OwnRun, emit, note, put, table
 from sfumato.report.figures import number, percent
 
 if TYPE_CHECKING:
+    from sfumato.release.manifest import Manifest
     from sfumato.release.publish import Release
 
 Accept = Annotated[
@@ -60,31 +61,43 @@ def publish_command(
     show_release(release, as_json)
 
 
-def show_release(release: Release, as_json: bool) -> None:
-    """What was measured on the written file, what was accepted, and what may leave."""
+Rows = Callable[["Manifest"], dict[str, list[list[str]]]]
+
+
+def recoding_rows(manifest: Manifest) -> dict[str, list[list[str]]]:
+    """The figures of a recoding: suppression, loss, and what the search was about."""
+    rows = [
+        ["suppressed", f"{number(manifest['suppressed'])} of {number(manifest['records'])}"],
+        ["loss", percent(manifest["loss"])],
+        *([name, _figure(manifest["figures"][name])] for name in manifest["point"]["values"]),
+    ]
+    return {"Measured on the file": rows}
+
+
+def show_release(release: Release, as_json: bool, rows_of: Rows = recoding_rows, check: str = "") -> None:
+    """What was measured on the written file, what was accepted, and what may leave.
+
+    `rows_of` gives the rows of each table by its title; `check` is added to the command that verifies.
+    """
     from sfumato.report.release_pages import whole_sentences
 
     if as_json:
         emit(release.as_dict())
         return
-    found = release.manifest
-    dropped = found["source"]["rows_read"] - found["records"]
-    rows = [
-        ["records released", number(found["released"])],
-        *([["left out because of missing values", number(dropped)]] if dropped else []),
-        ["suppressed", f"{number(found['suppressed'])} of {number(found['records'])}"],
-        ["loss", percent(found["loss"])],
-        *([name, _figure(found["figures"][name])] for name in found["point"]["values"]),
+    manifest = release.manifest
+    dropped = manifest["source"]["rows_read"] - manifest["records"]
+    first = [
+        ["records released", number(manifest["released"])],
+        *([["left out because of a missing value", number(dropped)]] if dropped else []),
     ]
-    table("Measured on the file", ["figure", "value"], rows, right={1})
-    for text in release.warnings:
-        note(f"warning: {text}")
-    for text in whole_sentences(found["whole"]):
+    for title, rows in rows_of(manifest).items():
+        table(title, ["figure", "value"], [*first, *rows], right={1})
+    for text in (*(f"warning: {text}" for text in release.warnings), *whole_sentences(manifest["whole"])):
         note(text)
-    for entry in found["accepted"]:
+    for entry in manifest["accepted"]:
         note(f"accepted: {entry['what']} Reason: {entry['reason']}")
     note(f"release: {release.folder}. Hand out only {release.public}; the rest stays with you.")
-    note(f"check it at any time: sfumato verify {release.folder}")
+    note(f"check it at any time: sfumato verify {release.folder}{check}")
 
 
 def verify_command(

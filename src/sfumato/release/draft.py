@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from sfumato.data.engine import Engine
 from sfumato.data.source import Source
@@ -38,42 +39,39 @@ class Measured:
     hierarchies: Mapping[str, dict[str, Any]] = field(default_factory=dict)
 
 
-class Draft(Protocol):
+@dataclass(eq=False, kw_only=True)
+class Draft(ABC):
     """What a system supplies so that one of its plans can be published.
 
     `fingerprint` is that of the table the plan was made for, `data` the name of the released file in the folder. The
     methods are called once each, in this order; the first and the last two without an engine, for what opens its own.
     """
 
-    @property
-    def system(self) -> str: ...
+    system: str
+    study: Study
+    source: Source
+    fingerprint: str
+    data: str
 
-    @property
-    def study(self) -> Study: ...
+    def prepare(self, folder: Path) -> None:  # noqa: B027
+        """Work out what is to be released, as far as that needs no engine of its own."""
 
-    @property
-    def source(self) -> Source: ...
-
-    @property
-    def fingerprint(self) -> str: ...
-
-    @property
-    def data(self) -> str: ...
-
-    def prepare(self, folder: Path, /) -> None:
-        """Work out what is to be released, as far as that needs no engine."""
-
-    def describe(self, engine: Engine, /) -> Description | None:
+    @abstractmethod
+    def describe(self, engine: Engine) -> Description | None:
         """Make the engine ready, with the source as `raw`; what the ledger compares, or None for a mere test."""
 
-    def write(self, engine: Engine, folder: Path, /) -> Study:
+    @abstractmethod
+    def write(self, engine: Engine, folder: Path) -> Study:
         """Write the data file, and the run file that reads it back."""
 
-    def compare(self, engine: Engine, own: Study, /) -> None:
+    @abstractmethod
+    def compare(self, engine: Engine, own: Study) -> None:
         """Read the file back as its run file says, and raise unless it holds what was meant."""
 
+    @abstractmethod
     def measure(self, own: Study, /) -> Measured:
         """Measure the written file, and raise unless its figures are those of the plan."""
 
-    def pages(self, folder: Path, manifest: Content, /) -> Mapping[str, str]:
+    @abstractmethod
+    def pages(self, folder: Path, manifest: Content) -> Mapping[str, str]:
         """The reports and other texts that are drawn from the manifest, by their names in the folder."""

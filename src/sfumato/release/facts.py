@@ -77,13 +77,6 @@ def small_classes(classes: ClassTable) -> list[dict[str, Any]]:
     return found
 
 
-def internal_facts(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """The figures of the internal report, for machines."""
-    names = ("records", "suppressed", "released", "loss", "figures", "whole", "accepted")
-    facts = {"point": manifest["point"]["id"]} | {name: manifest[name] for name in names}
-    return facts | {"exact": manifest["own"]["exact"]}
-
-
 def external_facts(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """The figures of the external report: no count under ten, no share from which one follows."""
     records, rows_read = manifest["records"], manifest["source"]["rows_read"]

@@ -138,7 +138,7 @@ def about_hierarchies(
 ) -> dict[str, dict[str, Any]]:
     """What the manifest says of each hierarchy: its file, digests of it and of the declared file (null: built).
 
-    Files have no empty labels, so a leaf for missing values is told here instead of there. `named` tells how groups
+    Files have no empty labels, so the path of a missing value is kept here instead of there. `named` tells how groups
     were named, for releases to come.
     """
     found = {}
@@ -149,7 +149,7 @@ def about_hierarchies(
             "file": name,
             "sha256": digest(folder / name) if name else None,
             "declared_sha256": digest(study.folder / path) if path not in (None, FOREIGN) else None,
-            "missing_leaf": MISSING in hierarchy.leaves,
+            "missing_path": next((list(path) for path in hierarchy.paths if path[0] == MISSING), None),
             "named": names[column].as_dict() if column in names else None,
         }
     return found
@@ -166,7 +166,8 @@ def load_hierarchies(folder: Path, about: Mapping[str, Mapping[str, Any]]) -> di
         if not path.is_relative_to((folder / FOLDER).resolve()):
             raise HierarchyError(f"the hierarchy of {column} is outside the release", expected=f"a file in {FOLDER}")
         tree = load(path, name=column, header=True, separator=",")
-        found[column] = tree.with_leaf(MISSING) if entry["missing_leaf"] else tree
+        missing = entry["missing_path"]  # a cut may group missing values with others
+        found[column] = Hierarchy.from_paths(column, [*tree.paths, tuple(map(str, missing))]) if missing else tree
     return found
 
 

@@ -81,7 +81,7 @@ def publish(
     refuse_existing_folder(Path(folder).absolute())
     point = front.point(number)
     front = replace(front, study=front.study.with_accepted(acceptances(accept)))
-    draft = RecodingDraft(front, point, name=name, given=table, earlier=names or {}, noted=warnings)
+    draft = RecodingDraft.of(front, point, name, given=table, earlier=names or {}, noted=warnings)
     return publish_draft(draft, folder, reason=reason, state=state)
 
 

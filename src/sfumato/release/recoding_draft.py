@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ import numpy as np
 from sfumato.data.engine import Engine
 from sfumato.data.frequency import FrequencyTable
 from sfumato.data.hierarchies import Hierarchy
-from sfumato.data.source import Source
 from sfumato.data.stages import stage
 from sfumato.errors import InputError, SfumatoError, shortened
 from sfumato.front import Front, Point
@@ -21,11 +19,12 @@ from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.registry import measure
 from sfumato.measures.suppression import suppress_planned
 from sfumato.measures.whole import WholeFile, whole_file
+from sfumato.plans.plan import Plan
 from sfumato.release import facts, pack
 from sfumato.release.columns import ColumnRecode, column_recodes
 from sfumato.release.dependences import dependence_findings
 from sfumato.release.dictionary import data_dictionary, labels_in
-from sfumato.release.draft import Measured
+from sfumato.release.draft import Draft, Measured
 from sfumato.release.extremes import extreme_columns, extreme_warnings
 from sfumato.release.labels import Naming, named_trees, namings
 from sfumato.release.manifest import Content
@@ -38,23 +37,42 @@ from sfumato.report.release_pages import external_page, internal_page
 from sfumato.study import Study
 
 
-@dataclass(eq=False)
-class RecodingDraft:
+@dataclass(frozen=True, eq=False)
+class NamedPlan:
+    """The classes of a plan, the hierarchies that say it with a level in each, and how its groups are named."""
+
+    classes: ClassTable
+    trees: Mapping[str, Hierarchy]
+    levels: Mapping[str, int]
+    names: Mapping[str, Naming]
+
+
+def named_plan(
+    study: Study, table: FrequencyTable, plan: Plan, earlier: Mapping[str, Naming] | None = None
+) -> NamedPlan:
+    """A plan with groups named by what it releases; those that an `earlier` release named keep their names."""
+    classes = classify(table, plan.recoding(table), weights_of(study, table))
+    classes = suppress_planned(classes, plan.suppress_below, plan.diversity_below)
+    trees, levels = pack.trees_and_levels(study, table, plan)
+    names = namings(study.columns, classes, trees, levels)
+    known = {name: naming for name, naming in (earlier or {}).items() if name in names}
+    names |= {name: naming.with_values(names[name].values) for name, naming in known.items()}
+    return NamedPlan(classes, named_trees(trees, names), levels, names)
+
+
+@dataclass(eq=False, kw_only=True)
+class RecodingDraft(Draft):
     """A point of a front. `given` is the table where its hierarchies are not those of the study, `earlier` how an
     earlier release named their groups, `noted` what else the publisher should know."""
 
     front: Front
     point: Point
-    name: str | None = None
     given: FrequencyTable | None = None
     earlier: Mapping[str, Naming] = field(default_factory=dict)
     noted: Sequence[str] = ()
 
     table: FrequencyTable = field(init=False)
-    planned: ClassTable = field(init=False)
-    trees: Mapping[str, Hierarchy] = field(init=False)
-    levels: Mapping[str, int] = field(init=False)
-    names: Mapping[str, Naming] = field(init=False)
+    planned: NamedPlan = field(init=False)
     columns: tuple[ColumnRecode, ...] = field(init=False)
     files: Mapping[str, str] = field(init=False)
     hierarchies: Mapping[str, dict[str, Any]] = field(init=False)
@@ -63,50 +81,31 @@ class RecodingDraft:
     warnings: list[str] = field(init=False)
     dependences: Sequence[Finding] = field(init=False)
 
-    def __post_init__(self) -> None:
-        """The rule that problem 4 prints keeps no promise, so nothing is released by it (docs/readings.md, 2.2)."""
-        settings = self.study.search
-        if self.system == "cuts" and settings.problem == 4 and settings.reproduction:
-            raise InputError(
-                "the front was found with the rule that the paper prints, which does not make a file (k, ℓ)-safe",
-                expected="a front for release",
-                remedy="search again without reproduction = true",
-            )
-
-    @property
-    def system(self) -> str:
-        return self.front.system
-
-    @property
-    def study(self) -> Study:
-        return self.front.study
-
-    @property
-    def fingerprint(self) -> str:
-        return self.front.fingerprint
-
-    @cached_property
-    def source(self) -> Source:
-        return self.study.source()
-
-    @cached_property
-    def data(self) -> str:
-        return pack.data_name(self.source, self.name)
+    @classmethod
+    def of(cls, front: Front, point: Point, name: str | None = None, **given: Any) -> RecodingDraft:
+        """A draft of one point, with the file under a name of its own if one is asked for."""
+        _refuse_printed(front)
+        study, source = front.study, front.study.source()
+        return cls(
+            system=front.system,
+            study=study,
+            source=source,
+            fingerprint=front.fingerprint,
+            data=pack.data_name(source, name),
+            front=front,
+            point=point,
+            **given,
+        )
 
     def prepare(self, folder: Path) -> None:
-        study, plan = self.study, self.point.plan
-        self.table = study.table() if self.given is None else self.given
+        self.table = self.study.table() if self.given is None else self.given
         with stage("classify"):
-            planned = classify(self.table, plan.recoding(self.table), weights_of(study, self.table))
-        self.planned = suppress_planned(planned, plan.suppress_below, plan.diversity_below)
-        trees, self.levels = pack.trees_and_levels(study, self.table, plan)
-        names = namings(study.columns, self.planned, trees, self.levels)
-        known = {name: self.earlier[name] for name in names if name in self.earlier}
-        self.names = names | {name: naming.with_values(names[name].values) for name, naming in known.items()}
-        self.trees = named_trees(trees, self.names)
-        self.columns = column_recodes(study, self.levels, self.trees)
-        self.files = pack.write_hierarchies(folder, self.trees)
-        self.hierarchies = pack.about_hierarchies(study, folder, self.trees, self.files, self.names)
+            self.planned = named_plan(self.study, self.table, self.point.plan, self.earlier)
+        self.columns = column_recodes(self.study, self.planned.levels, self.planned.trees)
+        self.files = pack.write_hierarchies(folder, self.planned.trees)
+        self.hierarchies = pack.about_hierarchies(
+            self.study, folder, self.planned.trees, self.files, self.planned.names
+        )
 
     def describe(self, engine: Engine) -> Description:
         with stage("count classes"):
@@ -127,14 +126,14 @@ class RecodingDraft:
             self.whole = whole_file(engine, self.study, written)
         with stage("look for dependences"):
             self.dependences, in_vain = dependence_findings(engine, self.source, self.study, self.columns)
-        self.warnings += [*in_vain, *_label_warnings(self.columns, self.names), *_name_warnings(self.recoded)]
+        self.warnings += [*in_vain, *_label_warnings(self.columns, self.planned.names), *_name_warnings(self.recoded)]
 
     def measure(self, own: Study) -> Measured:
         front, recoded = self.front, self.recoded
         after = released_classes(own, self.columns, recoded.suppressed)
         before = classify(self.table, weights=weights_of(self.study, self.table))
-        figures, loss = figures_of(self.study, after, self.planned), loss_of(after)
-        compare_figures(front, self.point, self.planned, recoded, figures, loss)
+        figures, loss = figures_of(self.study, after, self.planned.classes), loss_of(after)
+        compare_figures(front, self.point, self.planned.classes, recoded, figures, loss)
         return Measured(
             columns=recoded.names,
             rows_read=recoded.rows_read,
@@ -156,7 +155,7 @@ class RecodingDraft:
                 "algorithm": front.algorithm,
                 "exact": front.exact,
                 "objectives": [objective.as_dict() for objective in front.objectives],
-                "levels": dict(self.levels),
+                "levels": dict(self.planned.levels),
                 "released_loss": facts.released_loss(after, self.columns, self.hierarchies),
                 "front": front.as_dict(),
                 "comparison": {
@@ -178,11 +177,22 @@ class RecodingDraft:
         return pages_of(folder, manifest)
 
 
+def _refuse_printed(front: Front) -> None:
+    """The rule that problem 4 prints keeps no promise, so nothing is released by it (docs/readings.md, 2.2)."""
+    settings = front.study.search
+    if front.system == "cuts" and settings.problem == 4 and settings.reproduction:
+        raise InputError(
+            "the front was found with the rule that the paper prints, which does not make a file (k, ℓ)-safe",
+            expected="a front for release",
+            remedy="search again without reproduction = true",
+        )
+
+
 def pages_of(_: Path, manifest: Content) -> dict[str, str]:
     """The reports of a release as its manifest has them: drawn at publication, and again when it is verified."""
     return {
         pack.EXTERNAL: external_page(facts.external_facts(manifest), manifest["dictionary"]),
-        pack.INTERNAL: internal_page(facts.internal_facts(manifest), manifest),
+        pack.INTERNAL: internal_page(manifest),
     }
 
 

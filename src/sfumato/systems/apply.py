@@ -23,10 +23,11 @@ from sfumato.measures.suppression import suppress_planned
 from sfumato.plans.levels import LevelPlan
 from sfumato.release import pack
 from sfumato.release.columns import missing_leaf
-from sfumato.release.labels import Naming, named_trees, naming_from, namings
+from sfumato.release.labels import Naming, naming_from
 from sfumato.release.publish import Release, publish
 from sfumato.release.readback import loss_of, weights_of
 from sfumato.release.recode import complete_rows
+from sfumato.release.recoding_draft import named_plan
 from sfumato.release.sources import reading, require_source, table_of
 from sfumato.release.verify import study_of, verifier_of
 from sfumato.study import SearchSettings, Study, read, without_trees
@@ -142,11 +143,9 @@ def _front_plan(front: Front, point: int | None) -> SavedPlan:
         table_of(front.study), front.fingerprint, remedy="apply a release folder instead: it holds its hierarchies"
     )
     plan, table = front.point(point).plan, front.study.table()
-    trees, levels = pack.trees_and_levels(front.study, table, plan)
-    planned = suppress_planned(classify(table, plan.recoding(table)), plan.suppress_below, plan.diversity_below)
-    names = namings(front.study.columns, planned, trees, levels)
-    applied = LevelPlan(levels, plan.suppress_below, plan.diversity_below)
-    return SavedPlan(front.study, named_trees(trees, names), pack.distances_of(table), applied, names)
+    named = named_plan(front.study, table, plan)
+    applied = LevelPlan(named.levels, plan.suppress_below, plan.diversity_below)
+    return SavedPlan(front.study, named.trees, pack.distances_of(table), applied, named.names)
 
 
 def unseen_values(engine: Engine, source: Source, study: Study, trees: Mapping[str, Hierarchy]) -> tuple[Unseen, ...]:

@@ -16,6 +16,7 @@ from sfumato.data.disguised import mark_of
 from sfumato.data.engine import Engine
 from sfumato.data.policy import PolicySettings
 from sfumato.data.source import Source
+from sfumato.data.tally import require
 from sfumato.errors import InputError
 from sfumato.measures.whole import WholeFile, uniqueness
 from sfumato.plans.channel import Channel
@@ -26,38 +27,52 @@ from sfumato.release.policy import Finding, unique_findings
 from sfumato.report.channel_pages import external_page, internal_page
 from sfumato.systems.channel import facts
 from sfumato.systems.channel.draw import TEST_COLUMN
+from sfumato.systems.channel.readback import Rows
 
 CHANNEL = f"{pack.PRIVATE}/channel.json"
 FORMAT = "sfumato-disguise"
 
 
 @dataclass(frozen=True, eq=False)
-class Disguised:
-    """A disguised file: its channels, how it was made, and what was counted in the source and in the file itself.
-
-    `counts` are the records of each category in the source, `reports` those of each output in the file, channel by
-    channel; `whole` says how unique records are over all columns, and over those that are kept as they are.
-    """
+class Disguise:
+    """What is disguised in a file, and what goes along; how it is drawn, and the name of the file in the folder."""
 
     channels: tuple[Channel, ...]
     kept: tuple[str, ...]
     data: str
     keep_order: bool
     test_seed: int | None
-    counts: tuple[Floats, ...]
-    reports: tuple[Floats, ...]
-    whole: WholeFile
+
+    @property
+    def hidden(self) -> list[str]:
+        """The columns of the source that are disguised."""
+        return [name for channel in self.channels for name in channel.columns]
 
     @property
     def columns(self) -> list[str]:
-        """The columns of the file."""
-        return columns_of(self.channels, self.kept, self.test_seed)
+        """The columns of the file: the reports, the plain ones, and the mark of a test."""
+        mark = [TEST_COLUMN] if self.test_seed is not None else []
+        return [*(channel.name for channel in self.channels), *self.kept, *mark]
 
     @property
     def randomness(self) -> str:
         if self.test_seed is None:
             return "operating system"
         return f"Drawn with the fixed test seed {self.test_seed}: anyone can undo it. Not for release."
+
+
+@dataclass(frozen=True, eq=False)
+class Disguised:
+    """A disguised file, with what was counted in the source and in the file itself.
+
+    `counts` are the records of each category in the source, `reports` those of each output in the file, channel by
+    channel; `whole` says how unique records are over all columns, and over those that are kept as they are.
+    """
+
+    what: Disguise
+    counts: tuple[Floats, ...]
+    reports: tuple[Floats, ...]
+    whole: WholeFile
 
     @property
     def records(self) -> int:
@@ -66,7 +81,7 @@ class Disguised:
     @cached_property
     def abouts(self) -> list[dict[str, Any]]:
         """All that the publisher reads of each channel."""
-        counted = zip(self.channels, self.counts, self.reports, strict=True)
+        counted = zip(self.what.channels, self.counts, self.reports, strict=True)
         return [facts.about_channel(channel, counts, reports) for channel, counts, reports in counted]
 
     @property
@@ -86,10 +101,10 @@ class Disguised:
     def as_dict(self) -> dict[str, Any]:
         """The system's own entries. All follow from what was counted, so that they can be checked again."""
         return {
-            "kept": list(self.kept),
-            "keep_order": self.keep_order,
-            "test_seed": self.test_seed,
-            "randomness": self.randomness,
+            "kept": list(self.what.kept),
+            "keep_order": self.what.keep_order,
+            "test_seed": self.what.test_seed,
+            "randomness": self.what.randomness,
             "channels": self.abouts,
         }
 
@@ -103,14 +118,14 @@ class Disguised:
                 "words": f"Drawn at random for each record, with probabilities that depend on its true "
                 f"{' and '.join(channel.columns)}: see {Path(pack.EXTERNAL).name}.",
             }
-            for channel in self.channels
+            for channel in self.what.channels
         }
-        return plain_dictionary(self.columns, hidden, Path(self.data).name, left_out)
+        return plain_dictionary(self.what.columns, hidden, Path(self.what.data).name, left_out)
 
     def findings(self, policy: PolicySettings) -> list[Finding]:
         """What it breaks of the policy: categories of very few people, and people alone in the plain columns."""
         found = []
-        for channel, counts in zip(self.channels, self.counts, strict=True):
+        for channel, counts in zip(self.what.channels, self.counts, strict=True):
             few = int(((counts > 0) & (counts < policy.k)).sum())
             if few:
                 stand = "category stands" if few == 1 else "categories stand"
@@ -119,14 +134,14 @@ class Disguised:
                     "there are such people."
                 )
         smallest = self.whole.known.smallest
-        if self.kept and smallest < policy.k:
+        if self.what.kept and smallest < policy.k:
             found.append(f"Over the plain columns the smallest class has {smallest} records, below {policy.k}.")
         return [*([Finding("k", " ".join(found))] if found else []), *unique_findings(policy, self.whole)]
 
     def warnings(self) -> list[str]:
         """What the publisher should know."""
         found = []
-        for channel, counts in zip(self.channels, self.counts, strict=True):
+        for channel, counts in zip(self.what.channels, self.counts, strict=True):
             if facts.tells_shares(channel):
                 found.append(
                     f"the public matrix of {channel.name} was designed for the exact shares of this table and tells "
@@ -139,21 +154,20 @@ class Disguised:
                     f"{channel.name} was designed for posteriors of at most {delta:g}, but with the shares of this "
                     f"table a report lets one believe a category with up to {worst:.4f}."
                 )
-        if self.kept:
+        if self.what.kept:
             found.append("plain columns are as they were: who knows them may guess better than the figures say.")
-        if self.keep_order:
+        if self.what.keep_order:
             found.append("the rows are in the order of the source, which may tell what they hold.")
-        return found if self.test_seed is None else [*found, self.randomness]
+        return found if self.what.test_seed is None else [*found, self.what.randomness]
 
 
-def whole_of(engine: Engine, file: Source, kept: Sequence[str]) -> WholeFile:
-    """How unique the records of a disguised file are; it is the engine's view `written`."""
-    return WholeFile(uniqueness(engine, file, file.names), uniqueness(engine, file, kept), tuple(kept))
-
-
-def columns_of(channels: Sequence[Channel], kept: Sequence[str], test_seed: int | None) -> list[str]:
-    """The columns of a disguised file: the reports, the plain ones, and the mark of a test."""
-    return [*(channel.name for channel in channels), *kept, *([TEST_COLUMN] if test_seed is not None else [])]
+def count_file(engine: Engine, what: Disguise, file: Source, counts: tuple[Floats, ...]) -> Disguised:
+    """Count the reports of a disguised file, and how unique its records are; `counts` are those of the source."""
+    require(file, what.columns)
+    written = Rows(engine, file, "written").attach()
+    reports = tuple(written.everybody([channel.name], channel.output_cells) for channel in what.channels)
+    known = uniqueness(engine, file, what.kept)
+    return Disguised(what, counts, reports, WholeFile(uniqueness(engine, file, file.names), known, what.kept))
 
 
 def private_text(channels: Sequence[Channel], counts: Sequence[Floats]) -> str:

@@ -16,7 +16,7 @@ from sfumato.data.tally import require, tally
 from sfumato.errors import InputError, SfumatoError, StudyError, shortened
 from sfumato.plans.channel import Channel
 from sfumato.release import pack
-from sfumato.release.draft import Measured
+from sfumato.release.draft import Draft, Measured
 from sfumato.release.manifest import Content
 from sfumato.release.policy import acceptances
 from sfumato.release.publish import Release, publish_draft
@@ -24,7 +24,7 @@ from sfumato.release.shown import Description, describe_disguise
 from sfumato.release.sources import table_of
 from sfumato.study import Study
 from sfumato.systems.channel import draw
-from sfumato.systems.channel.contents import CHANNEL, Disguised, columns_of, pages_of, private_text, whole_of
+from sfumato.systems.channel.contents import CHANNEL, Disguise, Disguised, count_file, pages_of, private_text
 from sfumato.systems.channel.front import ChannelChoice
 from sfumato.systems.channel.prior import complete_columns
 from sfumato.systems.channel.readback import Agreement, Rows, agreement, differing_rows
@@ -59,65 +59,47 @@ def disguise(
     return publish_draft(draft, folder, reason=reason, state=state)
 
 
-@dataclass(eq=False)
-class DisguiseDraft:
-    """What is to be disguised, and what goes along."""
+@dataclass(eq=False, kw_only=True)
+class DisguiseDraft(Draft):
+    """What is to be disguised, and what goes along.
 
-    study: Study
-    source: Source
-    channels: tuple[Channel, ...]
-    kept: tuple[str, ...]
-    data: str
-    keep_order: bool
-    test_seed: int | None
+    A channel is made for shares, not for a table: the fingerprint is that of the table when it was first read.
+    """
+
     system: str = "channel"
+    what: Disguise
 
     rows_read: int = field(init=False)
     agreed: Agreement = field(init=False)
     disguised: Disguised = field(init=False)
 
     @property
-    def columns(self) -> list[str]:
-        """The columns of the disguised file."""
-        return columns_of(self.channels, self.kept, self.test_seed)
-
-    @property
-    def hidden(self) -> list[str]:
-        """The columns of the source that are disguised."""
-        return [name for channel in self.channels for name in channel.columns]
-
-    @property
     def complete(self) -> tuple[str, ...]:
-        """Those of them whose missing values leave a row out."""
-        return tuple(complete_columns(self.study, self.hidden))
-
-    @property
-    def fingerprint(self) -> str:
-        """A channel is made for shares, not for a table: the one that is read first must stay as it is."""
-        return self.source.fingerprint
-
-    def prepare(self, _: Path) -> None:
-        """Everything needs the engine."""
+        """The disguised columns whose missing values leave a row out."""
+        return tuple(complete_columns(self.study, self.what.hidden))
 
     def describe(self, engine: Engine) -> Description | None:
         """A file for tests is not compared with others, and never released."""
-        if self.test_seed is not None:
+        what = self.what
+        if what.test_seed is not None:
             return None
         engine.attach(self.source, "raw")
         return describe_disguise(
-            self.study, self.source, self.channels, self.kept, self.complete, ordered=self.keep_order
+            self.study, self.source, what.channels, what.kept, self.complete, ordered=what.keep_order
         )
 
     def write(self, engine: Engine, folder: Path) -> Study:
-        self.rows_read = write_reports(engine, self, folder / self.data)
-        counts = true_counts(Rows(engine, self.source, "raw", self.complete).attach(), self.channels)
-        (folder / CHANNEL).write_text(private_text(self.channels, counts), encoding="utf-8")
-        like = draw.plain_file(self.source, Path(self.data))
-        return pack.write_run_file(folder, self.study, like, self.columns, self.data, {})
+        what = self.what
+        self.rows_read = write_reports(engine, self.source, what, self.complete, folder / what.data)
+        counts = true_counts(Rows(engine, self.source, "raw", self.complete).attach(), what.channels)
+        (folder / CHANNEL).write_text(private_text(what.channels, counts), encoding="utf-8")
+        like = draw.plain_file(self.source, Path(what.data))
+        return pack.write_run_file(folder, self.study, like, what.columns, what.data, {})
 
     def compare(self, engine: Engine, own: Study) -> None:
+        rows = Rows(engine, self.source, "raw", self.complete).attach()
         with stage("compare every row"):
-            torn, self.agreed, self.disguised = read_back(engine, self, table_of(own))
+            torn, self.agreed, self.disguised = read_back(rows, self.what, table_of(own))
         if torn:
             raise SfumatoError(
                 f"{torn} rows of the written file do not have the plain columns of the source",
@@ -126,17 +108,15 @@ class DisguiseDraft:
         if not self.agreed.holds:
             raise SfumatoError(
                 "the reports in the written file do not occur as often as the channel makes them",
-                expected=f"counts that it makes with a probability of {self.agreed.level:g} or more; nothing was "
-                "released",
+                expected=f"counts with a probability of {self.agreed.level:g} or more; nothing was released",
                 remedy="disguise the table again; if that fails too, it is a fault of ours to report",
             )
 
     def measure(self, _: Study) -> Measured:
         """All was counted while the file was compared."""
-        disguised = self.disguised
-        left_out = len(self.source.columns) - len(self.hidden) - len(self.kept)
+        what, disguised = self.what, self.disguised
         return Measured(
-            columns=self.columns,
+            columns=what.columns,
             rows_read=self.rows_read,
             records=disguised.records,
             suppressed=0,
@@ -144,7 +124,7 @@ class DisguiseDraft:
             figures=disguised.figures,
             whole=disguised.whole,
             point=disguised.point,
-            dictionary=disguised.dictionary(left_out),
+            dictionary=disguised.dictionary(len(self.source.columns) - len(what.hidden) - len(what.kept)),
             own=disguised.as_dict() | {"agreement": self.agreed.as_dict()},
             findings=disguised.findings(self.study.policy),
             warnings=disguised.warnings(),
@@ -167,14 +147,13 @@ def _draft(
     source = table_of(study)
     own = [column for channel in channels for column in channel.columns]
     require(source, own)
-    kept = _kept(study, source, own, keep)
-    names = columns_of(channels, kept, test_seed)
-    if not channels or len(set(own)) < len(own) or len(set(names)) < len(names):
+    what = Disguise(channels, tuple(_kept(study, source, own, keep)), data, keep_order, test_seed)
+    if not channels or len(set(own)) < len(own) or len(set(what.columns)) < len(what.columns):
         raise InputError(
             "a column would stand twice in the disguised file" if channels else "no channel is given",
             expected="at least one channel, and each column once",
         )
-    return DisguiseDraft(study, source, channels, tuple(kept), data, keep_order, test_seed)
+    return DisguiseDraft(study=study, source=source, fingerprint=source.fingerprint, data=data, what=what)
 
 
 def _kept(study: Study, source: Source, own: Sequence[str], keep: Sequence[str] | None) -> list[str]:
@@ -199,21 +178,21 @@ def _kept(study: Study, source: Source, own: Sequence[str], keep: Sequence[str] 
     return list(keep)
 
 
-def write_reports(engine: Engine, draft: DisguiseDraft, path: Path) -> int:
+def write_reports(engine: Engine, source: Source, what: Disguise, complete: Sequence[str], path: Path) -> int:
     """Draw a report for every record and write the file; how many rows the source has."""
-    seed, source = draft.test_seed, draft.source
+    seed = what.test_seed
     numbers = draw.system_draw if seed is None else draw.seeded_draw(seed)
-    if draft.keep_order or seed is not None:  # one stream of rows, one stream of numbers
-        require_order(engine, "keeping the order of the rows" if draft.keep_order else "a test seed")
-    truth = tally(engine, source, draft.hidden, draft.complete)
-    for channel in draft.channels:
+    if what.keep_order or seed is not None:  # one stream of rows, one stream of numbers
+        require_order(engine, "keeping the order of the rows" if what.keep_order else "a test seed")
+    truth = tally(engine, source, what.hidden, complete)
+    for channel in what.channels:
         draw.check_known(engine, source, channel, truth)
-    sql = draw.reading(source, draft.channels, draft.kept, draft.complete)
-    change = draw.changer(draft.channels, len(draft.kept), numbers, draft.keep_order, seed)
+    sql = draw.reading(source, what.channels, what.kept, complete)
+    change = draw.changer(what.channels, len(what.kept), numbers, what.keep_order, seed)
     engine.stream(sql, change, "disguised")
-    listed = ", ".join(f"x{i} AS c{i}" for i in range(len(draft.columns)))
+    listed = ", ".join(f"x{i} AS c{i}" for i in range(len(what.columns)))
     ordered = f"SELECT {listed} FROM disguised ORDER BY place"
-    engine.write(ordered, path, draw.plain_file(source, path), draft.columns)
+    engine.write(ordered, path, draw.plain_file(source, path), what.columns)
     return truth.records + truth.dropped
 
 
@@ -225,21 +204,10 @@ def true_counts(source: Rows, channels: Sequence[Channel]) -> tuple[Floats, ...]
     return counts
 
 
-def read_back(engine: Engine, draft: DisguiseDraft, file: Source) -> tuple[int, Agreement, Disguised]:
+def read_back(source: Rows, what: Disguise, file: Source) -> tuple[int, Agreement, Disguised]:
     """Read a written file: rows whose plain columns differ from the source's, whether the reports can be the channels',
     and all that is counted."""
-    source = Rows(engine, draft.source, "raw", draft.complete).attach()
-    require(file, draft.columns)
-    written = Rows(engine, file, "written").attach()
-    disguised = Disguised(
-        draft.channels,
-        draft.kept,
-        draft.data,
-        draft.keep_order,
-        draft.test_seed,
-        true_counts(source, draft.channels),
-        tuple(written.everybody([channel.name], channel.output_cells) for channel in draft.channels),
-        whole_of(engine, file, draft.kept),
-    )
-    torn = differing_rows(source, written, draft.kept)
-    return torn, agreement(source, written, draft.channels, draft.kept), disguised
+    disguised = count_file(source.engine, what, file, true_counts(source, what.channels))
+    written = Rows(source.engine, file, "written")
+    torn = differing_rows(source, written, what.kept)
+    return torn, agreement(source, written, what.channels, what.kept), disguised

@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 
 from sfumato.data.arrays import Floats
-from sfumato.data.engine import Engine, open_engine
+from sfumato.data.engine import open_engine
 from sfumato.data.settings import DataSettings
-from sfumato.data.source import Source
-from sfumato.data.tally import require
 from sfumato.errors import InputError
 from sfumato.release import pack
 from sfumato.release.manifest import Content
@@ -25,8 +23,9 @@ from sfumato.release.verification import Difference
 from sfumato.release.verify import Again, Check, Verifier
 from sfumato.study import Study
 from sfumato.systems.channel import draw
-from sfumato.systems.channel.contents import CHANNEL, Disguised, pages_of, read_private, whole_of
-from sfumato.systems.channel.disguise import DisguiseDraft, read_back
+from sfumato.systems.channel.contents import CHANNEL, Disguise, count_file, pages_of, read_private
+from sfumato.systems.channel.disguise import read_back
+from sfumato.systems.channel.prior import complete_columns
 from sfumato.systems.channel.readback import LEVEL, Agreement, Rows, chance_of
 
 CLOSE = 1e-6  # of a figure that is worked out again; the certified bound comes from an iteration
@@ -34,9 +33,13 @@ CLOSE = 1e-6  # of a figure that is worked out again; the certified bound comes 
 
 def measure_again(check: Check) -> Again:
     """Count the reports again, and work every figure out anew."""
-    manifest = check.manifest
+    manifest, (what, counts) = check.manifest, _stated(check)
+    plain = draw.plain_file(check.written, Path(check.data))
+    expected = pack.file_settings(plain, what.columns, check.data, trim=check.study.data.trim)
+    if check.own.data != DataSettings(**expected):
+        raise InputError(f"{pack.RUN} does not read the file as analysts do", expected="Parquet, or plain CSV")
     with open_engine(check.own.engine, check.own.engine_options) as engine:
-        disguised = _counted(engine, check)
+        disguised = count_file(engine, what, check.written, counts)
     warnings = disguised.warnings()
     again = {"records": disguised.records, "suppressed": 0, "loss": disguised.loss, "figures": disguised.figures}
     stated = {**manifest, **manifest["own"], "warnings": manifest["warnings"][: len(warnings)]}
@@ -45,10 +48,10 @@ def measure_again(check: Check) -> Again:
         for name, value in {**again, "point": disguised.point, "warnings": warnings, **disguised.as_dict()}.items()
         if not alike(value, stated[name])
     ]
-    cells = sum(len(channel.outputs) for channel in disguised.channels)
+    cells = sum(len(channel.outputs) for channel in what.channels)
     chances = [
-        chance_of(reports, counts, channel.matrix)
-        for channel, counts, reports in zip(disguised.channels, disguised.counts, disguised.reports, strict=True)
+        chance_of(reports, truth, channel.matrix)
+        for channel, truth, reports in zip(what.channels, counts, disguised.reports, strict=True)
     ]
     differences += _disagreement(check, Agreement(min(min(chances) * cells, 1.0), cells))
     return Again(
@@ -59,28 +62,13 @@ def measure_again(check: Check) -> Again:
     )
 
 
-def _counted(engine: Engine, check: Check) -> Disguised:
-    """The disguise as the folder has it, with the reports counted again."""
-    draft, counts = _draft(check, check.study, check.written)
-    plain = draw.plain_file(draft.source, Path(check.data))
-    expected = pack.file_settings(plain, draft.columns, check.data, trim=check.study.data.trim)
-    if check.own.data != DataSettings(**expected):
-        raise InputError(f"{pack.RUN} does not read the file as analysts do", expected="Parquet, or plain CSV")
-    require(check.written, draft.columns)
-    written = Rows(engine, check.written, "written").attach()
-    reports = tuple(written.everybody([channel.name], channel.output_cells) for channel in draft.channels)
-    whole = whole_of(engine, check.written, draft.kept)
-    return Disguised(draft.channels, draft.kept, check.data, draft.keep_order, draft.test_seed, counts, reports, whole)
-
-
-def _draft(check: Check, study: Study, source: Source) -> tuple[DisguiseDraft, tuple[Floats, ...]]:
+def _stated(check: Check) -> tuple[Disguise, tuple[Floats, ...]]:
     """What was disguised by the account of the folder, and the counts of the categories that it keeps."""
     channels, counts = read_private(check.folder)
     own = check.manifest["own"]
     if not isinstance(own["keep_order"], bool) or not (own["test_seed"] is None or isinstance(own["test_seed"], int)):
         raise InputError("its manifest does not say how it was drawn", expected="keep_order and test_seed")
-    kept = tuple(own["kept"])
-    return DisguiseDraft(study, source, channels, kept, check.data, own["keep_order"], own["test_seed"]), counts
+    return Disguise(channels, tuple(own["kept"]), check.data, own["keep_order"], own["test_seed"]), counts
 
 
 def _disagreement(check: Check, agreed: Agreement) -> list[Difference]:
@@ -92,13 +80,15 @@ def _disagreement(check: Check, agreed: Agreement) -> list[Difference]:
 
 def rows_again(check: Check, study: Study) -> list[Difference]:
     """Compare the plain columns with the source row by row, and the reports with what the channel makes of it."""
-    draft, kept = _draft(check, study, table_of(study))
+    what, counts = _stated(check)
+    complete = tuple(complete_columns(study, what.hidden))
     with open_engine(study.engine, study.engine_options) as engine:
-        torn, agreed, again = read_back(engine, draft, check.written)
+        source = Rows(engine, table_of(study), "raw", complete).attach()
+        torn, agreed, again = read_back(source, what, check.written)
     found = _disagreement(check, agreed)
     if torn:
         found.append(Difference(check.data, f"{torn} rows differ from the source in their plain columns"))
-    if not all(np.array_equal(one, two) for one, two in zip(again.counts, kept, strict=True)):
+    if not all(np.array_equal(one, two) for one, two in zip(again.counts, counts, strict=True)):
         found.append(Difference(CHANNEL, "its counts are not those of the source"))
     if not alike(agreed.as_dict(), check.manifest["own"]["agreement"]):
         found.append(Difference(pack.MANIFEST, "its agreement of reports and matrix is not what the file shows"))

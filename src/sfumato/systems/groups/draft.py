@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from sfumato.data.engine import Engine
-from sfumato.data.source import Source
 from sfumato.data.stages import stage
 from sfumato.errors import SfumatoError
 from sfumato.measures.whole import WholeFile, whole_file
 from sfumato.plans.swaps import SwapPlan
 from sfumato.release import pack
 from sfumato.release.dictionary import plain_dictionary
-from sfumato.release.draft import Measured
+from sfumato.release.draft import Draft, Measured
 from sfumato.release.facts import guarded, guarded_share
 from sfumato.release.manifest import Content
 from sfumato.release.policy import Finding, unique_findings
@@ -24,8 +22,7 @@ from sfumato.release.rows import differing_rows, refuse_torn, write_mixed
 from sfumato.release.shown import Description, describe_swaps
 from sfumato.release.sources import table_of
 from sfumato.release.swapped import Swapped, changed_marginals, exchange
-from sfumato.report.groups_pages import protection_page, swapped_page
-from sfumato.report.release_pages import json_block
+from sfumato.report.groups_pages import protected_page, swapped_page
 from sfumato.study import Study
 from sfumato.systems.groups.files import settings_of
 
@@ -51,29 +48,16 @@ class Protected:
         return chosen
 
 
-@dataclass(eq=False)
-class SwapDraft:
+@dataclass(eq=False, kw_only=True)
+class SwapDraft(Draft):
     """A plan of swaps. `work_out` may take long, so it is asked only when all that is quickly seen has been checked."""
 
-    study: Study
-    plan: SwapPlan
-    fingerprint: str
-    work_out: Callable[[], Protected]
     system: str = "groups"
+    plan: SwapPlan
+    work_out: Callable[[], Protected]
 
     swapped: Swapped = field(init=False)
     whole: WholeFile = field(init=False)
-
-    @cached_property
-    def source(self) -> Source:
-        return table_of(self.study)
-
-    @cached_property
-    def data(self) -> str:
-        return pack.data_name(self.source)
-
-    def prepare(self, _: Path) -> None:
-        settings_of(self.study)
 
     def describe(self, engine: Engine) -> Description:
         with stage("exchange places"):
@@ -159,12 +143,9 @@ def external_facts(manifest: Content) -> dict[str, Any]:
 
 def pages_of(_: Path, manifest: Content) -> dict[str, str]:
     """The reports of a release as its manifest has them: drawn at publication, and again when it is verified."""
-    entries: Mapping[str, object] = manifest
-    inside = {name: entries[name] for name in ("records", "loss", "figures", "whole", "accepted")}
-    inside["attacks"] = manifest["own"]["attacks"]
     return {
         pack.EXTERNAL: swapped_page(external_facts(manifest), manifest["dictionary"]),
-        pack.INTERNAL: protection_page(manifest["own"]["protection"], manifest, json_block(inside)),
+        pack.INTERNAL: protected_page(manifest),
     }
 
 

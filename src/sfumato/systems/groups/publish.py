@@ -10,8 +10,10 @@ from typing import Any
 from sfumato.data.policy import Acceptance
 from sfumato.data.source import open_source
 from sfumato.errors import SfumatoError
+from sfumato.release import pack
 from sfumato.release.policy import acceptances
 from sfumato.release.publish import Release, publish_draft
+from sfumato.release.sources import table_of
 from sfumato.study import Study
 from sfumato.systems.groups.again import attacked, first_unlike, refuse_unlike, worked_out_again
 from sfumato.systems.groups.attackers import Progress
@@ -40,8 +42,15 @@ def publish_protection(
     saved = load(out, run)
     number = saved.point(point)
     study = saved.study.with_accepted(acceptances(accept))
-    fingerprint = str(saved.told["fingerprint"])
-    draft = SwapDraft(study, saved.plans[number], fingerprint, lambda: _worked_out(saved, number, progress))
+    source = table_of(study)
+    draft = SwapDraft(
+        study=study,
+        source=source,
+        fingerprint=str(saved.told["fingerprint"]),
+        data=pack.data_name(source),
+        plan=saved.plans[number],
+        work_out=lambda: _worked_out(saved, number, progress),
+    )
     return publish_draft(draft, folder, reason=reason, state=state)
 
 

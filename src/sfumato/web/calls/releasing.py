@@ -112,11 +112,13 @@ def releases(places: Places, study: str) -> list[dict[str, Any]]:
 
 def _figures(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """The figures of a release by name, each with its value."""
-    figures = manifest["figures"]
-    if manifest["system"] == "channel":
-        named = {f"{column}: {name}": value for column, said in figures.items() for name, value in said.items()}
-        return {name: {"value": value} for name, value in named.items() if not name.endswith(": infinite")}
-    return {name: found if isinstance(found, dict) else {"value": found} for name, found in figures.items()}
+    named: dict[str, dict[str, Any]] = {}
+    for name, entry in manifest["figures"].items():
+        if not isinstance(entry, dict) or "value" in entry:
+            named[name] = entry if isinstance(entry, dict) else {"value": entry}
+        else:  # those of a part
+            named |= {f"{name}: {inner}": {"value": value} for inner, value in entry.items() if inner != "infinite"}
+    return named
 
 
 def pack(places: Places, study: str, release: str, *, private: bool = False) -> str:
