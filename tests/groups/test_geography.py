@@ -156,7 +156,7 @@ def test_a_column_without_relation_is_kept(tmp_path: Path, capsys: Capture, monk
     code, said = released(tmp_path, capsys, monkeypatch, anything)
     assert code == 0, said
     manifest = json.loads(next((tmp_path / "release").rglob("manifest.json")).read_text("utf-8"))
-    assert manifest["exchanged"] == ["town"]
+    assert manifest["own"]["exchanged"] == ["town"]
 
 
 @given(st.integers(0, 10_000), st.sampled_from([2, 10, 60, 1_000]), st.floats(0.01, 0.5))

@@ -156,19 +156,19 @@ def test_a_release_cannot_be_applied_to_another_file(release: Path, made: Path, 
 
 def forged(release: Path, lie: Callable[[dict[str, Any]], None]) -> None:
     """A manifest that says something else, with pages that say the same, all digests fitting."""
-    from sfumato.release.swap_pack import pages_of
+    from sfumato.systems.groups.draft import pages_of
 
     manifest = pack.read_manifest(release)
     lie(manifest)
-    for name, text in pages_of(manifest).items():
+    for name, text in pages_of(release, manifest).items():
         (release / name).write_text(text, "utf-8")
     resealed(release, manifest)
 
 
 def hidden(manifest: dict[str, Any]) -> None:
     """As if no attack had found anything after."""
-    told = manifest["protection"]
-    for rows in (manifest["attacks"], told["points"][told["chosen"]]["residual"]):
+    told = manifest["own"]["protection"]
+    for rows in (manifest["own"]["attacks"], told["points"][told["chosen"]]["residual"]):
         for row in rows:
             row |= {"areas_after": 0, "found_after": dict.fromkeys(row["found_after"], 0), "protected": True}
     for point in (manifest["point"], told["points"][told["chosen"]]):
@@ -178,10 +178,10 @@ def hidden(manifest: dict[str, Any]) -> None:
 
 def seen_before(manifest: dict[str, Any]) -> None:
     """As if the attacks had found more before."""
-    told = manifest["protection"]
-    for rows in (manifest["attacks"], told["points"][told["chosen"]]["residual"]):
+    told = manifest["own"]["protection"]
+    for rows in (manifest["own"]["attacks"], told["points"][told["chosen"]]["residual"]):
         rows[0]["areas_before"] = 1 - rows[0]["areas_before"]
-    manifest["figures"]["found_before"] = sum(row["areas_before"] for row in manifest["attacks"])
+    manifest["figures"]["found_before"] = sum(row["areas_before"] for row in manifest["own"]["attacks"])
     told["found_before"] = manifest["figures"]["found_before"]
 
 
@@ -200,7 +200,7 @@ def test_figures_that_do_not_fit_are_found_without_any_source(release: Path) -> 
 
 def test_a_cost_that_does_not_fit_is_found_without_any_source(release: Path) -> None:
     def cheaper(manifest: dict[str, Any]) -> None:
-        told = manifest["protection"]
+        told = manifest["own"]["protection"]
         for point in (manifest["point"], told["points"][told["chosen"]]):
             point["cost"] = point["bound"] = 1.0
         manifest["figures"]["cost"] = 1.0

@@ -28,9 +28,9 @@ from sfumato.data.source import open_source
 from sfumato.errors import InputError, UnreachableError
 from sfumato.release import people as row_hashes
 from sfumato.release import publish as release_publish
-from sfumato.release.apply import apply_plan
 from sfumato.release.earlier import Comparison
 from sfumato.release.publish import publish
+from sfumato.systems.apply import apply_plan
 
 ALONE = {"k": "years at work are hard to learn", "uniques": "years at work are hard to learn"}
 ACCEPT = {"rule": "earlier", "reason": "the two files stay in one safe room"}

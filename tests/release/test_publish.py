@@ -17,8 +17,8 @@ import sfumato as sf
 from sfumato.errors import DataError, HierarchyError, InputError, SfumatoError, StudyError
 from sfumato.front import Front
 from sfumato.release.publish import Release, publish
-from sfumato.release.verify import verify
 from sfumato.study import ColumnSettings
+from sfumato.systems.verify import verify
 
 ADULT = {"age": 4, "workclass": 1, "education": 2, "marital-status": 1, "race": 1, "sex": 0}
 ADULT |= {"native-country": 3, "salary-class": 0}

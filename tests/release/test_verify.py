@@ -16,7 +16,7 @@ from tests.release.fronts import front_of, small
 from sfumato.errors import InputError, SfumatoError
 from sfumato.release.pack import checksum, digest
 from sfumato.release.publish import publish
-from sfumato.release.verify import verify
+from sfumato.systems.verify import verify
 
 DATA = "public/data.csv"
 LEVELS = {"age": 2, "post code": 2, "sex": 0}
@@ -151,11 +151,12 @@ def test_the_words_of_a_page_even_when_the_digests_are_forged(copy: Path, name: 
 
 
 def test_the_dictionary_even_when_everything_is_forged(copy: Path) -> None:
-    from sfumato.release.contents import pages_of
+    from sfumato.release.publish import dictionary_pages
+    from sfumato.release.recoding_draft import pages_of
 
     def forge(manifest: dict) -> None:
         manifest["dictionary"]["columns"][0]["words"] = "Kept as it is."
-        for name, text in pages_of(manifest).items():
+        for name, text in {**dictionary_pages(manifest), **pages_of(copy, manifest)}.items():
             (copy / name).write_text(text)
 
     resealed(copy, forge)

@@ -46,6 +46,19 @@ def data_dictionary(
     return {"file": data, "columns": described, "columns_left_out": left_out}
 
 
+def plain_dictionary(
+    names: Sequence[str], changed: Mapping[str, Mapping[str, Any]], data: str, left_out: int
+) -> dict[str, Any]:
+    """The dictionary of a file most of whose columns are kept as they are; `changed` describes the others.
+
+    >>> plain_dictionary(["age"], {}, "data.csv", 2)["columns"][0]["words"]
+    'Kept as it is.'
+    """
+    kept = {"role": "other", "meaning": "kept as it is", "done": "kept", "words": "Kept as it is."}
+    described = [{"name": name, **changed.get(name, kept)} for name in names]
+    return {"file": data, "columns": described, "columns_left_out": left_out}
+
+
 def labels_in(released: ClassTable) -> dict[str, set[str]]:
     """The labels of each quasi-identifier that occur in a released file."""
     return {

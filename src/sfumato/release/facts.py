@@ -78,12 +78,6 @@ def small_classes(classes: ClassTable) -> list[dict[str, Any]]:
     return found
 
 
-def internal_facts(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """The figures of the internal report, for machines."""
-    names = ("records", "suppressed", "released", "loss", "figures", "whole", "accepted", "exact")
-    return {"point": manifest["point"]["id"]} | {name: manifest[name] for name in names}
-
-
 def external_facts(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """The figures of the external report: no count under ten, no share from which one follows."""
     records, rows_read = manifest["records"], manifest["source"]["rows_read"]
@@ -93,7 +87,7 @@ def external_facts(manifest: Mapping[str, Any]) -> dict[str, Any]:
         K.name: int(manifest["figures"][K.name]["value"]),
         "suppressed_share": guarded_share(manifest["suppressed"], records),
         "dropped_share": guarded_share(rows_read - records, rows_read),
-        "loss_share": manifest["released_loss"],
+        "loss_share": manifest["own"]["released_loss"],
         "unique_share": guarded_share(everything["unique"], everything["records"]),
         "columns": everything["columns"],
         "columns_in_no_figure": list(manifest["whole"]["columns_in_no_figure"]),

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from sfumato.data.domain import Domain
 from sfumato.data.frequency import FrequencyTable
@@ -25,10 +25,10 @@ from sfumato.data.toml import toml_text
 from sfumato.errors import HierarchyError, InputError
 from sfumato.plans.plan import RecodingPlan
 from sfumato.release.labels import Naming
-from sfumato.release.recode import Recoded
+from sfumato.release.manifest import Content, Manifest
 from sfumato.study import Study, read
 
-FORMAT = 2
+FORMAT = 3
 PUBLIC = "public"
 PRIVATE = "private"
 MANIFEST = "private/manifest.json"
@@ -49,10 +49,18 @@ def data_name(source: Source, asked: str | None = None) -> str:
     if asked is None:
         packed = source.format == "csv" and source.path.suffix == ".gz"
         return f"{PUBLIC}/data.{source.format}" + (".gz" if packed else "")
-    if not PLAIN.fullmatch(asked) or asked.lower() in OWN:
+    return named_data(asked)
+
+
+def named_data(asked: str, endings: Sequence[str] = ()) -> str:
+    """Where a released file with a name of its own stands, if it may have that name; `endings` are those allowed."""
+    stem = next((asked.removesuffix(ending) for ending in endings if asked.endswith(ending)), "" if endings else asked)
+    if not PLAIN.fullmatch(stem) or asked.lower() in OWN:
         raise InputError(
             f'the file cannot be called "{asked}"',
-            expected="letters, digits, '.', '_' and '-', and not the name of a report",
+            expected="letters, digits, '.', '_' and '-'"
+            + (f", the ending {' or '.join(endings)}" if endings else "")
+            + ", and not the name of a report",
         )
     return f"{PUBLIC}/{asked}"
 
@@ -133,7 +141,7 @@ def about_hierarchies(
 ) -> dict[str, dict[str, Any]]:
     """What the manifest says of each hierarchy: its file, digests of it and of the declared file (null: built).
 
-    Files have no empty labels, so a leaf for missing values is told here instead of there. `named` tells how groups
+    Files have no empty labels, so the path of a missing value is kept here instead of there. `named` tells how groups
     were named, for releases to come.
     """
     found = {}
@@ -144,7 +152,7 @@ def about_hierarchies(
             "file": name,
             "sha256": digest(folder / name) if name else None,
             "declared_sha256": digest(study.folder / path) if path not in (None, FOREIGN) else None,
-            "missing_leaf": MISSING in hierarchy.leaves,
+            "missing_path": next((list(path) for path in hierarchy.paths if path[0] == MISSING), None),
             "named": names[column].as_dict() if column in names else None,
         }
     return found
@@ -161,43 +169,32 @@ def load_hierarchies(folder: Path, about: Mapping[str, Mapping[str, Any]]) -> di
         if not path.is_relative_to((folder / FOLDER).resolve()):
             raise HierarchyError(f"the hierarchy of {column} is outside the release", expected=f"a file in {FOLDER}")
         tree = load(path, name=column, header=True, separator=",")
-        found[column] = tree.with_leaf(MISSING) if entry["missing_leaf"] else tree
+        missing = entry["missing_path"]  # a cut may group missing values with others
+        found[column] = Hierarchy.from_paths(column, [*tree.paths, tuple(map(str, missing))]) if missing else tree
     return found
 
 
-def write_run_file(
-    folder: Path, study: Study, distances: Mapping[str, str], recoded: Recoded, data: str, files: Mapping[str, str]
-) -> Study:
-    """The run file that reads the released file: the same roles, what was released, nothing left to detect."""
-    dialect = recoded.source.dialect
-    settings: dict[str, Any] = {"path": f"../{data}", "format": recoded.source.format}
+def file_settings(like: Source, names: Sequence[str], data: str, *, trim: bool) -> dict[str, Any]:
+    """How a released file is read, with nothing left to detect: `like` has its format and dialect, `names` are its
+    columns."""
+    dialect = like.dialect
+    settings: dict[str, Any] = {"path": f"../{data}", "format": like.format}
     if dialect is not None:
         settings |= {"separator": dialect.separator, "quote": dialect.quote, "decimal": dialect.decimal}
         settings |= {"header": dialect.header}
-    if (dialect is not None and not dialect.header) or clashing(recoded.names):
-        settings["names"] = recoded.names
-    settings |= {"trim": study.data.trim, "na": list(study.data.na), "missing": study.data.missing}
-    settings["removed"] = recoded.suppressed
-    released = {column.name for column in recoded.columns}
-    columns: dict[str, dict[str, Any]] = {}
-    for name, column in study.columns.items():
-        if name in released:
-            columns[name] = {"role": str(column.role)}
-            if column.missing is not None:
-                columns[name]["missing"] = column.missing
-            distance = distances.get(name, column.distance)
-            if distance is not None:  # the default depends on which values are there, so it is pinned
-                columns[name]["distance"] = distance
-            if name in files:
-                path = Path(files[name]).relative_to(PRIVATE).as_posix()
-                columns[name]["hierarchy"] = {"path": path, "separator": ",", "header": True}
-    written: dict[str, Any] = {"version": 1, "data": settings, "columns": columns}
-    if study.measures:
-        written["measures"] = {name: dict(given) for name, given in study.measures.items()}
-    if study.search.weights:
-        written["search"] = {"weights": dict(study.search.weights)}
-    (folder / RUN).write_text(toml_text(written), encoding="utf-8")
-    return read(folder / RUN).model_copy(update={"engine": study.engine, "engine_options": study.engine_options})
+    if (dialect is not None and not dialect.header) or clashing(names):
+        settings["names"] = list(names)
+    return settings | {"trim": trim}
+
+
+def write_run_file(
+    folder: Path, study: Study, like: Source, names: Sequence[str], data: str, sections: Mapping[str, Any]
+) -> Study:
+    """The run file that reads the released file, with the `sections` that its system adds; the study that it is."""
+    settings = file_settings(like, names, data, trim=study.data.trim) | sections.get("data", {})
+    text = toml_text({"version": 1, **sections, "data": settings})
+    (folder / RUN).write_text(text, encoding="utf-8")
+    return read(folder / RUN).with_engine(study.engine, study.engine_options)
 
 
 def clashing(names: Sequence[str]) -> list[str]:
@@ -219,17 +216,17 @@ def digest(path: Path) -> str:
     return found.hexdigest()
 
 
-def checksum(manifest: Mapping[str, Any]) -> str:
+def checksum(manifest: Mapping[str, object]) -> str:
     """SHA-256 of a manifest's content, however it is laid out; its own entry apart."""
     content = {name: value for name, value in manifest.items() if name != "checksum"}
     text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
-def write_manifest(folder: Path, content: Mapping[str, Any]) -> dict[str, Any]:
+def write_manifest(folder: Path, content: Content) -> Manifest:
     """Write the manifest, last of all: a folder without it is no release."""
     names = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
-    manifest = dict(content) | {"files": {name: digest(folder / name) for name in names}}
+    manifest: Manifest = {**content, "files": {name: digest(folder / name) for name in names}, "checksum": ""}
     manifest["checksum"] = checksum(manifest)
     text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False)
     (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
@@ -238,15 +235,15 @@ def write_manifest(folder: Path, content: Mapping[str, Any]) -> dict[str, Any]:
     return manifest
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a release folder, which may come from anybody."""
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a release folder, which may come from anybody: its entries may be missing, or of another kind."""
     note_unsealed(folder)
     try:
-        found = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(
             f"{folder / MANIFEST} cannot be read", expected="a folder that sfumato publish wrote"
         ) from error
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError(f"{folder / MANIFEST} is not a manifest", expected=f"a manifest of format {FORMAT}")
-    return found
+    return cast("Manifest", content)

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from sfumato.data.engine import Engine, quoted
 from sfumato.data.source import Source
+from sfumato.errors import DataError
 
 
 class Rows(Protocol):
@@ -64,3 +65,13 @@ def differing_rows(engine: Engine, rows: Rows, written: Source) -> int:
     both = f"SELECT *, 1 AS side FROM ({sides[0]}) AS s UNION ALL SELECT *, -1 AS side FROM ({sides[1]}) AS s"
     counted = f"SELECT sum(side) AS n FROM ({both}) AS t GROUP BY {', '.join(keys)}"
     return int(engine.rows(f"SELECT CAST(coalesce(sum(abs(n)), 0) AS BIGINT) FROM ({counted}) AS d")[0][0])
+
+
+def refuse_torn(rows: int) -> None:
+    """Raise if rows of a file do not read back as they were written."""
+    if rows:
+        raise DataError(
+            f"{rows} rows of the written file do not read back as they were meant",
+            expected="cells that the file's own separator and quote can hold",
+            remedy="""quote = '"' under [data] if the file quotes its values""",
+        )

@@ -1,11 +1,11 @@
-"""A table as the user names it, read as a study says; nothing that the study itself names is opened."""
+"""Tables as studies and users name them; of a folder that anybody may send, nothing that it names is opened."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from sfumato.data.address import is_database, located
-from sfumato.data.source import Source
+from sfumato.data.source import Source, open_source
 from sfumato.errors import InputError
 from sfumato.study import Study, read
 
@@ -34,3 +34,18 @@ def reading(study: Study, path: str) -> Study:
             remedy="name the run file as the source",
         )
     return study.with_data(**elsewhere).model_copy(update={"population": None})
+
+
+def table_of(study: Study) -> Source:
+    """The table of a study, without asking a role of every column."""
+    return open_source(study.data, study.folder)
+
+
+def require_source(source: Source, fingerprint: str, *, remedy: str = "search again") -> None:
+    """Raise unless a table is the one that a plan was made for."""
+    if source.fingerprint != fingerprint:
+        raise InputError(
+            f"{source.title} has changed since the search",
+            expected="the table that the plan was made for: its SHA-256 is known",
+            remedy=remedy,
+        )

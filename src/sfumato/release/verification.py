@@ -1,4 +1,4 @@
-"""What every verification does, whatever made the release: the manifest, the files, the pages; and how it is told."""
+"""The result of a verification, and what of it is the same for every release: manifest, files, pages, policy."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import jinja2
 from sfumato.data.atomic import unfinished
 from sfumato.errors import InputError, SfumatoError
 from sfumato.release import pack
+from sfumato.release.manifest import Manifest
 from sfumato.release.policy import Finding
 from sfumato.report.release_pages import block_of
 from sfumato.version import __version__
@@ -89,15 +90,16 @@ def unfinished_release(folder: Path) -> Verification | None:
     return None
 
 
-def manifest_differences(manifest: Mapping[str, Any]) -> list[Difference]:
+def manifest_differences(manifest: Manifest) -> list[Difference]:
+    """The content has its own checksum."""
     if manifest["checksum"] != pack.checksum(manifest):
         return [Difference(pack.MANIFEST, "its content does not have its own checksum: it was changed")]
     return []
 
 
-def file_differences(folder: Path, manifest: Mapping[str, Any], required: Iterable[str]) -> list[Difference]:
+def file_differences(folder: Path, manifest: Manifest, required: Iterable[str]) -> list[Difference]:
     """Every file is there, none is missing, none has changed; `required` are those that such a release always has."""
-    expected: dict[str, str] = manifest["files"]
+    expected = manifest["files"]
     there = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*")}
     folders = {parent.as_posix() for name in expected for parent in Path(name).parents} | {pack.FOLDER}
     needed = set(required)
@@ -117,7 +119,7 @@ def file_differences(folder: Path, manifest: Mapping[str, Any], required: Iterab
     return found
 
 
-def unaccepted(findings: Sequence[Finding], manifest: Mapping[str, Any]) -> list[Difference]:
+def unaccepted(findings: Sequence[Finding], manifest: Manifest) -> list[Difference]:
     """What a release breaks of its policy, where the manifest does not say why that was accepted."""
     given = [(entry["rule"], entry["what"]) for entry in manifest["accepted"] if entry["reason"]]
     return [
@@ -127,7 +129,7 @@ def unaccepted(findings: Sequence[Finding], manifest: Mapping[str, Any]) -> list
     ]
 
 
-def page_differences(folder: Path, manifest: Mapping[str, Any], drawn: Mapping[str, str]) -> list[Difference]:
+def page_differences(folder: Path, manifest: Manifest, drawn: Mapping[str, str]) -> list[Difference]:
     """The pages say what the manifest says. Another version may draw them otherwise: then their figures count."""
     exactly = manifest["versions"].get("sfumato") == __version__
     found = []

@@ -8,7 +8,7 @@ from typing import Any
 
 from sfumato.report.figures import number, percent
 from sfumato.report.page import ACCENT, INK, SECOND, figure, page
-from sfumato.report.release_pages import json_block, whole_sentences
+from sfumato.report.release_pages import internal, json_block
 from sfumato.version import __version__
 
 SMALL = 10
@@ -20,14 +20,18 @@ def external_page(mark: Mapping[str, Any]) -> str:
     It says nothing that the mark does not say.
     """
     notes = mark["notes"]
+    records = number(notes["records"]) if notes["records"] >= SMALL else f"fewer than {SMALL}"
     return page(
         "channel_external.html",
         title="The disguised columns of this file"
         if len(mark["channels"]) > 1
         else "The disguised column of this file",
+        lead=f"In {notes['file']} the values of {' and '.join(notes['disguised'])} are not what the records hold. Each "
+        "was replaced by a report drawn at random, with the probabilities below. The file has "
+        f"{records} records{', in random order' if notes['order'] == 'random' else ''}.",
+        tiles=(),
         version=__version__,
         notes=notes,
-        records=number(notes["records"]) if notes["records"] >= SMALL else f"fewer than {SMALL}",
         channels=[_public(channel) for channel in mark["channels"]],
         block=json_block({**notes, "channels": [channel["notes"] for channel in mark["channels"]]}),
     )
@@ -74,27 +78,20 @@ def _rows(channel: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def internal_page(manifest: Mapping[str, Any]) -> str:
     """For the publisher: what was measured on the written file, what the matrix itself tells, the categories."""
-    agreement = manifest["agreement"]
-    return page(
+    own = manifest["own"]
+    agreement, dropped = own["agreement"], manifest["source"]["rows_read"] - manifest["records"]
+    return internal(
         "channel_internal.html",
-        title="Disguise of " + " and ".join(channel["name"] for channel in manifest["channels"]),
-        version=__version__,
-        manifest=manifest,
-        warnings=[*manifest["warnings"], *manifest["earlier"]],
-        records=number(manifest["records"]),
-        dropped=number(manifest["source"]["rows_read"] - manifest["records"]),
-        whole=whole_sentences(manifest["whole"]),
+        manifest,
+        title="Disguise of " + " and ".join(channel["name"] for channel in own["channels"]),
+        lead=f"{number(manifest['records'])} records were disguised; {number(dropped)} with a missing value were left "
+        "out.",
+        facts={"agreement": agreement},
+        tiles=(),
         chance=f"{agreement['chance']:.2g}",
         level=f"{agreement['level']:.0e}",
         compared=number(agreement["compared"]),
-        channels=[_private(channel, place) for place, channel in enumerate(manifest["channels"])],
-        about=[
-            ("source", manifest["source"]["name"]),
-            ("SHA-256 of the source", manifest["source"]["sha256"]),
-            ("rows read", number(manifest["source"]["rows_read"])),
-            *manifest["versions"].items(),
-        ],
-        block=json_block({name: manifest[name] for name in ("records", "released", "loss", "figures", "agreement")}),
+        channels=[_private(channel, place) for place, channel in enumerate(own["channels"])],
     )
 
 

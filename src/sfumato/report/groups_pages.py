@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from sfumato.report.figures import number, percent
 from sfumato.report.page import ACCENT, SECOND, figure, page
-from sfumato.report.release_pages import json_block, whole_sentences
+from sfumato.report.release_pages import internal, json_block, shown_share
 from sfumato.version import __version__
 
 FAINT = "#9fb3c8"
@@ -89,53 +89,66 @@ def signal_figure(areas: Sequence[Mapping[str, Any]], sensitive: set[str], outli
 
 def swapped_page(facts: Mapping[str, Any], dictionary: Mapping[str, Any]) -> str:
     """The report for readers of a file in which places were exchanged. It does not say for whom, nor where."""
-    share, released, unique = facts["exchanged_share"], facts["released"], facts["unique_share"]
+    released = facts["released"]
     return page(
         "groups_external.html",
         title="About this file",
+        lead=f"What was done in {dictionary['file']} so that places do not give people away, and what that costs.",
         version=__version__,
-        file=dictionary["file"],
         tiles=[
             {"value": released if isinstance(released, str) else number(released), "says": "records in the file"},
-            {"value": share if isinstance(share, str) else percent(share), "says": "of them have another's place"},
+            {"value": shown_share(facts["exchanged_share"]), "says": "of them have another's place"},
             {"value": percent(facts["loss_share"]), "says": "of the cells describe a neighbour's place"},
         ],
         columns=[column for column in dictionary["columns"] if column["done"] == "exchanged"],
         all_columns=facts["columns"],
-        unique=unique if isinstance(unique, str) else percent(unique),
+        unique=shown_share(facts["unique_share"]),
         block=json_block(facts),
     )
 
 
-def protection_page(
-    told: Mapping[str, Any], release: Mapping[str, Any] | None = None, block: Markup | None = None
-) -> str:
-    """The publisher's page of a protection: what it costs, what is still found, by whom and how.
+def protection_page(told: Mapping[str, Any]) -> str:
+    """The publisher's page of a protection: what it costs, what is still found, by whom and how."""
+    return page("groups_protection.html", version=__version__, block="", **_protection(told))
 
-    Of a `release` (its manifest) it also tells what was measured on the written file, and what was accepted.
-    """
+
+def protected_page(manifest: Mapping[str, Any]) -> str:
+    """The same of a release, with what was measured on the written file, and what was accepted."""
+    own = manifest["own"]
+    return internal(
+        "groups_internal.html", manifest, facts={"attacks": own["attacks"]}, **_protection(own["protection"])
+    )
+
+
+def _protection(told: Mapping[str, Any]) -> dict[str, Any]:
+    """What both pages show."""
     chosen = told["points"][told["chosen"]]
     names = [a["area"] for a in told["areas"]]
     pictures = [
         before_after(f"signal-{i}", names, signal, told["sensitive"])
         for i, signal in enumerate(told["signals"][:MOST_SIGNALS])
     ]
-    return page(
-        "groups_protection.html",
-        title="Protection of a group",
-        version=__version__,
-        told=told,
-        chosen=chosen,
-        front=front_figure(told),
-        points=[_point(point, told["chosen"]) for point in told["points"]],
-        signals=[{"name": s["name"], "picture": p} for s, p in zip(told["signals"], pictures, strict=False)],
-        residual=[_residual(row) for row in chosen["residual"]],
-        loss=percent(chosen["loss"]),
-        areas=told["areas"],
-        release=release,
-        whole=[] if release is None else whole_sentences(release["whole"]),
-        block=block or "",
-    )
+    holds = "no attack that was tried finds the sensitive areas any more"
+    return {
+        "title": "Protection of a group",
+        "lead": f"{told['file']}: {holds if told['holds'] else 'some attacks still find sensitive areas'}. "
+        "This page is for the publisher only: it says which areas are sensitive.",
+        "tiles": [
+            {"value": str(chosen["swaps"]), "says": "pairs of records swapped"},
+            {"value": f"{chosen['cost']:g}", "says": "cells that change place"},
+            {"value": percent(chosen["loss"]), "says": "of all cells"},
+            {
+                "value": f"{told['found_before']} → {chosen['found']}",
+                "says": f"findings, over {len(chosen['residual'])} attacks",
+            },
+        ],
+        "told": told,
+        "front": front_figure(told),
+        "points": [_point(point, told["chosen"]) for point in told["points"]],
+        "signals": [{"name": s["name"], "picture": p} for s, p in zip(told["signals"], pictures, strict=False)],
+        "residual": [_residual(row) for row in chosen["residual"]],
+        "areas": told["areas"],
+    }
 
 
 def _point(point: Mapping[str, Any], chosen: int) -> dict[str, Any]:

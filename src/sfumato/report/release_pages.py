@@ -61,25 +61,25 @@ def external_page(facts: Mapping[str, Any], dictionary: Mapping[str, Any]) -> st
     k, released, uncounted = facts[K.name], facts["released"], facts["columns_in_no_figure"]
     notes = []
     if facts["suppressed_share"]:
-        gone = _share(facts["suppressed_share"])
+        gone = shown_share(facts["suppressed_share"])
         notes.append(f"Records in groups that are too small were removed before publication: {gone}.")
     if facts["dropped_share"]:
-        notes.append(f"Records with missing values were left out: {_share(facts['dropped_share'])}.")
+        notes.append(f"Records with missing values were left out: {shown_share(facts['dropped_share'])}.")
     return page(
         "external.html",
         title="About this file",
-        file=dictionary["file"],
+        lead=f"What was done in {dictionary['file']} to protect the people it describes, and what that costs.",
         tiles=[
             {"value": f"{released:,}" if isinstance(released, int) else released, "says": "records in the file"},
             {"value": number(k), "says": "size of the smallest group of records with equal key columns (k)"},
-            {"value": _share(facts["suppressed_share"]), "says": "of the records suppressed"},
+            {"value": shown_share(facts["suppressed_share"]), "says": "of the records suppressed"},
             {"value": percent(facts["loss_share"]), "says": "of the detail of these records lost"},
         ],
         k=k,
         others=f"{k - 1:,} {'other' if k == 2 else 'others'}",
         keys=[column["name"] for column in dictionary["columns"] if column["role"] == "quasi_identifier"],
         uncounted=uncounted,
-        unique=_share(facts["unique_share"]),
+        unique=shown_share(facts["unique_share"]),
         all_columns=facts["columns"],
         notes=notes,
         columns=dictionary["columns"],
@@ -88,9 +88,42 @@ def external_page(facts: Mapping[str, Any], dictionary: Mapping[str, Any]) -> st
     )
 
 
-def internal_page(facts: Mapping[str, Any], manifest: Mapping[str, Any]) -> str:
-    """The publisher's report: every setting, the whole front, risk and loss before and after."""
-    front, point, compared = manifest["front"], manifest["point"], manifest["comparison"]
+def internal(
+    template: str,
+    manifest: Mapping[str, Any],
+    *,
+    lead: str,
+    facts: Mapping[str, Any],
+    about: Mapping[str, str] | None = None,
+    **values: Any,
+) -> str:
+    """The publisher's report of any release: what all have in common, around the part that its system draws.
+
+    `facts` are figures for machines beyond those of every release, `about` how the system made it.
+    """
+    source, names = manifest["source"], ("records", "suppressed", "released", "loss", "figures", "whole", "accepted")
+    described = {
+        "source": source["name"],
+        "SHA-256 of the source": source["sha256"],
+        "rows read": f"{source['rows_read']:,}",
+        "rows left out because of missing values": f"{source['rows_read'] - manifest['records']:,}",
+    }
+    block = {"point": manifest["point"]["id"]} | {name: manifest[name] for name in names}
+    return page(
+        template,
+        manifest=manifest,
+        lead=lead,
+        whole=whole_sentences(manifest["whole"]),
+        about={**described, **(about or {}), **manifest["versions"]},
+        block=json_block({**block, **facts}),
+        version=__version__,
+        **values,
+    )
+
+
+def internal_page(manifest: Mapping[str, Any]) -> str:
+    """The publisher's report of a recoding: the whole front, risk and loss before and after."""
+    front, point, compared = manifest["own"]["front"], manifest["point"], manifest["own"]["comparison"]
     groups = [
         {"title": title, "rows": [_measured(row) for row in compared["measures"] if row["kind"] == kind]}
         for kind, title in (("privacy", "Disclosure"), ("loss", "Loss"))
@@ -101,53 +134,31 @@ def internal_page(facts: Mapping[str, Any], manifest: Mapping[str, Any]) -> str:
         for raw, *rest in zip(compared["small_before"], compared["small_after"], strict=True)
         for rows in [[("before", raw), ("after", rest[0])]]
     ]
-    return page(
+    about = {"classes smaller than this are suppressed": str(point["suppress_below"])}
+    if point.get("diversity_below", 0) > 1:
+        about["classes with fewer sensitive values than this are suppressed"] = str(point["diversity_below"])
+    return internal(
         "internal.html",
+        manifest,
         title="Release report",
-        file=manifest["dictionary"]["file"],
-        date=manifest["created"],
-        point=point,
-        exact=front["exact"],
-        algorithm=front["algorithm"],
+        lead=f"{manifest['dictionary']['file']}: point {point['id']} of a front of {len(front['points'])}, "
+        f"{'exact' if front['exact'] else 'best found'} (algorithm {front['algorithm']}).",
+        facts={"exact": manifest["own"]["exact"]},
+        about=about,
+        tiles=[
+            {"value": f"{manifest['released']:,}", "says": "rows in the file"},
+            {"value": number(manifest["figures"][K.name]["value"]), "says": "smallest class (k)"},
+            {"value": f"{manifest['suppressed']:,}", "says": f"of {manifest['records']:,} records suppressed"},
+            {"value": percent(manifest["loss"]), "says": "loss"},
+        ],
         evaluations=f"{front['evaluations']:,}",
         space=f"{front['space']:,}",
         objectives=[objective["name"] for objective in front["objectives"]],
         points=[_point(found, front["objectives"], point["id"]) for found in front["points"]],
-        records=f"{facts['records']:,}",
-        tiles=[
-            {"value": f"{facts['released']:,}", "says": "rows in the file"},
-            {"value": number(facts["figures"][K.name]["value"]), "says": "smallest class (k)"},
-            {"value": f"{facts['suppressed']:,}", "says": f"of {facts['records']:,} records suppressed"},
-            {"value": percent(facts["loss"]), "says": "loss"},
-        ],
-        reason=manifest["reason"],
-        policy=list(manifest["policy"].items()),
-        accepted=manifest["accepted"],
-        whole=whole_sentences(manifest["whole"]),
-        warnings=manifest["warnings"],
         groups=groups,
         columns=[_column(row) for row in compared["columns"]],
         small=small,
-        run=manifest["run_file"],
-        about=list(_about(manifest).items()),
-        block=json_block(facts),
-        version=__version__,
     )
-
-
-def _about(manifest: Mapping[str, Any]) -> dict[str, str]:
-    """Where the release comes from, and how it was made."""
-    source, least = manifest["source"], manifest["point"].get("diversity_below", 0)
-    described = {
-        "source": source["name"],
-        "SHA-256 of the source": source["sha256"],
-        "rows read": f"{source['rows_read']:,}",
-        "rows left out because of missing values": f"{source['rows_read'] - manifest['records']:,}",
-        "classes smaller than this are suppressed": str(manifest["point"]["suppress_below"]),
-    }
-    if least > 1:
-        described["classes with fewer sensitive values than this are suppressed"] = str(least)
-    return {**described, **manifest["versions"]}
 
 
 def whole_sentences(whole: Mapping[str, Any]) -> list[str]:
@@ -169,7 +180,7 @@ def whole_sentences(whole: Mapping[str, Any]) -> list[str]:
     return sentences
 
 
-def _share(share: float | str) -> str:
+def shown_share(share: float | str) -> str:
     return share if isinstance(share, str) else percent(share)
 
 

@@ -1,17 +1,59 @@
-"""Use a saved plan on another table, where its system can."""
+"""Publish another table, next year's say, with a plan that was published or found before."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from sfumato.data.engine import Engine, open_engine, quoted
+from sfumato.data.frequency import FrequencyTable
+from sfumato.data.hierarchies import ROOT, Hierarchy
 from sfumato.data.policy import Acceptance
+from sfumato.data.roles import Role
+from sfumato.data.rows import MISSING, cleaned
 from sfumato.data.settings import EngineOptions
-from sfumato.errors import InputError
+from sfumato.data.source import Source
+from sfumato.errors import DataError, InputError, shortened
+from sfumato.front import Front, Objective, Point
+from sfumato.measures.classes import classify
+from sfumato.measures.registry import measure
+from sfumato.measures.suppression import suppress_planned
+from sfumato.plans.levels import LevelPlan
 from sfumato.release import pack
-from sfumato.release.apply import apply_plan as apply_recoding
-from sfumato.release.publish import Release
-from sfumato.systems.registry import load_front, system_named
+from sfumato.release.columns import missing_leaf
+from sfumato.release.labels import Naming, naming_from
+from sfumato.release.publish import Release, publish
+from sfumato.release.readback import loss_of, weights_of
+from sfumato.release.recode import complete_rows
+from sfumato.release.recoding_draft import named_plan
+from sfumato.release.sources import reading, require_source, table_of
+from sfumato.release.verify import study_of, verifier_of
+from sfumato.study import SearchSettings, Study, read, without_trees
+from sfumato.systems.registry import VERIFIERS, load_front
+
+
+@dataclass(frozen=True)
+class SavedPlan:
+    """A plan with all it needs on other data: how to read them, the hierarchies as they were, levels and limits.
+
+    `names` are those of the groups in the release, which hold for what the other data release too.
+    """
+
+    study: Study
+    trees: Mapping[str, Hierarchy]
+    distances: Mapping[str, str]
+    plan: LevelPlan
+    names: Mapping[str, Naming]
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """Values of a column that the plan's hierarchy does not know, and how many records have one."""
+
+    column: str
+    values: tuple[str, ...]
+    records: int
 
 
 def apply_plan(
@@ -32,27 +74,159 @@ def apply_plan(
 
     It is a release like any other: measured on its file, held to the policy, entered in the ledger, verifiable.
     Values that the plan's hierarchies do not know are an error, or with `unseen="star"` released as `*`.
-    `run` is a run file of one's own, needed for a front that was made elsewhere. Channels and swaps are about the
-    records of one table, so that their folders are refused.
+    `run` is a run file of one's own, needed for a front that was made elsewhere.
     """
+    if unseen not in ("error", "star"):
+        raise InputError(f'unseen = "{unseen}"', expected='"error" or "star"')
+    saved = saved_plan(folder, point, run)
+    study = reading(saved.study, str(new_file)).with_engine(engine, engine_options or EngineOptions())
+    with open_engine(study.engine, study.engine_options) as opened:
+        strange = unseen_values(opened, study.source(), study, saved.trees)
+    if strange and unseen == "error":
+        raise _unknown(strange)
+    trees, plan, names = dict(saved.trees), saved.plan, dict(saved.names)
+    for found in strange:
+        names.pop(found.column, None)  # its groups are named anew
+        level = plan.levels[found.column]
+        trees[found.column] = with_stars(trees[found.column], level, found.values)
+        if level == 0:
+            plan = replace(plan, levels={**plan.levels, found.column: 1})
+    table = study.table(trees=trees, distances=saved.distances)
+    front = _front(study, table, plan)
+    warnings = [*_star_warnings(strange), *_limit_warnings(saved.study, front)]
+    return publish(
+        front, 0, target, reason=reason, accept=accept, state=state, table=table, names=names, warnings=warnings
+    )
+
+
+def saved_plan(folder: str | Path, point: int | None = None, run: str | Path | None = None) -> SavedPlan:
+    """The plan of a release folder, or of a point of a front's folder."""
     folder = Path(folder)
-    plan_from = folder if (folder / pack.MANIFEST).is_file() else load_front(folder, run)
-    name = pack.read_manifest(folder)["system"] if isinstance(plan_from, Path) else plan_from.system
-    system = system_named(name)
-    if system.not_applied:
+    if not (folder / pack.MANIFEST).is_file():
+        front = load_front(folder, run)
+        _require_applicable(folder, front.system, VERIFIERS[front.system].own_records)
+        return _front_plan(front, point)
+    manifest = pack.read_manifest(folder)
+    _require_applicable(folder, manifest["system"], verifier_of(VERIFIERS, manifest).own_records)
+    if point is not None and point != manifest["point"]["id"]:
         raise InputError(
-            f"{folder} is of the {name} system: {system.not_applied}",
-            expected="a release or a front of lattice or cuts",
+            f"the release is point {manifest['point']['id']}, not {point}",
+            expected="the point that was published",
+            remedy="leave the point out, or name the folder of the front",
         )
-    return apply_recoding(
-        plan_from,
-        new_file,
-        target,
-        point=point,
-        unseen=unseen,
-        reason=reason,
-        accept=accept,
-        state=state,
-        engine=engine,
-        engine_options=engine_options,
+    trees = pack.load_hierarchies(folder, manifest["hierarchies"])
+    saved = manifest["point"]
+    plan = LevelPlan(manifest["own"]["levels"], saved["suppress_below"], saved.get("diversity_below", 0))
+    released = read(folder / pack.RUN).columns
+    distances = {name: column.distance for name, column in released.items() if column.distance is not None}
+    study = without_trees(study_of(manifest))
+    names = {
+        name: naming_from(entry["named"], trees[name], manifest["own"]["levels"][name], study.columns[name])
+        for name, entry in manifest["hierarchies"].items()
+        if entry["named"] is not None
+    }
+    return SavedPlan(study, trees, distances, plan, names)
+
+
+def _require_applicable(folder: Path, system: str, reason: str) -> None:
+    """Raise if the plans of a system are about the records of one table."""
+    if reason:
+        general = [name for name, verifier in VERIFIERS.items() if not verifier.own_records]
+        raise InputError(
+            f"{folder} is of the {system} system, whose plan serves no other table: {reason}",
+            expected=f"a release or a front of a recoding: {' or '.join(general)}",
+        )
+
+
+def _front_plan(front: Front, point: int | None) -> SavedPlan:
+    if point is None:
+        raise InputError(
+            "a front has many plans",
+            expected=f"which point to apply: an id from 0 to {len(front.points) - 1}",
+        )
+    require_source(
+        table_of(front.study), front.fingerprint, remedy="apply a release folder instead: it holds its hierarchies"
+    )
+    plan, table = front.point(point).recoding_plan, front.study.table()
+    named = named_plan(front.study, table, plan)
+    applied = LevelPlan(named.levels, plan.suppress_below, plan.diversity_below)
+    return SavedPlan(front.study, named.trees, pack.distances_of(table), applied, named.names)
+
+
+def unseen_values(engine: Engine, source: Source, study: Study, trees: Mapping[str, Hierarchy]) -> tuple[Unseen, ...]:
+    """Values of quasi-identifiers that the hierarchies do not know, in the rows that the missing rule keeps."""
+    engine.attach(source, "raw")
+    complete = complete_rows(source, study)
+    strange = []
+    for name in study.named(Role.QUASI_IDENTIFIER):
+        rule = study.columns[name].missing or study.data.missing
+        tree = trees[name]
+        keeps = missing_leaf(tree, study.data.na, wildcard=rule == "wildcard") is not None
+        engine.upload("known", {"label": [*tree.leaves, *([MISSING] if keeps else [])]})
+        cell = f"coalesce({cleaned(source, source.column(name))}, {quoted(MISSING)})"
+        rows = engine.rows(
+            f"SELECT v, n FROM (SELECT {cell} AS v, count(*) AS n FROM raw WHERE {complete} GROUP BY 1) AS t "
+            "WHERE v NOT IN (SELECT label FROM known) ORDER BY v"
+        )
+        if rows:
+            strange.append(Unseen(name, tuple(str(value) for value, _ in rows), sum(int(n) for _, n in rows)))
+    return tuple(strange)
+
+
+def with_stars(tree: Hierarchy, level: int, values: Sequence[str]) -> Hierarchy:
+    """The tree with values that it does not know, each hidden from level 1 on.
+
+    A column that is released as it is (level 0) gets a level between, on which the known values stay as they are.
+
+    >>> from sfumato.data.hierarchies.hierarchy import flat
+    >>> with_stars(flat("sex", ["F", "M"]), 0, ["X"]).paths
+    [('F', 'F', '*'), ('M', 'M', '*'), ('X', '*', '*')]
+    """
+    paths = [(path[0], *path) if level == 0 else tuple(path) for path in tree.paths]
+    height = len(paths[0]) - 1
+    stars = [(value, *([ROOT] * (height - 1)), tree.root) for value in values]
+    if height == 1:  # nothing between value and root: hidden is hidden
+        stars = [(value, tree.root) for value in values]
+    return Hierarchy.from_paths(tree.name, [*paths, *stars])
+
+
+def _front(study: Study, table: FrequencyTable, plan: LevelPlan) -> Front:
+    """A front of one point: the plan, measured on the new table."""
+    study = study.model_copy(update={"search": SearchSettings(weights=study.search.weights)})._placed(study.folder)
+    classes = classify(table, plan.recoding(table), weights_of(study, table))
+    classes = suppress_planned(classes, plan.suppress_below, plan.diversity_below)
+    measures = [measure("k"), measure("general_loss")]
+    values = {found.name: found.value(classes) for found in measures}
+    point = Point(0, values, loss_of(classes), classes.suppressed_rows, plan)
+    objectives = tuple(Objective(found.name, found.direction) for found in measures)
+    return Front(study, objectives, (point,), "applied", False, 1, 1, 0.0, table.fingerprint, table.records)
+
+
+def _star_warnings(strange: Sequence[Unseen]) -> list[str]:
+    return [
+        f"{found.column} has {len(found.values)} {'value' if len(found.values) == 1 else 'values'} that the plan does "
+        f"not know, in {found.records:,} {'record' if found.records == 1 else 'records'}: hidden as {ROOT}, or "
+        "suppressed where too few records share them."
+        for found in strange
+    ]
+
+
+def _limit_warnings(study: Study, front: Front) -> list[str]:
+    share, limit = front.points[0].suppressed / max(front.rows, 1), study.search.max_suppression
+    if share <= limit:
+        return []
+    return [f"{share:.1%} of the records are suppressed; the search that found the plan allowed {limit:.1%}."]
+
+
+def _unknown(strange: Sequence[Unseen]) -> DataError:
+    listed = "; ".join(
+        f"{found.column}: {len(found.values)} {'value' if len(found.values) == 1 else 'values'} in {found.records} "
+        f"{'record' if found.records == 1 else 'records'}, such as "
+        f"{shortened((repr(value) if value != MISSING else '(missing)' for value in found.values), 3)}"
+        for found in strange
+    )
+    return DataError(
+        f"the plan does not know values of {len(strange)} {'column' if len(strange) == 1 else 'columns'}: {listed}",
+        expected="values that the plan's hierarchies hold",
+        remedy='unseen = "star" hides them, or search again with hierarchies that hold them',
     )

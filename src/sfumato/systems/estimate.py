@@ -33,6 +33,7 @@ from sfumato.release.columns import column_recodes
 from sfumato.release.extremes import extreme_columns
 from sfumato.release.readback import figures_of, released_classes
 from sfumato.release.recode import Below, recode
+from sfumato.release.recoding_draft import write_run_file
 from sfumato.release.rows import differing_rows, write_mixed
 from sfumato.study import Study
 from sfumato.systems.cuts import CutSearch
@@ -207,7 +208,7 @@ def _release(study: Study, table: FrequencyTable, folder: Path) -> list[Any]:
             recoded = recode(engine, source, study, columns, Below.of(plan))
         with stage("write the file"):
             write_mixed(engine, recoded, out / data)
-        own = pack.write_run_file(out, study, pack.distances_of(table), recoded, data, files)
+        own = write_run_file(out, study, table, recoded, data, files)
         with stage("compare every row"):
             differing_rows(engine, recoded, own.source())
         with stage("look for extremes"):

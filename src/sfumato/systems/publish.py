@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from sfumato.data.atomic import refuse_existing_folder
 from sfumato.data.policy import Acceptance
 from sfumato.decide import Choice
-from sfumato.release.publish import Release
+from sfumato.release.publish import Release, publish_draft
 from sfumato.systems.registry import system_named
 from sfumato.systems.run import Progress
 from sfumato.systems.system import Publishing
@@ -30,5 +31,6 @@ def publish(
     safe room"}`. `name` is that of the released file, `state` the folder of the ledger, the user's own unless given.
     """
     stated = choice.reason if reason is None else reason
-    how = Publishing(stated, accept, name, state, progress)
-    return system_named(choice.front.system).publish(choice, folder, how)
+    refuse_existing_folder(Path(folder).absolute())
+    draft = system_named(choice.front.system).draft(choice, Publishing(accept, name, progress))
+    return publish_draft(draft, folder, reason=stated, state=state)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from sfumato.data.frequency import FrequencyTable
 from sfumato.data.stages import recording, stage
@@ -13,7 +13,13 @@ from sfumato.front import Front
 from sfumato.plans.cuts import CutPlan
 from sfumato.plans.levels import LevelPlan
 from sfumato.plans.plan import RecodingPlan
-from sfumato.release.publish import Release, publish
+from sfumato.release.draft import Draft
+from sfumato.release.manifest import Manifest
+from sfumato.release.policy import acceptances
+from sfumato.release.recoding_draft import RecodingDraft
+from sfumato.release.recoding_verifier import CUTS, LATTICE
+from sfumato.release.verify import Verifier
+from sfumato.report.figures import number, percent
 from sfumato.study import Study
 from sfumato.systems.cuts import search_cuts
 from sfumato.systems.goals import check_measures
@@ -35,8 +41,8 @@ class Recodings:
     steps: str
     heading: str
     find: Searcher
+    verifier: Verifier
     plans: str = "non-dominated generalizations"
-    not_applied: str = ""
 
     def unit(self, study: Study) -> str:  # noqa: ARG002
         return self.steps
@@ -52,16 +58,19 @@ class Recodings:
     def verdict(self, front: Front) -> Verdict:  # noqa: ARG002
         return Verdict()
 
-    def publish(self, choice: Choice, folder: str | Path, how: Publishing) -> Release:
-        return publish(
-            choice.front,
-            choice.point.id,
-            folder,
-            reason=how.reason,
-            accept=how.accept,
-            name=how.name,
-            state=how.state,
-        )
+    def draft(self, choice: Choice, how: Publishing) -> Draft:
+        front = choice.front
+        accepted = replace(front, study=front.study.with_accepted(acceptances(how.accept)))
+        return RecodingDraft.of(accepted, choice.point, how.name)
+
+    def figures(self, manifest: Manifest) -> Mapping[str, list[list[str]]]:
+        values = {name: manifest["figures"][name]["value"] for name in manifest["point"]["values"]}
+        rows = [
+            ["suppressed", f"{number(manifest['suppressed'])} of {number(manifest['records'])}"],
+            ["loss", percent(manifest["loss"])],
+            *([name, number(math.inf if value is None else value)] for name, value in values.items()),
+        ]
+        return {"Measured on the file": rows}
 
     def page(
         self,
@@ -83,6 +92,6 @@ class Recodings:
 
 
 SYSTEMS = {
-    "lattice": Recodings("lattice", LevelPlan, "nodes", "levels", search_lattice),
-    "cuts": Recodings("cuts", CutPlan, "generations", "groups", _search_cuts),
+    "lattice": Recodings("lattice", LevelPlan, "nodes", "levels", search_lattice, LATTICE),
+    "cuts": Recodings("cuts", CutPlan, "generations", "groups", _search_cuts, CUTS),
 }

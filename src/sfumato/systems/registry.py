@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InputError, nearest
 from sfumato.front import Front, read_front
+from sfumato.release.verify import Verifier
 from sfumato.systems.system import System
 
 # Imported when first asked for: no command waits for the solvers of a system that it does not use.
@@ -26,6 +28,24 @@ def system_named(name: object) -> System:
     found: Any = importlib.import_module(MODULES[name])
     system: System = found.SYSTEMS[name]
     return system
+
+
+class Verifiers(Mapping[str, Verifier]):
+    """How releases are verified, by the system that made them; a system is loaded when it is asked for."""
+
+    def __getitem__(self, name: str) -> Verifier:
+        if name not in MODULES:
+            raise KeyError(name)
+        return system_named(name).verifier
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(MODULES)
+
+    def __len__(self) -> int:
+        return len(MODULES)
+
+
+VERIFIERS = Verifiers()
 
 
 def load_front(folder: str | Path, run: str | Path | None = None) -> Front:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
 from sfumato.data.frequency import FrequencyTable
@@ -12,7 +11,9 @@ from sfumato.data.policy import Acceptance
 from sfumato.decide import Choice
 from sfumato.front import Front
 from sfumato.plans.plan import Plan
-from sfumato.release.publish import Release
+from sfumato.release.draft import Draft
+from sfumato.release.manifest import Manifest
+from sfumato.release.verify import Verifier
 from sfumato.study import Study
 from sfumato.systems.run import Progress, Run
 
@@ -27,13 +28,10 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Publishing:
-    """How a release is to be made: the reason of the choice, rules that may be broken, the name of the file, the
-    folder of the ledger (the user's own unless given), and who is told how far it is."""
+    """How a release is to be made: rules that may be broken, the name of the file, and who is told how far it is."""
 
-    reason: str = ""
     accept: Mapping[str, str] | Sequence[Acceptance] = ()
     name: str | None = None
-    state: str | Path | None = None
     progress: Progress | None = None
 
 
@@ -43,7 +41,7 @@ class System(Protocol):
     name: str
     plan: type[Plan]
     plans: str  # what its plans are called
-    not_applied: str  # why its plans cannot be used on another table; empty where they can
+    verifier: Verifier  # how its releases are checked again
 
     def unit(self, study: Study) -> str:
         """What the progress of its search counts."""
@@ -54,8 +52,11 @@ class System(Protocol):
     def verdict(self, front: Front) -> Verdict:
         """What the search achieved, in sentences, and whether it did what it was to do."""
 
-    def publish(self, choice: Choice, folder: str | Path, how: Publishing) -> Release:
-        """Write the plan of a point as a release."""
+    def draft(self, choice: Choice, how: Publishing) -> Draft:
+        """The release of a point, to be written, read back and measured."""
+
+    def figures(self, manifest: Manifest) -> Mapping[str, list[list[str]]]:
+        """What was measured on a released file, as rows of tables by their titles."""
 
     def page(
         self,

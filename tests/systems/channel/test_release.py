@@ -102,7 +102,8 @@ def test_the_true_counts_are_in_no_public_file(study: sf.Study, tmp_path: Path, 
     assert chosen.channel.notes["designed_for_records"] == RECORDS  # it is there to be lost
     out = tmp_path / "out"
     sf.disguise(study, [chosen], out, keep=["town"])
-    assert [path.name for path in public(out)] == ["data.csv", "data.csv.channel.json", "external.html"]
+    names = ["data.csv", "data.csv.channel.json", "dictionary.html", "dictionary.json", "external.html"]
+    assert [path.name for path in public(out)] == names
     told = numbers_in(json.loads((out / "public" / "data.csv.channel.json").read_text("utf-8")))
     assert all(n == int(n) or n == float(f"{n:.3g}") for n in told)
     for share in (n / RECORDS for n in COUNTS.values()):
@@ -138,7 +139,7 @@ def test_private_files_are_for_their_owner(study: sf.Study, tmp_path: Path) -> N
     finally:
         os.umask(before)
     private = tmp_path / "out" / "private"
-    assert {path.name for path in private.iterdir()} == {"channel.json", "internal.html", "manifest.json"}
+    assert {path.name for path in private.iterdir()} == {"channel.json", "internal.html", "manifest.json", "run.toml"}
     assert oct(private.stat().st_mode)[-3:] == "700"
     assert {oct(path.stat().st_mode)[-3:] for path in private.iterdir()} == {"600"}
     assert oct((tmp_path / "coin.json").stat().st_mode)[-3:] == "600"
@@ -164,12 +165,11 @@ def changed_file(name: str, old: str, new: str) -> Callable[[Path], None]:
 
 def changed_figure(release: Path) -> None:
     """Every copy of a figure, in manifest and pages alike."""
-    from sfumato.systems.channel.contents import pages_of, read_private
+    from sfumato.systems.channel.contents import pages_of
 
     manifest = pack.read_manifest(release)
-    manifest["channels"][0]["figures"]["privacy"] = manifest["figures"]["job"]["privacy"] = 0.9
-    channels, _ = read_private((release / "private" / "channel.json").read_text("utf-8"))
-    for name, text in pages_of(manifest, channels).items():
+    manifest["own"]["channels"][0]["figures"]["privacy"] = manifest["figures"]["job"]["privacy"] = 0.9
+    for name, text in pages_of(release, manifest).items():
         (release / name).write_text(text, "utf-8")
     resealed(release, **manifest)
 
@@ -264,7 +264,7 @@ def test_figures_are_those_of_the_matrix_and_the_true_shares(release: Path) -> N
     assert figures["mse_of_estimate"] == pytest.approx(figures["mse"])  # of a square matrix there is one estimate
     assert (manifest["records"], manifest["source"]["rows_read"]) == (RECORDS, RECORDS + 1)
     counted = Counter(row["job"] for row in rows_of(release / "public" / "data.csv"))
-    assert {row["name"]: row["observed"] for row in manifest["channels"][0]["reports"]} == {
+    assert {row["name"]: row["observed"] for row in manifest["own"]["channels"][0]["reports"]} == {
         job: counted[job] / RECORDS for job in JOBS
     }
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,40 +16,43 @@ from sfumato.data.disguised import mark_of
 from sfumato.data.engine import Engine
 from sfumato.data.policy import RULE_K, PolicySettings
 from sfumato.data.source import Source
+from sfumato.data.tally import require
 from sfumato.errors import InputError
 from sfumato.measures.whole import WholeFile, uniqueness
 from sfumato.plans.channel import Channel
 from sfumato.release import pack
+from sfumato.release.dictionary import plain_dictionary
+from sfumato.release.manifest import Content
 from sfumato.release.policy import Finding, unique_findings
 from sfumato.report.channel_pages import external_page, internal_page
 from sfumato.systems.channel import facts
 from sfumato.systems.channel.draw import TEST_COLUMN
+from sfumato.systems.channel.readback import Rows
 
 CHANNEL = f"{pack.PRIVATE}/channel.json"
 FORMAT = "sfumato-disguise"
 
 
 @dataclass(frozen=True, eq=False)
-class Disguised:
-    """A disguised file: its channels, how it was made, and what was counted in the source and in the file itself.
-
-    `counts` are the records of each category in the source, `reports` those of each output in the file, channel by
-    channel; `whole` says how unique records are over all columns, and over those that are kept as they are.
-    """
+class Disguise:
+    """What is disguised in a file, and what goes along; how it is drawn, and the name of the file in the folder."""
 
     channels: tuple[Channel, ...]
     kept: tuple[str, ...]
     data: str
     keep_order: bool
     test_seed: int | None
-    counts: tuple[Floats, ...]
-    reports: tuple[Floats, ...]
-    whole: WholeFile
+
+    @property
+    def hidden(self) -> list[str]:
+        """The columns of the source that are disguised."""
+        return [name for channel in self.channels for name in channel.columns]
 
     @property
     def columns(self) -> list[str]:
-        """The columns of the file."""
-        return columns_of(self.channels, self.kept, self.test_seed)
+        """The columns of the file: the reports, the plain ones, and the mark of a test."""
+        mark = [TEST_COLUMN] if self.test_seed is not None else []
+        return [*(channel.name for channel in self.channels), *self.kept, *mark]
 
     @property
     def randomness(self) -> str:
@@ -56,43 +60,72 @@ class Disguised:
             return "operating system"
         return f"Drawn with the fixed test seed {self.test_seed}: anyone can undo it. Not for release."
 
+
+@dataclass(frozen=True, eq=False)
+class Disguised:
+    """A disguised file, with what was counted in the source and in the file itself.
+
+    `counts` are the records of each category in the source, `reports` those of each output in the file, channel by
+    channel; `whole` says how unique records are over all columns, and over those that are kept as they are.
+    """
+
+    what: Disguise
+    counts: tuple[Floats, ...]
+    reports: tuple[Floats, ...]
+    whole: WholeFile
+
+    @property
+    def records(self) -> int:
+        return int(self.counts[0].sum())
+
+    @cached_property
+    def abouts(self) -> list[dict[str, Any]]:
+        """All that the publisher reads of each channel."""
+        counted = zip(self.what.channels, self.counts, self.reports, strict=True)
+        return [facts.about_channel(channel, counts, reports) for channel, counts, reports in counted]
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """The figures of each channel on the shares of the table."""
+        return {about["name"]: about["figures"] for about in self.abouts}
+
+    @property
+    def loss(self) -> float:
+        return float(sum(figures["loss"] for figures in self.figures.values()) / len(self.figures))
+
+    @property
+    def point(self) -> dict[str, int | None]:
+        """The point of the front that the first channel was chosen from."""
+        return {"id": (self.abouts[0]["front"] or {}).get("chosen")}
+
     def as_dict(self) -> dict[str, Any]:
-        """What the manifest says of it. All of it follows from what was counted, so that it can be checked again."""
-        abouts = [
-            facts.about_channel(channel, counts, reports)
-            for channel, counts, reports in zip(self.channels, self.counts, self.reports, strict=True)
-        ]
-        records = int(self.counts[0].sum())
+        """The system's own entries. All follow from what was counted, so that they can be checked again."""
         return {
-            "data": self.data,
-            "columns": self.columns,
-            "kept": list(self.kept),
-            "keep_order": self.keep_order,
-            "test_seed": self.test_seed,
-            "randomness": self.randomness,
-            "records": records,
-            "suppressed": 0,
-            "released": records,
-            "loss": sum(about["figures"]["loss"] for about in abouts) / len(abouts),
-            "figures": {about["name"]: about["figures"] for about in abouts},
-            "channels": abouts,
-            "whole": self.whole.as_dict(),
-            "point": {"id": (abouts[0]["front"] or {}).get("chosen")},
+            "kept": list(self.what.kept),
+            "keep_order": self.what.keep_order,
+            "test_seed": self.what.test_seed,
+            "randomness": self.what.randomness,
+            "channels": self.abouts,
         }
 
-    def private_text(self) -> str:
-        """The file that only the publisher may read: the channels with all that is known, and the true counts."""
-        about = {
-            "format": FORMAT,
-            "channels": [channel.as_dict() for channel in self.channels],
-            "counts": [[int(n) for n in counts] for counts in self.counts],
+    def dictionary(self, left_out: int) -> dict[str, Any]:
+        """The data dictionary; `left_out` is how many columns of the source are not in the file."""
+        hidden = {
+            channel.name: {
+                "role": "disguised",
+                "meaning": "a report that was drawn at random",
+                "done": "disguised",
+                "words": f"Drawn at random for each record, with probabilities that depend on its true "
+                f"{' and '.join(channel.columns)}: see {Path(pack.EXTERNAL).name}.",
+            }
+            for channel in self.what.channels
         }
-        return json.dumps(about, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        return plain_dictionary(self.what.columns, hidden, Path(self.what.data).name, left_out)
 
     def findings(self, policy: PolicySettings) -> list[Finding]:
         """What it breaks of the policy: categories of very few people, and people alone in the plain columns."""
         found = []
-        for channel, counts in zip(self.channels, self.counts, strict=True):
+        for channel, counts in zip(self.what.channels, self.counts, strict=True):
             few = int(((counts > 0) & (counts < policy.k)).sum())
             if few:
                 stand = "category stands" if few == 1 else "categories stand"
@@ -101,14 +134,14 @@ class Disguised:
                     "there are such people."
                 )
         smallest = self.whole.known.smallest
-        if self.kept and smallest < policy.k:
+        if self.what.kept and smallest < policy.k:
             found.append(f"Over the plain columns the smallest class has {smallest} records, below {policy.k}.")
         return [*([Finding(RULE_K, " ".join(found))] if found else []), *unique_findings(policy, self.whole)]
 
     def warnings(self) -> list[str]:
         """What the publisher should know."""
         found = []
-        for channel, counts in zip(self.channels, self.counts, strict=True):
+        for channel, counts in zip(self.what.channels, self.counts, strict=True):
             if facts.tells_shares(channel):
                 found.append(
                     f"the public matrix of {channel.name} was designed for the exact shares of this table and tells "
@@ -121,27 +154,36 @@ class Disguised:
                     f"{channel.name} was designed for posteriors of at most {delta:g}, but with the shares of this "
                     f"table a report lets one believe a category with up to {worst:.4f}."
                 )
-        if self.kept:
+        if self.what.kept:
             found.append("plain columns are as they were: who knows them may guess better than the figures say.")
-        if self.keep_order:
+        if self.what.keep_order:
             found.append("the rows are in the order of the source, which may tell what they hold.")
-        return found if self.test_seed is None else [*found, self.randomness]
+        return found if self.what.test_seed is None else [*found, self.what.randomness]
 
 
-def whole_of(engine: Engine, file: Source, kept: Sequence[str]) -> WholeFile:
-    """How unique the records of a disguised file are; it is the engine's view `written`."""
-    return WholeFile(uniqueness(engine, file, file.names), uniqueness(engine, file, kept), tuple(kept))
+def count_file(engine: Engine, what: Disguise, file: Source, counts: tuple[Floats, ...]) -> Disguised:
+    """Count the reports of a disguised file, and how unique its records are; `counts` are those of the source."""
+    require(file, what.columns)
+    written = Rows(engine, file, "written").attach()
+    reports = tuple(written.everybody([channel.name], channel.output_cells) for channel in what.channels)
+    known = uniqueness(engine, file, what.kept)
+    return Disguised(what, counts, reports, WholeFile(uniqueness(engine, file, file.names), known, what.kept))
 
 
-def columns_of(channels: Sequence[Channel], kept: Sequence[str], test_seed: int | None) -> list[str]:
-    """The columns of a disguised file: the reports, the plain ones, and the mark of a test."""
-    return [*(channel.name for channel in channels), *kept, *([TEST_COLUMN] if test_seed is not None else [])]
+def private_text(channels: Sequence[Channel], counts: Sequence[Floats]) -> str:
+    """The file that only the publisher may read: the channels with all that is known, and the true counts."""
+    about = {
+        "format": FORMAT,
+        "channels": [channel.as_dict() for channel in channels],
+        "counts": [[int(n) for n in found] for found in counts],
+    }
+    return json.dumps(about, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def read_private(text: str) -> tuple[tuple[Channel, ...], tuple[Floats, ...]]:
+def read_private(folder: Path) -> tuple[tuple[Channel, ...], tuple[Floats, ...]]:
     """The channels and the true counts from the private file of a disguise."""
     try:
-        about = json.loads(text)
+        about = json.loads((folder / CHANNEL).read_text(encoding="utf-8"))
         channels = tuple(Channel.from_dict(one) for one in about["channels"])
         counts = tuple(np.array(one, dtype=np.float64) for one in about["counts"])
         whole = all(
@@ -150,23 +192,25 @@ def read_private(text: str) -> tuple[tuple[Channel, ...], tuple[Floats, ...]]:
         )
         if about["format"] == FORMAT and channels and whole and len({found.sum() for found in counts}) == 1:
             return channels, counts
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         pass
     raise InputError(f"{CHANNEL} cannot be read", expected="channels with the counts of their categories")
 
 
-def pages_of(manifest: Mapping[str, Any], channels: Sequence[Channel]) -> dict[str, str]:
+def pages_of(folder: Path, manifest: Content) -> dict[str, str]:
     """The mark beside the file and the pages, as the manifest has them; drawn again by a verification."""
+    channels, _ = read_private(folder)
+    own = manifest["own"]
     notes = {
         "disguised": [name for channel in channels for name in channel.columns],
-        "plain": manifest["kept"],
+        "plain": own["kept"],
         "file": Path(manifest["data"]).name,
         "records": manifest["released"],
-        "order": "as in the source" if manifest["keep_order"] else "random",
+        "order": "as in the source" if own["keep_order"] else "random",
         "reference": "equal shares",
-        "randomness": manifest["randomness"],
+        "randomness": own["randomness"],
     }
-    mark = facts.mark_for(channels, manifest["channels"], notes)
+    mark = facts.mark_for(channels, own["channels"], notes)
     text = json.dumps(mark, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     return {
         mark_of(Path(manifest["data"])).as_posix(): text,

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from sfumato.data.arrays import Floats
 from sfumato.data.engine import Engine, quoted
 from sfumato.data.rows import MISSING
-from sfumato.data.settings import DataSettings
-from sfumato.data.source import Source, open_source
+from sfumato.data.source import Source
 from sfumato.data.tally import cell_sql, require
 from sfumato.errors import DataError
 from sfumato.plans.channel import Channel
@@ -83,13 +81,6 @@ class Rows:
     def everybody(self, columns: Sequence[str], cells: Sequence[tuple[str, ...]]) -> Floats:
         """How often each of the cells occurs among all rows."""
         return self.counts(columns, cells).get(EVERYBODY, np.zeros(len(cells)))
-
-
-def open_disguised(path: Path, *, trim: bool) -> Source:
-    """A disguised file as it is written: Parquet, or plain CSV."""
-    if path.name.endswith((".parquet", ".pq")):
-        return open_source(DataSettings(path=str(path), format="parquet", trim=trim))
-    return open_source(DataSettings(path=str(path), format="csv", separator=",", quote='"', trim=trim))
 
 
 def differing_rows(source: Rows, written: Rows, columns: Sequence[str]) -> int:

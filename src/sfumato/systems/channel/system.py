@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from sfumato.data.frequency import FrequencyTable
 from sfumato.decide import Choice
 from sfumato.errors import InputError
 from sfumato.front import Front, Point
 from sfumato.plans.channel import Channel
-from sfumato.release.publish import Release
-from sfumato.report.figures import number
+from sfumato.release.draft import Draft
+from sfumato.release.manifest import Manifest
+from sfumato.release.policy import acceptances
+from sfumato.release.verify import Verifier
+from sfumato.report.figures import number, percent
 from sfumato.study import Study
-from sfumato.systems.channel.disguise import disguise
+from sfumato.systems.channel.disguise import disguise_draft
 from sfumato.systems.channel.search import search_channel
+from sfumato.systems.channel.verify import DISGUISES
 from sfumato.systems.run import Run
 from sfumato.systems.system import Publishing, Verdict
 
@@ -27,7 +31,7 @@ class Channels:
     name: str = "channel"
     plan: type[Channel] = Channel
     plans: str = "channels"
-    not_applied: str = "a channel disguises other records by sfumato channel export and disguise: it needs no plan"
+    verifier: Verifier = DISGUISES
 
     def unit(self, study: Study) -> str:
         return "generations" if study.channel.engine == "optrr" else "steps"
@@ -47,19 +51,25 @@ class Channels:
             )
         return Verdict(tuple(said))
 
-    def publish(self, choice: Choice, folder: str | Path, how: Publishing) -> Release:
-        study = choice.front.study
-        keep, name = study.channel.keep, how.name or "data.csv"
-        return disguise(
-            study,
-            [chosen_channel(choice)],
-            folder,
-            keep=keep,
-            name=name,
-            reason=how.reason,
-            accept=how.accept,
-            state=how.state,
-        )
+    def draft(self, choice: Choice, how: Publishing) -> Draft:
+        front = choice.front
+        study = front.study.with_accepted(acceptances(how.accept))
+        draft = disguise_draft(study, [chosen_channel(choice)], study.channel.keep, name=how.name or "data.csv")
+        front.require_source(draft.fingerprint, draft.source.title)
+        return draft
+
+    def figures(self, manifest: Manifest) -> Mapping[str, list[list[str]]]:
+        return {
+            f"Measured on the file: {name}": [
+                ["privacy", f"{figures['privacy']:.4f}"],
+                ["worst posterior", f"{figures['worst_posterior']:.4f}"],
+                ["ε", number(_infinite(figures["epsilon"]))],
+                ["error of an estimated share (mse)", number(_infinite(figures["mse_of_estimate"]))],
+                ["largest gain of a report over a share", f"{figures['largest_gain']:.1f} times"],
+                ["loss", percent(figures["loss"])],
+            ]
+            for name, figures in manifest["figures"].items()
+        }
 
     def page(
         self,
@@ -84,6 +94,11 @@ class Channels:
             told = [point.details["attributes"][name] for point in points]
             found[f"{name}: privacy / worst"] = [f"{a['privacy']:.4f} / {a['worst_posterior']:.4f}" for a in told]
         return found
+
+
+def _infinite(value: float | None) -> float:
+    """JSON lacks infinities, so a figure that is null is one."""
+    return math.inf if value is None else value
 
 
 def channel_of(point: Point) -> Channel:

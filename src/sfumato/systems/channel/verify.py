@@ -7,138 +7,100 @@ plain column is the source's, row by row, and that the reports occur as the matr
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sfumato.data.engine import Engine, open_engine
-from sfumato.data.settings import EngineOptions
-from sfumato.data.source import Source, open_source
-from sfumato.data.tally import require
-from sfumato.errors import InputError, SfumatoError
+from sfumato.data.arrays import Floats
+from sfumato.data.engine import open_engine
+from sfumato.data.settings import DataSettings
+from sfumato.errors import InputError
 from sfumato.release import pack
-from sfumato.release.sources import reading
-from sfumato.release.verification import (
-    BROKEN,
-    Difference,
-    Verification,
-    file_differences,
-    manifest_differences,
-    page_differences,
-    unaccepted,
-)
-from sfumato.release.verify import study_of
-from sfumato.systems.channel.contents import CHANNEL, Disguised, columns_of, pages_of, read_private, whole_of
-from sfumato.systems.channel.disguise import Plan, measured
-from sfumato.systems.channel.readback import LEVEL, Agreement, Rows, chance_of, open_disguised
+from sfumato.release.manifest import Content
+from sfumato.release.sources import table_of
+from sfumato.release.verification import Difference
+from sfumato.release.verify import Again, Check, Verifier
+from sfumato.study import Study
+from sfumato.systems.channel import draw
+from sfumato.systems.channel.contents import CHANNEL, Disguise, count_file, pages_of, read_private
+from sfumato.systems.channel.disguise import read_back
+from sfumato.systems.channel.prior import complete_columns
+from sfumato.systems.channel.readback import LEVEL, Agreement, Rows, chance_of
 
 CLOSE = 1e-6  # of a figure that is worked out again; the certified bound comes from an iteration
 
 
-def verify_disguise(
-    folder: Path, manifest: Mapping[str, Any], source: str | None, engine: str, options: EngineOptions
-) -> Verification:
-    """Compare the folder of a disguise with what was published, and with its source if that is given."""
-    found = manifest_differences(manifest)
-    found += file_differences(folder, manifest, (CHANNEL, pack.INTERNAL, pack.EXTERNAL))
-    try:
-        channels, counts = read_private((folder / CHANNEL).read_text(encoding="utf-8"))
-        found += page_differences(folder, manifest, pages_of(manifest, channels))
-        with open_engine(engine, options) as opened:
-            disguised = _counted(opened, folder, manifest, channels, counts)
-            found += _figures(manifest, disguised)
-            if source is not None:
-                found += _compared(opened, folder, manifest, disguised, source)
-    except SfumatoError as error:
-        found.append(Difference(str(manifest["data"]), f"it cannot be measured: {error.what}"))
-    except (*BROKEN, OSError):
-        found.append(Difference(pack.MANIFEST, "its figures cannot be compared"))
-    compared = ("files", "figures", "reports", *(("rows",) if source is not None else ()))
-    return Verification(folder, tuple(found), compared)
-
-
-def _file(folder: Path, manifest: Mapping[str, Any]) -> Source:
-    """The data file of the manifest, inside the public part of the folder, and nothing else."""
-    path = (folder / manifest["data"]).resolve()
-    if path.parent != (folder / pack.PUBLIC).resolve():
-        raise InputError(f"{manifest['data']} is not in {pack.PUBLIC}", expected="the released file")
-    return open_disguised(path, trim=study_of(manifest).data.trim)
-
-
-def _counted(
-    engine: Engine, folder: Path, manifest: Mapping[str, Any], channels: tuple[Any, ...], counts: tuple[Any, ...]
-) -> Disguised:
-    """The disguise as the folder has it, with the reports counted again."""
-    kept, seed = tuple(manifest["kept"]), manifest["test_seed"]
-    if not isinstance(manifest["keep_order"], bool) or not (seed is None or isinstance(seed, int)):
-        raise InputError("its manifest does not say how it was drawn", expected="keep_order and test_seed")
-    file = _file(folder, manifest)
-    require(file, columns_of(channels, kept, seed))
-    if list(file.names) != columns_of(channels, kept, seed):
-        raise InputError("it has other columns than were published", expected="the columns of the manifest")
-    written = Rows(engine, file, "written").attach()
-    reports = tuple(written.everybody([channel.name], channel.output_cells) for channel in channels)
-    whole = whole_of(engine, file, kept)
-    return Disguised(channels, kept, manifest["data"], manifest["keep_order"], seed, counts, reports, whole)
-
-
-def _figures(manifest: Mapping[str, Any], disguised: Disguised) -> list[Difference]:
-    """Work every figure out again, and compare it with the manifest; and the reports with the recorded shares."""
-    again = disguised.as_dict()
-    found = [
-        Difference(pack.MANIFEST, f"its {name} {'is' if name == 'loss' else 'are'} not what the file shows")
-        for name, value in again.items()
-        if not alike(value, manifest[name])
+def measure_again(check: Check) -> Again:
+    """Count the reports again, and work every figure out anew."""
+    manifest, (what, counts) = check.manifest, _stated(check)
+    plain = draw.plain_file(check.written, Path(check.data))
+    expected = pack.file_settings(plain, what.columns, check.data, trim=check.study.data.trim)
+    if check.own.data != DataSettings(**expected):
+        raise InputError(f"{pack.RUN} does not read the file as analysts do", expected="Parquet, or plain CSV")
+    with open_engine(check.own.engine, check.own.engine_options) as engine:
+        disguised = count_file(engine, what, check.written, counts)
+    warnings = disguised.warnings()
+    again = {"records": disguised.records, "suppressed": 0, "loss": disguised.loss, "figures": disguised.figures}
+    stated = {**manifest, **manifest["own"], "warnings": manifest["warnings"][: len(warnings)]}
+    differences = [
+        Difference(pack.MANIFEST, f"its {name} {'is' if name in ('loss', 'point') else 'are'} not what the file shows")
+        for name, value in {**again, "point": disguised.point, "warnings": warnings, **disguised.as_dict()}.items()
+        if not alike(value, stated[name])
     ]
-    if manifest["warnings"] != disguised.warnings():
-        found.append(Difference(pack.MANIFEST, "its warnings are not those of this release"))
-    policy = study_of(manifest).policy
-    if manifest["policy"] != policy.model_dump(mode="json", exclude={"accept"}):
-        found.append(Difference(pack.MANIFEST, "its policy is not that of its run file"))
-    found += unaccepted(disguised.findings(policy), manifest)
-    cells = sum(len(channel.outputs) for channel in disguised.channels)
+    cells = sum(len(channel.outputs) for channel in what.channels)
     chances = [
-        chance_of(reports, counts, channel.matrix)
-        for channel, counts, reports in zip(disguised.channels, disguised.counts, disguised.reports, strict=True)
+        chance_of(reports, truth, channel.matrix)
+        for channel, truth, reports in zip(what.channels, counts, disguised.reports, strict=True)
     ]
-    return found + _disagreement(manifest, Agreement(min(min(chances) * cells, 1.0), cells))
+    differences += _disagreement(check, Agreement(min(min(chances) * cells, 1.0), cells))
+    return Again(
+        whole=disguised.whole,
+        dictionary=disguised.dictionary(manifest["dictionary"]["columns_left_out"]),
+        findings=disguised.findings(check.study.policy),
+        differences=differences,
+    )
 
 
-def _disagreement(manifest: Mapping[str, Any], agreed: Agreement) -> list[Difference]:
+def _stated(check: Check) -> tuple[Disguise, tuple[Floats, ...]]:
+    """What was disguised by the account of the folder, and the counts of the categories that it keeps."""
+    channels, counts = read_private(check.folder)
+    own = check.manifest["own"]
+    if not isinstance(own["keep_order"], bool) or not (own["test_seed"] is None or isinstance(own["test_seed"], int)):
+        raise InputError("its manifest does not say how it was drawn", expected="keep_order and test_seed")
+    return Disguise(channels, tuple(own["kept"]), check.data, own["keep_order"], own["test_seed"]), counts
+
+
+def _disagreement(check: Check, agreed: Agreement) -> list[Difference]:
     if agreed.holds:
         return []
     what = f"its reports do not occur as often as the channel makes them (probability below {LEVEL:g})"
-    return [Difference(str(manifest["data"]), what)]
+    return [Difference(check.data, what)]
 
 
-def _compared(
-    engine: Engine, folder: Path, manifest: Mapping[str, Any], disguised: Disguised, source: str
-) -> list[Difference]:
-    """Compare the file with the source that the user names."""
-    data, study = str(manifest["data"]), reading(study_of(manifest), source)
-    table = open_source(study.data, study.folder)
-    if table.fingerprint != manifest["source"]["sha256"]:
-        return [Difference(table.title, "it is not the source of this release: its SHA-256 is another")]
-    plan = Plan(
-        study,
-        table,
-        disguised.channels,
-        disguised.kept,
-        disguised.data,
-        disguised.keep_order,
-        disguised.test_seed,
-    )
-    torn, agreed, again = measured(engine, plan, folder / data)
-    found = _disagreement(manifest, agreed)
+def rows_again(check: Check, study: Study) -> list[Difference]:
+    """Compare the plain columns with the source row by row, and the reports with what the channel makes of it."""
+    what, counts = _stated(check)
+    complete = tuple(complete_columns(study, what.hidden))
+    with open_engine(study.engine, study.engine_options) as engine:
+        source = Rows(engine, table_of(study), "raw", complete).attach()
+        torn, agreed, again = read_back(source, what, check.written)
+    found = _disagreement(check, agreed)
     if torn:
-        found.append(Difference(data, f"{torn} rows differ from the source in their plain columns"))
-    if not all(np.array_equal(one, two) for one, two in zip(again.counts, disguised.counts, strict=True)):
+        found.append(Difference(check.data, f"{torn} rows differ from the source in their plain columns"))
+    if not all(np.array_equal(one, two) for one, two in zip(again.counts, counts, strict=True)):
         found.append(Difference(CHANNEL, "its counts are not those of the source"))
-    if not alike(agreed.as_dict(), manifest["agreement"]):
+    if not alike(agreed.as_dict(), check.manifest["own"]["agreement"]):
         found.append(Difference(pack.MANIFEST, "its agreement of reports and matrix is not what the file shows"))
     return found
+
+
+def says(manifest: Content) -> str:
+    """The privacy of each channel."""
+    return "; ".join(
+        f"{name}: privacy {figures['privacy']:.3f}, worst posterior {figures['worst_posterior']:.3f}"
+        for name, figures in manifest["figures"].items()
+    )
 
 
 def alike(one: Any, two: Any) -> bool:
@@ -154,3 +116,13 @@ def alike(one: Any, two: Any) -> bool:
     if isinstance(one, float) and isinstance(two, int | float) and not isinstance(two, bool):
         return math.isclose(one, two, rel_tol=CLOSE, abs_tol=1e-300)
     return type(one) is type(two) and bool(one == two)
+
+
+DISGUISES = Verifier(
+    pages=pages_of,
+    measure=measure_again,
+    rows=rows_again,
+    says=says,
+    files=(CHANNEL,),
+    own_records="its reports were drawn for its own records",
+)

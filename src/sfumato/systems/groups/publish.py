@@ -10,11 +10,13 @@ from sfumato.data.policy import Acceptance
 from sfumato.data.source import open_source
 from sfumato.errors import SfumatoError
 from sfumato.front import Front
+from sfumato.release import pack
 from sfumato.release.policy import acceptances
-from sfumato.release.publish import Release
-from sfumato.release.swap_pack import Protected, publish_swaps
+from sfumato.release.publish import Release, publish_draft
+from sfumato.release.sources import table_of
 from sfumato.study import Study
 from sfumato.systems.groups.again import attacked, first_unlike, refuse_unlike, worked_out_again
+from sfumato.systems.groups.draft import Protected, SwapDraft
 from sfumato.systems.groups.files import read_target, settings_of
 from sfumato.systems.groups.front import front_of, swaps_of, told_of
 from sfumato.systems.run import Progress, Run
@@ -30,21 +32,34 @@ def publish_protection(
     state: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Release:
-    """Write a point of a saved protection as a release; the one that was chosen unless given.
+    """Write a point of a protection as a release; the one that was chosen unless given."""
+    draft = protection_draft(front, point, accept=accept, progress=progress)
+    return publish_draft(draft, folder, reason=reason, state=state)
+
+
+def protection_draft(
+    front: Front,
+    point: int | None = None,
+    *,
+    accept: Mapping[str, str] | Sequence[Acceptance] = (),
+    name: str | None = None,
+    progress: Progress | None = None,
+) -> SwapDraft:
+    """The release of a protected file, to be written, read back and attacked.
 
     Attackers learn again, and what they find in the source and in the written file must be what the protection says.
     What they still find is refused, unless `accept` gives a reason: `{"attacks": "the areas are known anyway"}`.
     """
     chosen = front.point(int(front.details["chosen"]) if point is None else point)
     study = front.study.with_accepted(acceptances(accept))
-    return publish_swaps(
-        study,
-        swaps_of(chosen),
-        front.fingerprint,
-        folder,
-        lambda: _worked_out(front, chosen.id, Run(progress)),
-        reason=reason,
-        state=state,
+    source = table_of(study)
+    return SwapDraft(
+        study=study,
+        source=source,
+        fingerprint=front.fingerprint,
+        data=pack.data_name(source, name),
+        plan=swaps_of(chosen),
+        work_out=lambda: _worked_out(front, chosen.id, Run(progress)),
     )
 
 

@@ -5,20 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from sfumato.data.frequency import FrequencyTable
 from sfumato.data.stages import stage
 from sfumato.decide import Choice
-from sfumato.errors import InputError
 from sfumato.front import Front
 from sfumato.plans.swaps import SwapPlan
-from sfumato.release.publish import Release
+from sfumato.release.draft import Draft
+from sfumato.release.manifest import Manifest
+from sfumato.release.verify import Verifier
 from sfumato.report.figures import number
 from sfumato.study import Study
 from sfumato.systems.groups.front import front_of, swaps_of, told_of
 from sfumato.systems.groups.protect import protect
-from sfumato.systems.groups.publish import publish_protection
+from sfumato.systems.groups.publish import protection_draft
+from sfumato.systems.groups.verify import SWAPS
 from sfumato.systems.run import Run
 from sfumato.systems.system import Publishing, Verdict
 
@@ -30,7 +31,7 @@ class Groups:
     name: str = "groups"
     plan: type[SwapPlan] = SwapPlan
     plans: str = "plans of swaps"
-    not_applied: str = "swaps are pairs of records of the table that was searched: protect the other table by itself"
+    verifier: Verifier = SWAPS
 
     def unit(self, study: Study) -> str:  # noqa: ARG002
         return "steps"
@@ -66,18 +67,20 @@ class Groups:
         said.append("the front tells which records are swapped: keep it to yourself")
         return Verdict(tuple(said), bool(told["holds"]))
 
-    def publish(self, choice: Choice, folder: str | Path, how: Publishing) -> Release:
-        if how.name is not None:
-            raise InputError("the file of a protected group has no other name", expected="no name")
-        return publish_protection(
-            choice.front,
-            folder,
-            choice.point.id,
-            reason=how.reason,
-            accept=how.accept,
-            state=how.state,
-            progress=how.progress,
-        )
+    def draft(self, choice: Choice, how: Publishing) -> Draft:
+        point = choice.point.id
+        return protection_draft(choice.front, point, accept=how.accept, name=how.name, progress=how.progress)
+
+    def figures(self, manifest: Manifest) -> Mapping[str, list[list[str]]]:
+        own, figures = manifest["own"], manifest["figures"]
+        rows = [
+            ["pairs swapped", number(manifest["point"]["swaps"])],
+            ["cost", number(figures["cost"])],
+            ["columns exchanged", ", ".join(own["exchanged"])],
+            ["columns left out", number(manifest["dictionary"]["columns_left_out"])],
+            ["findings before → after", f"{figures['found_before']} → {figures['found_after']}"],
+        ]
+        return {f"Measured on the file, by {len(own['attacks'])} attacks": rows}
 
     def page(
         self,

@@ -10,11 +10,10 @@ from typing import Any
 
 from sfumato.data.atomic import new_file
 from sfumato.decide import ask, pick
-from sfumato.measures.standard import K
 from sfumato.release.pack import DICTIONARY, EXTERNAL, INTERNAL, MANIFEST, PUBLIC, read_manifest
-from sfumato.report.figures import number
 from sfumato.study import read
 from sfumato.systems.publish import publish as published
+from sfumato.systems.registry import VERIFIERS
 from sfumato.systems.verify import verify as verified
 from sfumato.web.answers import Published
 from sfumato.web.calls.binding import refuse_changed
@@ -91,34 +90,30 @@ def releases(places: Places, study: str) -> list[dict[str, Any]]:
     found = []
     for path in sorted(path.parents[1] for path in folder.glob(f"*/{MANIFEST}")):
         manifest = read_manifest(path)
-        told = {name: manifest[name] for name in ("records", "released", "suppressed", "loss", "data")}
+        told: dict[str, Any] = {name: manifest[name] for name in ("records", "released", "suppressed", "loss", "data")}
         about = read_json(folder / f"{path.name}.json")
         reports = [Path(name).name for name in REPORTS if (path / name).is_file()]
         told |= {"name": path.name, "point": manifest["point"], "reports": reports, "about": about}
-        found.append(told | {"folder": places.shown(path), "says": _says(manifest), "whole": manifest["whole"]})
+        found.append(
+            told
+            | {
+                "folder": places.shown(path),
+                "says": VERIFIERS[manifest["system"]].says(manifest),
+                "whole": manifest.get("whole"),
+            }
+        )
     return found
 
 
 def _figures(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """The figures of a release by name, each with its value."""
-    figures = manifest["figures"]
-    if manifest["system"] == "channel":
-        named = {f"{column}: {name}": value for column, said in figures.items() for name, value in said.items()}
-        return {name: {"value": value} for name, value in named.items() if not name.endswith(": infinite")}
-    return {name: found if isinstance(found, dict) else {"value": found} for name, found in figures.items()}
-
-
-def _says(manifest: dict[str, Any]) -> str:
-    """What a release guarantees, in a clause."""
-    figures = manifest["figures"]
-    if manifest["system"] == "groups":
-        return f"attacks find {figures['found_after']} of {figures['found_before']}"
-    if manifest["system"] == "channel":
-        return "; ".join(
-            f"{name}: privacy {said['privacy']:.3f}, worst posterior {said['worst_posterior']:.3f}"
-            for name, said in figures.items()
-        )
-    return f"{K.label} {number(figures[K.name]['value'])}"
+    named: dict[str, dict[str, Any]] = {}
+    for name, entry in manifest["figures"].items():
+        if not isinstance(entry, dict) or "value" in entry:
+            named[name] = entry if isinstance(entry, dict) else {"value": entry}
+        else:  # those of a part
+            named |= {f"{name}: {inner}": {"value": value} for inner, value in entry.items() if inner != "infinite"}
+    return named
 
 
 def pack(places: Places, study: str, release: str, *, private: bool = False) -> str:

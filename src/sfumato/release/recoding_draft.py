@@ -1,0 +1,283 @@
+"""A release of a recoding, lattice or cuts, while it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.data.engine import Engine
+from sfumato.data.frequency import FrequencyTable
+from sfumato.data.hierarchies import Hierarchy
+from sfumato.data.stages import stage
+from sfumato.errors import InputError, SfumatoError, shortened
+from sfumato.front import Front, Point
+from sfumato.measures.classes import ClassTable, classify
+from sfumato.measures.registry import measure
+from sfumato.measures.suppression import suppress_planned
+from sfumato.measures.whole import WholeFile, whole_file
+from sfumato.plans.plan import RecodingPlan
+from sfumato.release import facts, pack
+from sfumato.release.columns import ColumnRecode, column_recodes
+from sfumato.release.dependences import dependence_findings
+from sfumato.release.dictionary import data_dictionary, labels_in
+from sfumato.release.draft import Draft, Measured
+from sfumato.release.extremes import extreme_columns, extreme_warnings
+from sfumato.release.labels import Naming, named_trees, namings
+from sfumato.release.manifest import Content
+from sfumato.release.policy import Finding, policy_findings
+from sfumato.release.readback import figure_value, figures_of, loss_of, released_classes, same, weights_of
+from sfumato.release.recode import Below, Recoded, recode
+from sfumato.release.rows import differing_rows, refuse_torn, write_mixed
+from sfumato.release.shown import Description, describe_recoding
+from sfumato.report.release_pages import external_page, internal_page
+from sfumato.study import Study
+
+
+@dataclass(frozen=True, eq=False)
+class NamedPlan:
+    """The classes of a plan, the hierarchies that say it with a level in each, and how its groups are named."""
+
+    classes: ClassTable
+    trees: Mapping[str, Hierarchy]
+    levels: Mapping[str, int]
+    names: Mapping[str, Naming]
+
+
+def named_plan(
+    study: Study, table: FrequencyTable, plan: RecodingPlan, earlier: Mapping[str, Naming] | None = None
+) -> NamedPlan:
+    """A plan with groups named by what it releases; those that an `earlier` release named keep their names."""
+    classes = classify(table, plan.recoding(table), weights_of(study, table))
+    classes = suppress_planned(classes, plan.suppress_below, plan.diversity_below)
+    trees, levels = pack.trees_and_levels(study, table, plan)
+    names = namings(study.columns, classes, trees, levels)
+    known = {name: naming for name, naming in (earlier or {}).items() if name in names}
+    names |= {name: naming.with_values(names[name].values) for name, naming in known.items()}
+    return NamedPlan(classes, named_trees(trees, names), levels, names)
+
+
+@dataclass(eq=False, kw_only=True)
+class RecodingDraft(Draft):
+    """A point of a front. `given` is the table where its hierarchies are not those of the study, `earlier` how an
+    earlier release named their groups, `noted` what else the publisher should know."""
+
+    front: Front
+    point: Point
+    given: FrequencyTable | None = None
+    earlier: Mapping[str, Naming] = field(default_factory=dict)
+    noted: Sequence[str] = ()
+
+    table: FrequencyTable = field(init=False)
+    planned: NamedPlan = field(init=False)
+    columns: tuple[ColumnRecode, ...] = field(init=False)
+    files: Mapping[str, str] = field(init=False)
+    hierarchies: Mapping[str, dict[str, Any]] = field(init=False)
+    recoded: Recoded = field(init=False)
+    whole: WholeFile = field(init=False)
+    warnings: list[str] = field(init=False)
+    dependences: Sequence[Finding] = field(init=False)
+
+    @classmethod
+    def of(cls, front: Front, point: Point, name: str | None = None, **given: Any) -> RecodingDraft:
+        """A draft of one point, with the file under a name of its own if one is asked for."""
+        _refuse_printed(front)
+        study, source = front.study, front.study.source()
+        return cls(
+            system=front.system,
+            study=study,
+            source=source,
+            fingerprint=front.fingerprint,
+            data=pack.data_name(source, name),
+            front=front,
+            point=point,
+            **given,
+        )
+
+    def prepare(self, folder: Path) -> None:
+        self.table = self.study.table() if self.given is None else self.given
+        with stage("classify"):
+            self.planned = named_plan(self.study, self.table, self.point.recoding_plan, self.earlier)
+        self.columns = column_recodes(self.study, self.planned.levels, self.planned.trees)
+        self.files = pack.write_hierarchies(folder, self.planned.trees)
+        self.hierarchies = pack.about_hierarchies(
+            self.study, folder, self.planned.trees, self.files, self.planned.names
+        )
+
+    def describe(self, engine: Engine) -> Description:
+        with stage("count classes"):
+            self.recoded = recode(engine, self.source, self.study, self.columns, Below.of(self.point.recoding_plan))
+        return describe_recoding(self.system, self.study, self.recoded, self.columns)
+
+    def write(self, engine: Engine, folder: Path) -> Study:
+        write_mixed(engine, self.recoded, folder / self.data)
+        return write_run_file(folder, self.study, self.table, self.recoded, self.data, self.files)
+
+    def compare(self, engine: Engine, own: Study) -> None:
+        written = own.source()
+        with stage("compare every row"):
+            refuse_torn(differing_rows(engine, self.recoded, written))
+        with stage("look for extremes"):
+            self.warnings = extreme_warnings(extreme_columns(engine, self.study, written))
+        with stage("measure all columns together"):
+            self.whole = whole_file(engine, self.study, written)
+        with stage("look for dependences"):
+            self.dependences, in_vain = dependence_findings(engine, self.source, self.study, self.columns)
+        self.warnings += [*in_vain, *_label_warnings(self.columns, self.planned.names), *_name_warnings(self.recoded)]
+
+    def measure(self, own: Study) -> Measured:
+        front, recoded = self.front, self.recoded
+        after = released_classes(own, self.columns, recoded.suppressed)
+        before = classify(self.table, weights=weights_of(self.study, self.table))
+        figures, loss = figures_of(self.study, after, self.planned.classes), loss_of(after)
+        compare_figures(front, self.point, self.planned.classes, recoded, figures, loss)
+        return Measured(
+            columns=recoded.names,
+            rows_read=recoded.rows_read,
+            records=recoded.records,
+            suppressed=recoded.suppressed,
+            loss=loss,
+            figures=figures,
+            whole=self.whole,
+            point=self.point.as_dict(),
+            dictionary=data_dictionary(
+                self.study,
+                recoded.names,
+                {column.name: column for column in self.columns},
+                Path(self.data).name,
+                len(self.source.columns) - len(recoded.columns),
+                labels_in(after),
+            ),
+            own={
+                "algorithm": front.algorithm,
+                "exact": front.exact,
+                "objectives": [objective.as_dict() for objective in front.objectives],
+                "levels": dict(self.planned.levels),
+                "released_loss": facts.released_loss(after, self.columns, self.hierarchies),
+                "front": front.as_dict(),
+                "comparison": {
+                    "measures": facts.before_after(self.study, before, figures),
+                    "columns": facts.per_column(before, after, self.columns),
+                    "small_before": facts.small_classes(before),
+                    "small_after": facts.small_classes(after),
+                },
+            },
+            findings=[
+                *self.dependences,
+                *release_findings(self.study, figures, self.whole, recoded.suppressed, recoded.records, self.columns),
+            ],
+            warnings=[*self.noted, *self.warnings],
+            hierarchies=self.hierarchies,
+        )
+
+    def pages(self, folder: Path, manifest: Content) -> Mapping[str, str]:
+        return pages_of(folder, manifest)
+
+
+def _refuse_printed(front: Front) -> None:
+    """The rule that problem 4 prints keeps no promise, so nothing is released by it (docs/readings.md, 2.2)."""
+    settings = front.study.search
+    if front.system == "cuts" and settings.problem == 4 and settings.reproduction:
+        raise InputError(
+            "the front was found with the rule that the paper prints, which does not make a file (k, ℓ)-safe",
+            expected="a front for release",
+            remedy="search again without reproduction = true",
+        )
+
+
+def pages_of(_: Path, manifest: Content) -> dict[str, str]:
+    """The reports of a release as its manifest has them: drawn at publication, and again when it is verified."""
+    return {
+        pack.EXTERNAL: external_page(facts.external_facts(manifest), manifest["dictionary"]),
+        pack.INTERNAL: internal_page(manifest),
+    }
+
+
+def release_findings(
+    study: Study,
+    figures: Mapping[str, Mapping[str, Any]],
+    whole: WholeFile,
+    suppressed: int,
+    records: int,
+    columns: Sequence[ColumnRecode],
+) -> list[Finding]:
+    """What a recoded file breaks of the policy by its own figures."""
+    raw = suppressed == 0 and all(column.level == 0 for column in columns)
+    return policy_findings(study.policy, figures, whole, suppressed=suppressed, records=records, raw=raw)
+
+
+def write_run_file(
+    folder: Path, study: Study, table: FrequencyTable, recoded: Recoded, data: str, files: Mapping[str, str]
+) -> Study:
+    """The run file of a release: the same roles, of the columns that were released, and their saved hierarchies."""
+    columns: dict[str, dict[str, Any]] = {}
+    distances = pack.distances_of(table)
+    for name in (name for name in study.columns if name in recoded.names):
+        column = study.columns[name]
+        columns[name] = {"role": str(column.role)}
+        if column.missing is not None:
+            columns[name]["missing"] = column.missing
+        distance = distances.get(name, column.distance)
+        if distance is not None:  # the default depends on which values are there, so it is pinned
+            columns[name]["distance"] = distance
+        if name in files:
+            path = Path(files[name]).relative_to(pack.PRIVATE).as_posix()
+            columns[name]["hierarchy"] = {"path": path, "separator": ",", "header": True}
+    data_section = {"na": list(study.data.na), "missing": study.data.missing, "removed": recoded.suppressed}
+    sections: dict[str, Any] = {"data": data_section, "columns": columns}
+    if study.measures:
+        sections["measures"] = {name: dict(given) for name, given in study.measures.items()}
+    if study.search.weights:
+        sections["search"] = {"weights": dict(study.search.weights)}
+    return pack.write_run_file(folder, study, recoded.source, recoded.names, data, sections)
+
+
+def _label_warnings(columns: Sequence[ColumnRecode], names: Mapping[str, Naming]) -> list[str]:
+    """Labels that mean something else on another level. A value as the name of a group is true of all its records."""
+    own = {name: set(naming.labels) - set(naming.tree.levels[naming.level]) for name, naming in names.items()}
+    ambiguous = {c.name: [label for label in c.ambiguous if label not in own.get(c.name, ())] for c in columns}
+    return [
+        f"{name} is released with {len(labels)} labels that its hierarchy uses on several levels: "
+        "read without the plan they mean something else."
+        for name, labels in ambiguous.items()
+        if labels
+    ]
+
+
+def _name_warnings(recoded: Recoded) -> list[str]:
+    names = pack.clashing(recoded.names)
+    if not names:
+        return []
+    return [f"column names that differ only in case are written with a number behind: {shortened(names)}."]
+
+
+def compare_figures(
+    front: Front, point: Point, planned: ClassTable, recoded: Recoded, figures: Mapping[str, Any], loss: float
+) -> None:
+    """Raise unless what was measured on the file is what the search said.
+
+    An objective taken before suppression is not in the file: the plan's own classes say it.
+    """
+    whole = planned.with_suppressed(np.zeros_like(planned.suppressed))
+    taken = {objective.name for objective in front.objectives if objective.taken != "released"}
+    pairs: list[tuple[str, float, float]] = [
+        ("the number of records", planned.records, recoded.records),
+        ("the number of suppressed records", point.suppressed, recoded.suppressed),
+        ("loss", point.loss, loss),
+        ("k", measure("k").value(planned), figure_value(figures["k"])),
+    ]
+    for name, expected in point.values.items():
+        if name not in figures:
+            raise SfumatoError(f"{name} could not be measured on the released file", expected="every objective")
+        value = measure(name).value(whole) if name in taken else figure_value(figures[name])
+        pairs.append((name, expected, value))
+    for name, expected, value in pairs:
+        if not same(expected, value):
+            raise SfumatoError(
+                f"{name} of the written file is {value:.10g}, not {expected:.10g} as the search said",
+                expected="the same figures on the file as in the search; nothing was released",
+                remedy="search again with this version",
+            )

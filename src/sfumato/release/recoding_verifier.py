@@ -1,0 +1,129 @@
+"""What the verification of a recoding, lattice or cuts, compares beyond that of any release."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from sfumato.data.engine import open_engine
+from sfumato.measures.whole import whole_file
+from sfumato.release import pack
+from sfumato.release.columns import ColumnRecode, column_recodes
+from sfumato.release.dictionary import data_dictionary, labels_in
+from sfumato.release.facts import released_loss
+from sfumato.release.manifest import Content, Manifest
+from sfumato.release.readback import figure_value, figures_of, loss_of, released_classes, same
+from sfumato.release.recode import Below, recode
+from sfumato.release.recoding_draft import pages_of, release_findings
+from sfumato.release.rows import differing_rows
+from sfumato.release.sources import table_of
+from sfumato.release.verification import Difference
+from sfumato.release.verify import Again, Check, Verifier
+from sfumato.report.figures import number
+from sfumato.study import Study
+
+
+def measure_again(check: Check, agrees: Callable[[ColumnRecode, Any], bool]) -> Again:
+    """Measure the data file of the manifest again: every figure, the dictionary, what it breaks of the policy.
+
+    `agrees` says whether what a point states of a column is what was made of it.
+    """
+    manifest, data, own = check.manifest, check.data, check.own
+    columns = columns_of(check)
+    classes = released_classes(own, columns, int(manifest["suppressed"]))
+    figures = figures_of(own, classes, None)
+    pairs = {name: (entry, figures.get(name)) for name, entry in manifest["figures"].items()}
+    differences = [
+        Difference(data, f"its {name} is not the {figure_value(entry):.10g} of the manifest")
+        for name, (entry, again) in pairs.items()
+        if entry["measured_on"] == "file" and (again is None or not same(figure_value(entry), figure_value(again)))
+    ]
+    if not same(manifest["loss"], loss_of(classes)):
+        differences.append(Difference(data, f"its loss is not the {manifest['loss']:.10g} of the manifest"))
+    if manifest["own"]["released_loss"] != released_loss(classes, columns, manifest["hierarchies"]):
+        differences.append(Difference(pack.EXTERNAL, "its loss is not that of the file"))
+    if classes.records != manifest["records"]:
+        differences.append(Difference(data, f"it stands for {classes.records} records, not {manifest['records']}"))
+    written = own.source()
+    with open_engine(own.engine, own.engine_options) as engine:
+        engine.attach(written, "written")
+        whole = whole_file(engine, own, written)
+    return Again(
+        whole=whole,
+        dictionary=data_dictionary(
+            check.study,
+            written.names,
+            {column.name: column for column in columns},
+            Path(data).name,
+            manifest["dictionary"]["columns_left_out"],
+            labels_in(classes),
+        ),
+        findings=release_findings(check.study, figures, whole, manifest["suppressed"], manifest["records"], columns),
+        differences=[*differences, *_point(manifest), *_plan(manifest, columns, agrees)],
+    )
+
+
+def rows_again(check: Check, study: Study) -> list[Difference]:
+    """Recode the source again: the same rows, in any order."""
+    point = check.manifest["point"]
+    below = Below(point["suppress_below"], point.get("diversity_below", 0))
+    with open_engine(study.engine, study.engine_options) as engine:
+        recoded = recode(engine, table_of(study), study, columns_of(check), below)
+        torn = differing_rows(engine, recoded, check.written)
+    return [Difference(check.data, f"{torn} rows differ from the source recoded again")] if torn else []
+
+
+def columns_of(check: Check) -> tuple[ColumnRecode, ...]:
+    """What the published plan made of each quasi-identifier."""
+    trees = pack.load_hierarchies(check.folder, check.manifest["hierarchies"])
+    return column_recodes(check.study, check.manifest["own"]["levels"], trees)
+
+
+def _point(manifest: Manifest) -> list[Difference]:
+    """The manifest's point says what its figures say."""
+    point, figures = manifest["point"], manifest["figures"]
+    taken = {objective["name"] for objective in manifest["own"]["objectives"] if "taken" in objective}
+    values = {
+        name: (value, figure_value(figures[name])) for name, value in point["values"].items() if name not in taken
+    }
+    values |= {"loss": (point["loss"], manifest["loss"]), "suppressed": (point["suppressed"], manifest["suppressed"])}
+    return [
+        Difference(pack.MANIFEST, f"its point and its figures differ in {name}")
+        for name, (stated, measured) in values.items()
+        if not same(stated, measured)
+    ]
+
+
+def _plan(
+    manifest: Manifest, columns: Sequence[ColumnRecode], agrees: Callable[[ColumnRecode, Any], bool]
+) -> list[Difference]:
+    """The plan of the manifest's point is the one that its hierarchies and levels say."""
+    return [
+        Difference(pack.MANIFEST, f"its point and its hierarchies differ in {column.name}")
+        for column in columns
+        if not agrees(column, manifest["point"]["plan"].get(column.name))
+    ]
+
+
+def _same_level(column: ColumnRecode, level: Any) -> bool:
+    return bool(level == column.level)
+
+
+def _same_groups(column: ColumnRecode, starts: Any) -> bool:
+    """A cut lists the values at which its groups start."""
+    groups = dict(zip(column.tree.leaves, column.groups, strict=True))
+    return sorted(groups.get(start, -1) for start in starts or ()) == sorted(set(groups.values()))
+
+
+def says(manifest: Content) -> str:
+    """The smallest class."""
+    return f"k {number(manifest['figures']['k']['value'])}"
+
+
+def _verifier(agrees: Callable[[ColumnRecode, Any], bool]) -> Verifier:
+    return Verifier(pages=pages_of, measure=partial(measure_again, agrees=agrees), rows=rows_again, says=says)
+
+
+LATTICE, CUTS = _verifier(_same_level), _verifier(_same_groups)
