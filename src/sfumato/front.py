@@ -18,6 +18,7 @@ from sfumato.algorithms.dominance import comparable, first_dominator, hypervolum
 from sfumato.data.atomic import new_folder
 from sfumato.data.frequency import FrequencyTable
 from sfumato.data.inputs import note_input
+from sfumato.data.json_files import read_json
 from sfumato.data.seal import seal
 from sfumato.errors import InputError, shortened
 from sfumato.measures.histograms import Histogram, Histograms, histograms_of
@@ -187,7 +188,7 @@ class Front:
         about["versions"] = versions(self.study.engine)
         (folder / "front.json").write_text(json.dumps(about, indent=1, ensure_ascii=False, allow_nan=False), "utf-8")
         (folder / "run.toml").write_text(self.study.as_toml(), "utf-8")
-        if self.classes is not None:
+        if self.classes is not None and self.classes.readable:
             self.classes.write(folder / CLASSES)
         seal(folder)
 
@@ -215,7 +216,7 @@ def load_front(folder: str | Path, run: str | Path | None = None) -> Front:
         note_input(folder / name)
     study = read_kept(folder / "run.toml", run)
     try:
-        about = json.loads((folder / "front.json").read_text("utf-8"))
+        about = read_json(folder / "front.json", expected="a file that sfumato search wrote")
         points = tuple(_point(about["system"], found) for found in about["points"])
         _check_points(points, about)
         objectives = tuple(Objective(**found) for found in about["objectives"])

@@ -17,9 +17,7 @@ from tests.doors.bench import Server, declare, server, wait, write_table
 
 schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
 STREAM = "/api/events"  # it does not end, so it has a test of its own
-EXAMPLES = max(
-    int(os.environ.get("SFUMATO_FUZZ", "0")) // 16, 6
-)  # of each operation
+EXAMPLES = max(int(os.environ.get("SFUMATO_FUZZ", "0")) // 16, 6)  # of each operation
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,7 @@ from sfumato.data.hierarchies import Hierarchy, load, save
 from sfumato.data.hierarchies.hierarchy import flat
 from sfumato.data.hierarchies.recipes import HierarchyFile
 from sfumato.data.inputs import note_unsealed
+from sfumato.data.json_files import read_json
 from sfumato.data.settings import FOREIGN
 from sfumato.data.source import Source
 from sfumato.data.toml import toml_text
@@ -238,12 +239,7 @@ def write_manifest(folder: Path, content: Mapping[str, Any]) -> dict[str, Any]:
 def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of a release folder, which may come from anybody."""
     note_unsealed(folder)
-    try:
-        found = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(
-            f"{folder / MANIFEST} cannot be read", expected="a folder that sfumato publish wrote"
-        ) from error
+    found = read_json(folder / MANIFEST, expected="a folder that sfumato publish wrote")
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise InputError(f"{folder / MANIFEST} is not a manifest", expected=f"a manifest of format {FORMAT}")
     return found

@@ -17,6 +17,7 @@ from sfumato.algorithms.evaluation import Evaluated, Memory
 from sfumato.algorithms.memetic import State, Walker
 from sfumato.algorithms.seen import Seen
 from sfumato.data.atomic import new_file
+from sfumato.data.json_files import parse_json
 from sfumato.errors import InputError
 from sfumato.study import Study
 from sfumato.version import __version__
@@ -103,7 +104,7 @@ def packed(state: State) -> Parts:
 
 def unpacked(parts: Parts) -> State:
     """A search over cuts as it was."""
-    about = json.loads(str(parts["about"]))
+    about = parse_json(str(parts["about"]), "the state of a search")
     rng = np.random.default_rng()
     rng.bit_generator.state = about["rng"]
     archive = Archive(parts["grid"])

@@ -13,6 +13,7 @@ import numpy as np
 from sfumato.data.arrays import Floats
 from sfumato.data.disguised import mark_of
 from sfumato.data.engine import Engine
+from sfumato.data.json_files import read_json
 from sfumato.data.policy import PolicySettings
 from sfumato.data.source import Source
 from sfumato.errors import InputError
@@ -138,10 +139,11 @@ def columns_of(channels: Sequence[Channel], kept: Sequence[str], test_seed: int 
     return [*(channel.name for channel in channels), *kept, *([TEST_COLUMN] if test_seed is not None else [])]
 
 
-def read_private(text: str) -> tuple[tuple[Channel, ...], tuple[Floats, ...]]:
+def read_private(path: Path) -> tuple[tuple[Channel, ...], tuple[Floats, ...]]:
     """The channels and the true counts from the private file of a disguise."""
+    expected = "channels with the counts of their categories"
+    about = read_json(path, expected=expected)
     try:
-        about = json.loads(text)
         channels = tuple(Channel.from_dict(one) for one in about["channels"])
         counts = tuple(np.array(one, dtype=np.float64) for one in about["counts"])
         whole = all(
@@ -152,7 +154,7 @@ def read_private(text: str) -> tuple[tuple[Channel, ...], tuple[Floats, ...]]:
             return channels, counts
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         pass
-    raise InputError(f"{CHANNEL} cannot be read", expected="channels with the counts of their categories")
+    raise InputError(f"{CHANNEL} cannot be read", expected=expected)
 
 
 def pages_of(manifest: Mapping[str, Any], channels: Sequence[Channel]) -> dict[str, str]:

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from sfumato.data.atomic import new_folder
-from sfumato.data.inputs import note_input, note_unsealed
+from sfumato.data.inputs import note_unsealed
+from sfumato.data.json_files import read_json
 from sfumato.decide import distances_to_chord
 from sfumato.errors import InputError, UnreachableError
 from sfumato.front import versions
@@ -137,7 +138,7 @@ def load_channel_front(folder: str | Path) -> ChannelFront:
         raise InputError(f"{folder} is not the folder of a channel front", expected=expected)
     note_unsealed(path.parent)
     try:
-        found = json.loads(note_input(path).read_text("utf-8"))
+        found = read_json(path, expected=expected)
         told = found["prior"]
         prior = Prior(
             tuple(told["columns"]),

@@ -44,7 +44,7 @@ def verify_disguise(
     found = manifest_differences(manifest)
     found += file_differences(folder, manifest, (CHANNEL, pack.INTERNAL, pack.EXTERNAL))
     try:
-        channels, counts = read_private((folder / CHANNEL).read_text(encoding="utf-8"))
+        channels, counts = read_private(folder / CHANNEL)
         found += page_differences(folder, manifest, pages_of(manifest, channels))
         with open_engine(engine, options) as opened:
             disguised = _counted(opened, folder, manifest, channels, counts)

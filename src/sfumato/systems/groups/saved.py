@@ -12,7 +12,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from sfumato.data.atomic import new_folder, refuse_existing_folder
-from sfumato.data.inputs import note_input
+from sfumato.data.json_files import read_json
+from sfumato.data.parquet_files import read_parquet
 from sfumato.data.seal import seal
 from sfumato.data.source import open_source
 from sfumato.errors import InputError
@@ -26,6 +27,7 @@ from sfumato.systems.groups.files import settings_of
 from sfumato.systems.groups.protect import Level, Protection, signals_of
 
 FILE, SWAPS, RUN, REPORT = "protection.json", "swaps.parquet", "run.toml", "report.html"
+EXPECTED = "the file that sfumato groups protect wrote"
 
 
 def as_dict(protection: Protection) -> dict[str, Any]:
@@ -146,8 +148,8 @@ def load(folder: str | Path, run: str | Path | None = None) -> Saved:
     folder = Path(folder)
     if not (folder / FILE).is_file():
         raise InputError(f"{folder} holds no protection", expected="a folder that sfumato groups protect wrote")
+    told = read_json(folder / FILE, expected=EXPECTED, remedy="protect again")
     try:
-        told = json.loads(note_input(folder / FILE).read_text(encoding="utf-8"), parse_constant=_refuse_constant)
         points = [_Point.model_validate(point, strict=True) for point in told["points"]]
         whole = [point.id for point in points] == list(range(len(points)))
         if not whole or told["chosen"] not in range(len(points)) or not isinstance(told["fingerprint"], str):
@@ -171,25 +173,14 @@ class _Point(BaseModel):
     exact: bool
 
 
-def _refuse_constant(name: str) -> float:
-    raise ValueError(name)
-
-
 def _unreadable(path: Path) -> InputError:
-    return InputError(
-        f"{path} cannot be read", expected="the file that sfumato groups protect wrote", remedy="protect again"
-    )
+    return InputError(f"{path} cannot be read", expected=EXPECTED, remedy="protect again")
 
 
 def _read_swaps(path: Path, points: Sequence[_Point]) -> tuple[SwapPlan, ...]:
-    import pyarrow
-    import pyarrow.parquet
-
-    try:
-        table = pyarrow.parquet.read_table(note_input(path))
-        number, giver, taker = (np.asarray(table[name]).astype(np.int64) for name in ("point", "giver", "taker"))
-    except (OSError, KeyError, ValueError, TypeError, pyarrow.ArrowException):
-        raise _unreadable(path) from None
+    names = ("point", "giver", "taker")
+    table = read_parquet(path, names, limit=sum(point.swaps for point in points), expected=EXPECTED)
+    number, giver, taker = (np.asarray(table[name]).astype(np.int64) for name in names)
     plans = tuple(
         SwapPlan(giver[number == point.id], taker[number == point.id], point.cost, point.bound, point.exact)
         for point in points
