@@ -28,13 +28,13 @@ missing = "category"
 name = { role = "identifier" }
 age = { role = "quasi_identifier", hierarchy = { build = "interval", widths = [10, 20] } }
 "post code" = { role = "quasi_identifier", hierarchy = "codes.csv" }
-sex = { role = "quasi_identifier" }
+sex = { role = "quasi_identifier", hierarchy = { build = "flat" } }
 ill = { role = "sensitive" }
 income = { role = "other" }
 [search]
 system = "SYSTEM"
 seed = 1
-evaluations = 200
+LENGTH
 max_suppression = 0.1
 [policy]
 k = 2
@@ -70,12 +70,12 @@ def _files_of_ones_own(folder: Path, coin: Channel) -> None:
     coin.save(folder / "analyst" / "coin.json")
     table = (folder / "people.csv").read_bytes()
     codes = sorted({line.split(",")[2] for line in table.decode().splitlines()[1:]})
-    for system in ("lattice", "cuts"):
+    for system, length in (("lattice", "evaluations = 200"), ("cuts", "generations = 6\npopulation = 8")):
         inside = folder / f"run-{system}"
         inside.mkdir()
         (inside / "people.csv").write_bytes(table)
         (inside / "codes.csv").write_text("".join(f"{code},{code[:2]},*\n" for code in codes), "utf-8")
-        (inside / "run.toml").write_text(RUN.replace("SYSTEM", system), "utf-8")
+        (inside / "run.toml").write_text(RUN.replace("SYSTEM", system).replace("LENGTH", length), "utf-8")
     inside = folder / "run-channel"
     inside.mkdir()
     (inside / "jobs.csv").write_bytes((folder / "jobs.csv").read_bytes())
@@ -132,7 +132,7 @@ LINES = {
         estimate FOLDER/run.toml
         baselines FOLDER/run.toml
         groups attack FOLDER/run.toml
-        channel search FOLDER/run.toml -o OUT
+        channel search --run FOLDER/run.toml -o OUT
     """,
     "groups run": """
         groups harmonise FOLDER/run.toml
@@ -142,7 +142,7 @@ LINES = {
         audit --run FOLDER/run.toml
     """,
     "channel run": """
-        channel search FOLDER/run.toml -o OUT
+        channel search --run FOLDER/run.toml -o OUT
         channel measure MADE/analyst/coin.json --run FOLDER/run.toml
         search FOLDER/run.toml -o OUT
     """,
