@@ -88,9 +88,14 @@ def _made(path: Path, lock: str, text: str) -> int | None:
 def _remove(path: Path, handle: int | None, process: int) -> None:
     if process != os.getpid():  # a copy of the process that made it
         return
-    shutil.rmtree(path, ignore_errors=True)
-    if handle is not None:
-        os.close(handle)
+    try:
+        shutil.rmtree(path, ignore_errors=True)
+    except BaseException:  # a signal in the middle: the rest goes too
+        shutil.rmtree(path, ignore_errors=True)
+        raise
+    finally:
+        if handle is not None:
+            os.close(handle)
 
 
 def sweep(parent: str | Path | None = None, prefix: str = PREFIX) -> None:
