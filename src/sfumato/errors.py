@@ -52,6 +52,10 @@ class SfumatoError(Exception):
         return {"what": self.what, "expected": self.expected, "try": self.remedy}
 
 
+class SfumatoWarning(UserWarning):
+    """Something that the work goes on without."""
+
+
 class InputError(SfumatoError):
     """Something the user gave is wrong."""
 

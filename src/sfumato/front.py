@@ -18,6 +18,7 @@ from sfumato.algorithms.dominance import comparable, first_dominator, hypervolum
 from sfumato.data.atomic import new_folder
 from sfumato.data.frequency import FrequencyTable
 from sfumato.data.inputs import note_input
+from sfumato.data.json_files import read_json
 from sfumato.data.seal import seal
 from sfumato.errors import InputError, shortened
 from sfumato.measures.histograms import Histogram, Histograms, histograms_of
@@ -236,7 +237,7 @@ class Front:
             text = json.dumps(about, indent=1, ensure_ascii=False, allow_nan=False)
             (inside / FILES[0]).write_text(text, "utf-8")
             (inside / FILES[1]).write_text(self.study.as_toml(), "utf-8")
-            if self.classes is not None:
+            if self.classes is not None and self.classes.readable:
                 self.classes.write(inside / CLASSES)
             seal(inside)
             if self.points:  # a front that cannot be read back is none
@@ -264,7 +265,7 @@ def read_front(folder: str | Path, plan_reader: Callable[[str], PlanReader], run
         note_input(folder / name)
     study = read_kept(folder / "run.toml", run)
     try:
-        about = json.loads((folder / "front.json").read_text("utf-8"))
+        about = read_json(folder / "front.json", expected="a file that sfumato search wrote")
         read_plan = plan_reader(about["system"])
         points = tuple(_point(found, read_plan) for found in about["points"])
         objectives = tuple(Objective(**found) for found in about["objectives"])

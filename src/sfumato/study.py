@@ -26,7 +26,7 @@ from sfumato.data.roles import Role
 from sfumato.data.seal import sealed
 from sfumato.data.settings import FOREIGN, DataSettings, EngineOptions, Missing, Seed, Threads
 from sfumato.data.source import Source, open_source
-from sfumato.data.toml import parse_toml, toml_key, toml_text
+from sfumato.data.toml import MAX_BYTES, parse_toml, toml_key, toml_text, too_large
 from sfumato.errors import DataError, HierarchyError, SfumatoError, StudyError, counted, nearest, shortened
 
 BUILT = tuple(RECIPES.values())
@@ -404,7 +404,9 @@ def read(path: str | Path) -> Study:
             expected="a TOML file",
             remedy="sfumato inspect FILE writes one to start from",
         )
-    study = Study(**parse_toml(note_input(path).read_bytes(), path.name))
+    if note_input(path).stat().st_size > MAX_BYTES:
+        raise too_large(path.name)
+    study = Study(**parse_toml(path.read_bytes(), path.name))
     study._folder = path.parent
     return study
 

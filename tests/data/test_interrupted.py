@@ -110,6 +110,17 @@ if sys.argv[2] == "renamed":
         (inside / "secret").write_text("new")
         plain = Path.rename
         Path.rename = lambda one, two: (plain(one, two), os._exit(9))
+if sys.argv[2] == "spark":
+    from sfumato.data.spark_files import write
+    class Frame:
+        write = property(lambda self: self)
+        def parquet(self, name):
+            Path(name).mkdir()
+            (Path(name) / "part-00000").write_text("half")
+            os._exit(9)
+    write(Frame(), path, None)
+if sys.argv[2] == "unlocked":
+    Path.rename = lambda one, two: os._exit(9)
 with new_file(path, overwrite=True) as part:
     part.write_text("half")
     os._exit(9)
@@ -121,7 +132,7 @@ def killed(path: Path, kind: str) -> None:
     assert done.returncode == 9
 
 
-@pytest.mark.parametrize("kind", ["folder", "file"])
+@pytest.mark.parametrize("kind", ["folder", "file", "spark", "unlocked"])
 def test_what_a_killed_writer_leaves_is_swept_by_the_next_writer(tmp_path: Path, kind: str) -> None:
     killed(tmp_path / "out", kind)
     left = list(tmp_path.iterdir())

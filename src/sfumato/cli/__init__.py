@@ -28,7 +28,7 @@ from sfumato.cli import (
     search,
     serve,
 )
-from sfumato.cli.show import emit, note
+from sfumato.cli.show import emit, note, warnings_noted
 from sfumato.cli.signals import ended_as_stopped, exit_code
 from sfumato.cli.watch import StageLine, say, told
 from sfumato.data.inputs import kept_inputs, unsealed_inputs
@@ -95,7 +95,6 @@ def main(arguments: list[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a letter must not end the work
-    sweep()
     with ended_as_stopped():
         code = exit_code(run(given))
     try:
@@ -108,7 +107,8 @@ def main(arguments: list[str] | None = None) -> None:
 def run(given: list[str]) -> int:
     as_json, debug = "--json" in given, "--debug" in given
     try:
-        with kept_inputs(), recording(StageLine() if sys.stderr.isatty() else None) as recorder:
+        sweep()
+        with kept_inputs(), warnings_noted(), recording(StageLine() if sys.stderr.isatty() else None) as recorder:
             result = _invoke([word for word in given if word != "--debug"])
         say("")
         if not as_json and (text := told(recorder.done)):

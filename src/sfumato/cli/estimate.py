@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,16 +19,13 @@ def command(
     as_json: AsJson = False,
 ) -> None:
     """Predict rows, distinct tuples, evaluations, processor time and memory of a run, stage by stage."""
-    from sfumato.errors import InputError
     from sfumato.study import read
     from sfumato.systems.estimate import compared, estimate
+    from sfumato.systems.registry import load_front
 
     happened: dict[str, Any] | None = None
     if against is not None:
-        try:
-            happened = json.loads((against / "front.json").read_text("utf-8"))
-        except (OSError, ValueError) as error:
-            raise InputError(f"{against} is not the folder of a front", expected="what sfumato search wrote") from error
+        happened = load_front(against).as_dict()
     found = estimate(read(run)).as_dict()
     pairs = [] if happened is None else compared(found, happened)
     if as_json:

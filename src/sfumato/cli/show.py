@@ -5,10 +5,15 @@ from __future__ import annotations
 import json
 import re
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from sfumato.errors import SfumatoWarning
 
 OwnRun = Annotated[
     Path | None, typer.Option("--run", help="A run file of yours that names the table, for a folder made elsewhere.")
@@ -43,6 +48,23 @@ def put(text: str = "") -> None:
 def note(text: str) -> None:
     """Tell the person something that is not the result."""
     print(shown(text), file=sys.stderr)
+
+
+@contextmanager
+def warnings_noted() -> Iterator[None]:
+    """Tell the person our own warnings as notes; those of others appear as they always do."""
+
+    def told(message: Warning | str, category: type[Warning], *more: Any, **named: Any) -> None:
+        if issubclass(category, SfumatoWarning):
+            note(f"warning: {message}")
+        else:
+            plain(message, category, *more, **named)
+
+    plain = warnings.showwarning
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", SfumatoWarning)
+        warnings.showwarning = told
+        yield
 
 
 def table(title: str, columns: list[str], rows: list[list[str]], right: set[int] | None = None) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-from sfumato.errors import MeasureError, shortened
+from sfumato.data.json_files import read_json
+from sfumato.errors import InputError, MeasureError, shortened
 
 SUFFIX = ".channel.json"
 
@@ -22,8 +22,8 @@ def mark_of(path: Path) -> Path:
 def disguised_columns(path: Path) -> list[str]:
     """The columns of a file that a channel has disguised, by the mark beside it."""
     try:
-        return [str(name) for name in json.loads(mark_of(path).read_text("utf-8"))["notes"]["disguised"]]
-    except (OSError, ValueError, KeyError, TypeError):
+        return [str(name) for name in read_json(mark_of(path))["notes"]["disguised"]]
+    except (InputError, KeyError, TypeError):
         return []
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import shutil
 import stat
 import tempfile
+import weakref
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -17,6 +19,7 @@ except ImportError:  # not on this system: nothing is locked, so nothing is swep
     fcntl = None  # type: ignore[assignment]
 
 PREFIX = "sfumato-"
+UNLOCKED = ".sfumato-unlocked"  # how the name of a folder ends until it is locked
 BEFORE = "before"  # in a folder beside a target: what had the target's name
 
 
@@ -30,20 +33,22 @@ class Scratch:
     LOCK = ".sfumato-owner"
 
     def __init__(self, prefix: str = PREFIX, parent: str | Path | None = None, target: str = "") -> None:
-        self.path = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
-        self._handle: int | None = None
-        try:
-            self._handle = _locked(self.path, self.LOCK, target)
-        except BaseException:  # a full disk
-            self.close()
-            raise
+        folder = Path(parent or tempfile.gettempdir())
+        for last in (False, False, True):
+            self.path = folder / f"{prefix}{secrets.token_hex(8)}"
+            try:
+                handle = _made(self.path, self.LOCK, target)
+            except FileNotFoundError:
+                if last or not folder.is_dir():
+                    raise
+                continue  # another process swept it before it was locked
+            break
+        # Also at a signal before anybody could close it, and at the end of the process.
+        self._end = weakref.finalize(self, _remove, self.path, handle, os.getpid())
 
     def close(self) -> None:
         """Remove the folder."""
-        shutil.rmtree(self.path, ignore_errors=True)
-        if self._handle is not None:
-            os.close(self._handle)
-            self._handle = None
+        self._end()
 
     def __enter__(self) -> Self:
         return self
@@ -54,21 +59,43 @@ class Scratch:
         self.close()
 
 
-def _locked(folder: Path, name: str, text: str) -> int | None:
-    """Make the file of the lock: it gets its name when it is locked, so that nobody takes it for a dead one."""
-    if fcntl is None:
-        return None
-    part = folder / f"{name}.part"
-    handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+def _made(path: Path, lock: str, text: str) -> int | None:
+    """Make a folder with the file of its lock. It gets its name when that is locked, so that nobody sweeps it before.
+
+    What a kill leaves in between is empty but for that file, and known by its name.
+    """
+    new = path.with_name(path.name + UNLOCKED)
+    handle = None
     try:
-        os.write(handle, os.fsencode(text))
-    except OSError:
-        os.close(handle)
+        new.mkdir(0o700)
+        if fcntl is not None:
+            handle = os.open(new / lock, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            os.write(handle, os.fsencode(text))
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:  # a file system without locks: its folders are not swept
+                (new / lock).unlink()
+        new.rename(path)
+    except BaseException:  # a full disk, a signal
+        for folder in (new, path):
+            shutil.rmtree(folder, ignore_errors=True)
+        if handle is not None:
+            os.close(handle)
         raise
-    with contextlib.suppress(OSError):  # a file system without locks: its folders are not swept
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        part.rename(folder / name)
     return handle
+
+
+def _remove(path: Path, handle: int | None, process: int) -> None:
+    if process != os.getpid():  # a copy of the process that made it
+        return
+    try:
+        shutil.rmtree(path, ignore_errors=True)
+    except BaseException:  # a signal in the middle: the rest goes too
+        shutil.rmtree(path, ignore_errors=True)
+        raise
+    finally:
+        if handle is not None:
+            os.close(handle)
 
 
 def sweep(parent: str | Path | None = None, prefix: str = PREFIX) -> None:
@@ -85,6 +112,10 @@ def sweep(parent: str | Path | None = None, prefix: str = PREFIX) -> None:
 def _sweep_one(folder: Path) -> None:
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+        return
+    if folder.name.endswith(UNLOCKED):
+        (folder / Scratch.LOCK).unlink(missing_ok=True)
+        folder.rmdir()
         return
     handle = os.open(folder / Scratch.LOCK, os.O_RDONLY | os.O_NOFOLLOW)
     try:

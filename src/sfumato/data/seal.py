@@ -17,6 +17,7 @@ from pathlib import Path
 NAME = "seal"
 KEY = "seal.key"
 BYTES = 32
+MAX_BYTES = 1 << 20  # of the seal itself, which may come from anybody
 
 
 def state_folder(given: str | Path | None = None) -> Path:
@@ -37,7 +38,8 @@ def seal(folder: Path) -> None:
     except OSError:
         return
     if key is not None:
-        (folder / NAME).write_text("\n".join([_digest(folder, names, key), *names]) + "\n", encoding="utf-8")
+        lines = [f"{(folder / name).stat().st_size} {name}" for name in names]
+        (folder / NAME).write_text("\n".join([_digest(folder, names, key), *lines]) + "\n", encoding="utf-8")
 
 
 def sealed(path: str | Path) -> bool:
@@ -50,9 +52,14 @@ def sealed(path: str | Path) -> bool:
         return False
     try:
         key = _key(create=False)
-        written, *names = (path.parent / NAME).read_text(encoding="utf-8").splitlines()
-        if key is None or path.name not in names:
+        with (path.parent / NAME).open("rb") as stream:
+            written, *lines = stream.read(MAX_BYTES).decode("utf-8").splitlines()
+        sizes = {name: int(size) for size, name in (line.split(" ", 1) for line in lines)}
+        names = list(sizes)
+        if key is None or path.name not in names or len(names) != len(lines):
             return False
+        if any((path.parent / name).lstat().st_size != size for name, size in sizes.items()):
+            return False  # known without reading them, however large they are
         return hmac.compare_digest(written, _digest(path.parent, names, key))
     except (OSError, ValueError):
         return False

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import secrets
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ from typing import Any
 from sfumato.data.dialect import Dialect
 from sfumato.data.duck import DuckEngine
 from sfumato.data.inputs import refuse_input
+from sfumato.data.scratch import Scratch, sweep
 from sfumato.data.settings import EngineOptions
 from sfumato.data.source import Source
 from sfumato.errors import DataError, InputError, StudyError, shortened
@@ -165,17 +164,16 @@ def write(found: Any, path: Path, dialect: Dialect | None) -> None:
     there does the folder get its name.
     """
     refuse_input(path)
-    part = path.with_name(f".{secrets.token_hex(8)}.parts")
     zipped = path.suffix == ".gz"
-    try:
+    sweep(path.parent, ".")
+    with Scratch(".sfumato-parts-", path.parent) as scratch:
+        part = scratch.path / "parts"
         if dialect is None:
             found.write.parquet(str(part.absolute()))
         else:
             options = _writing(dialect) | ({"compression": "gzip"} if zipped else {})
             found.write.options(**options).csv(str(part.absolute()))
         _settle(part, path, ".parquet" if dialect is None else ".csv.gz" if zipped else ".csv")
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
 
 
 def _settle(part: Path, path: Path, ending: str) -> None:

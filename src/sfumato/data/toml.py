@@ -11,7 +11,7 @@ from typing import Any
 
 from sfumato.errors import SfumatoError, StudyError
 
-MOST_BYTES = 16 << 20
+MAX_BYTES = 16 << 20
 MOST_DEPTH = 32
 BARE = re.compile(r"[A-Za-z0-9_-]+")
 CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
@@ -89,8 +89,8 @@ def toml_comment(text: str) -> str:
 def parse_toml(raw: bytes, name: str) -> dict[str, Any]:
     """The settings in a text; `name` is what messages call it."""
     expected = "a run file"
-    if len(raw) > MOST_BYTES:
-        raise StudyError(f"{name} has more than {MOST_BYTES >> 20} MB", expected=expected)
+    if len(raw) > MAX_BYTES:
+        raise too_large(name)
     try:
         found = tomllib.loads(raw.decode("utf-8"))
     except RecursionError:
@@ -100,6 +100,11 @@ def parse_toml(raw: bytes, name: str) -> dict[str, Any]:
     if _depth(found) > MOST_DEPTH:
         raise _too_deep(name)
     return found
+
+
+def too_large(name: str) -> StudyError:
+    """The error of a run file that is longer than anybody writes one."""
+    return StudyError(f"{name} has more than {MAX_BYTES >> 20} MB", expected="a run file")
 
 
 def _too_deep(name: str) -> StudyError:

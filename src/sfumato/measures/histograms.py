@@ -15,10 +15,14 @@ import numpy as np
 from sfumato.data.arrays import Codes, Counts64, Floats, Index
 from sfumato.data.compiled import compiled
 from sfumato.data.frequency import FrequencyTable
+from sfumato.data.parquet_files import MAX_ROWS, read_parquet
+from sfumato.errors import DataError
 from sfumato.measures.bits import Masks, diversity
 from sfumato.measures.classes import folded
 from sfumato.measures.kernels import Packing, class_index
 from sfumato.plans.plan import RecodingPlan
+
+MAX_RECODINGS = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,15 +133,25 @@ class Histograms:
         table = pyarrow.table(columns).replace_schema_metadata(about | {"recodings": str(len(self))})
         pyarrow.parquet.write_table(table, path)
 
+    @property
+    def readable(self) -> bool:
+        """Whether there are few enough to be read back from a file; a front does not need them."""
+        return len(self.size) <= MAX_ROWS and len(self.start) <= MAX_RECODINGS
+
     @classmethod
     def read(cls, path: Path) -> Histograms:
         """From the file that `write` wrote."""
-        import pyarrow.parquet
-
-        table = pyarrow.parquet.read_table(path)
+        expected = "the classes of a front that sfumato search wrote"
+        table = read_parquet(path, ("recoding", "size", "diversity", "records", "cost"), expected=expected)
         about = {name.decode(): value.decode() for name, value in (table.schema.metadata or {}).items()}
         size, held, records, cost = (table.column(name).to_numpy() for name in ("size", "diversity", "records", "cost"))
-        counts = np.bincount(table.column("recoding").to_numpy(), minlength=int(about["recodings"]))
+        recodings = table.column("recoding").to_numpy()
+        number = int(about["recodings"])
+        if not 0 <= number <= MAX_RECODINGS or (
+            len(recodings) and not 0 <= recodings.min() <= recodings.max() < number
+        ):
+            raise DataError(f"{path} names recodings that it does not have", expected=expected)
+        counts = np.bincount(recodings, minlength=number)
         start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         scale, full, rows = float(about["scale"]), float(about["full"]), int(about["rows"])
         return cls(start, size, held, records, cost, scale, full, rows, about["diverse"] == "True")

@@ -12,8 +12,8 @@ import numpy as np
 
 from sfumato.data.arrays import Floats
 from sfumato.data.atomic import write_text
-from sfumato.data.inputs import note_input
-from sfumato.errors import InputError, shortened
+from sfumato.data.json_files import read_json
+from sfumato.errors import DataError, InputError, shortened
 
 FORMAT = "sfumato-channel"
 SEVERAL = "sfumato-channels"
@@ -160,21 +160,18 @@ def load_channels(path: str | Path) -> list[Channel]:
     if not path.is_file():
         raise InputError(f"there is no channel file {path}", expected="a JSON file with a matrix", remedy=REMEDY)
     try:
-        found = json.loads(note_input(path).read_text("utf-8"), parse_constant=_refuse_constant)
+        found = read_json(path, expected=f'JSON with "format": "{FORMAT}"', remedy=REMEDY)
         several = found["channels"] if found.get("format") == SEVERAL else [found]
         channels = [Channel.from_dict(one) for one in several]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         channels = []
+    except DataError:
+        raise
     except InputError as error:
         raise InputError(f"{path.name}: {error.what}", expected=error.expected, remedy=error.remedy) from None
     if not channels:
         raise InputError(f"{path.name} cannot be read", expected=f'JSON with "format": "{FORMAT}"', remedy=REMEDY)
     return channels
-
-
-def _refuse_constant(name: str) -> float:
-    """NaN and infinities are no JSON."""
-    raise ValueError(name)
 
 
 def _rows(values: Any) -> Floats:

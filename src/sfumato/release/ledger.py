@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.data.atomic import sync, write_bytes, write_text
+from sfumato.data.json_files import parse_json, read_json
 from sfumato.data.seal import state_folder
 from sfumato.errors import InputError, nearest
 from sfumato.release.people import HashedRows
@@ -189,13 +190,13 @@ class Ledger:
         events, unreadable = [], 0
         for line in text.splitlines():
             try:
-                event = json.loads(line)
+                event = parse_json(line, LINES)
                 known = (
                     {"id", "event"} if event["event"] in (RELEASED, WITHDRAWN) else {"id", "folder", "source", "time"}
                 )
                 if event["event"] not in (INTENDED, RELEASED, WITHDRAWN) or not known <= set(event):
                     raise ValueError
-            except (ValueError, TypeError, KeyError):
+            except (InputError, ValueError, TypeError, KeyError):
                 unreadable += 1
                 continue
             events.append(event)
@@ -205,7 +206,7 @@ class Ledger:
         name = str(event["id"])
         if not name.isalnum():
             raise ValueError("no name of an entry")
-        content = json.loads((self.folder / f"{name}.json").read_text(encoding="utf-8"))
+        content = read_json(self.folder / f"{name}.json")
         with np.load(self.folder / f"{name}.npz", allow_pickle=False) as arrays:
             rows = tuple(
                 HashedRows(

@@ -18,6 +18,7 @@ from sfumato.data.hierarchies import Hierarchy, load, save
 from sfumato.data.hierarchies.hierarchy import flat
 from sfumato.data.hierarchies.recipes import HierarchyFile
 from sfumato.data.inputs import note_unsealed
+from sfumato.data.json_files import read_json
 from sfumato.data.rows import MISSING
 from sfumato.data.settings import FOREIGN
 from sfumato.data.source import Source
@@ -238,12 +239,7 @@ def write_manifest(folder: Path, content: Content) -> Manifest:
 def read_manifest(folder: Path) -> Manifest:
     """The manifest of a release folder, which may come from anybody: its entries may be missing, or of another kind."""
     note_unsealed(folder)
-    try:
-        content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(
-            f"{folder / MANIFEST} cannot be read", expected="a folder that sfumato publish wrote"
-        ) from error
+    content = read_json(folder / MANIFEST, expected="a folder that sfumato publish wrote")
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError(f"{folder / MANIFEST} is not a manifest", expected=f"a manifest of format {FORMAT}")
     return cast("Manifest", content)

@@ -9,7 +9,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from sfumato.errors import shortened
+from sfumato.data.json_files import parse_json
+from sfumato.errors import DataError, shortened
 from sfumato.measures.standard import K
 from sfumato.report.figures import number, percent
 from sfumato.report.page import page
@@ -32,8 +33,8 @@ def block_of(text: str) -> Any:
     """
     found = BLOCK.search(text)
     try:
-        return json.loads(found[1]) if found else None
-    except ValueError:
+        return parse_json(found[1], "the figures of the page") if found else None
+    except DataError:
         return None
 
 

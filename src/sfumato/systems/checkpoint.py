@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+import warnings
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.data.atomic import new_file
-from sfumato.errors import InputError
+from sfumato.errors import InputError, SfumatoWarning
 from sfumato.study import Study
 from sfumato.version import __version__
 
@@ -34,14 +35,23 @@ class Checkpoint:
         said = json.dumps([settings, fingerprint, __version__], sort_keys=True, ensure_ascii=False)
         self._key = hashlib.sha256(said.encode()).hexdigest()
         self._next = time.monotonic() + every
+        self._failed = False
 
     def save(self, state: Callable[[], Parts], now: bool = False) -> None:
-        """Write the state if it is time to; whole or not at all."""
+        """Write the state if it is time to; whole or not at all. A search goes on without, after a warning."""
         began = time.monotonic()
         if not now and began < self._next:
             return
-        with new_file(self.path, overwrite=True, private=True) as part, part.open("wb") as stream:
-            np.savez(stream, key=np.array(self._key), **state())
+        try:
+            with new_file(self.path, overwrite=True, private=True) as part, part.open("wb") as stream:
+                np.savez(stream, key=np.array(self._key), **state())
+        except InputError as error:  # a full disk
+            if not self._failed:
+                text = (
+                    f"the state of the search cannot be written; if it is killed, it cannot be resumed ({error.what})"
+                )
+                warnings.warn(text, SfumatoWarning, stacklevel=2)
+            self._failed = True
         ended = time.monotonic()
         self._next = ended + (max(self.every, SHARE * (ended - began)) if self.every else 0.0)
 

@@ -9,6 +9,7 @@ import numpy as np
 from sfumato.algorithms.archive import Archive
 from sfumato.algorithms.memetic import State, Walker
 from sfumato.algorithms.seen import Seen
+from sfumato.data.json_files import parse_json
 from sfumato.systems.checkpoint import Parts
 
 
@@ -43,7 +44,7 @@ def packed(state: State) -> Parts:
 
 def unpacked(parts: Parts) -> State:
     """A search over cuts as it was."""
-    about = json.loads(str(parts["about"]))
+    about = parse_json(str(parts["about"]), "the state of a search")
     rng = np.random.default_rng()
     rng.bit_generator.state = about["rng"]
     archive = Archive(parts["grid"])

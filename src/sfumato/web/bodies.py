@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
@@ -11,6 +9,9 @@ from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive, Scope
+
+from sfumato.data.json_files import parse_json
+from sfumato.errors import DataError
 
 MOST = 32 << 20  # bytes: a hierarchy of some hundred thousand values
 UPLOADS = "/api/uploads/"  # a table has its own limit
@@ -76,32 +77,14 @@ class StrictRoute(APIRoute):
 def strict_json(raw: bytes) -> Any:
     """JSON without NaN, infinities, lone surrogates and NUL, and not too deep: what a file can hold."""
     try:
-        text = raw.decode("utf-8")
-        found = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
-    except UnicodeDecodeError:
-        raise BodyError(422, "the request is not text in UTF-8", "JSON in UTF-8") from None
-    except json.JSONDecodeError:
-        raise BodyError(422, "the request is not JSON", "JSON", "{}") from None
-    except RecursionError:
-        raise BodyError(422, "the request is nested too deep", "lists and objects some levels deep") from None
-    except ValueError:  # a whole number of thousands of digits
-        raise BodyError(422, "a number in the request has too many digits", "a number that can be used") from None
-    if "\\u" in text or "\0" in text:
+        found = parse_json(raw, "the request", expected="JSON in UTF-8")
+    except DataError as error:
+        raise BodyError(422, error.what, error.expected) from None
+    if b"\\u0000" in raw or b"\0" in raw:
         for word in _texts(found):
-            if "\0" in word or any("\ud800" <= character <= "\udfff" for character in word):
+            if "\0" in word:
                 raise BodyError(422, "the request holds text that cannot be written down", "text in UTF-8 without NUL")
     return found
-
-
-def _refuse_constant(name: str) -> float:
-    raise BodyError(422, f"the request holds {name}", "finite numbers")
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise BodyError(422, f"the request holds a number beyond all bounds ({text[:20]})", "finite numbers")
-    return value
 
 
 def _texts(found: Any) -> Iterator[str]:

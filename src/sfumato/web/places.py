@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.data.atomic import write_text
+from sfumato.data.json_files import read_json as read_checked
 from sfumato.data.scratch import sweep
 from sfumato.data.source import matching_files
 from sfumato.errors import DataError, InputError
@@ -176,8 +177,8 @@ def new_id(stem: str) -> str:
 def read_json(path: Path) -> dict[str, Any]:
     """A small file of the workspace; what cannot be read is empty."""
     try:
-        found = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
+        found = read_checked(path, noted=False)
+    except InputError:
         return {}
     return found if isinstance(found, dict) else {}
 

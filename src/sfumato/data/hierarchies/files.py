@@ -16,6 +16,7 @@ from sfumato.data.hierarchies.hierarchy import Hierarchy
 from sfumato.data.inputs import note_input
 from sfumato.errors import HierarchyError
 
+MAX_BYTES = 256 << 20  # unpacked: rows for millions of values
 HEADER = re.compile(r"level[ _-]?\d+$", re.IGNORECASE)
 
 
@@ -66,8 +67,10 @@ def _text(path: Path) -> str:
         kind = "a folder" if path.is_dir() else "not there"
         raise HierarchyError(f"the hierarchy file {path} is {kind}", expected="a CSV file, one row per value")
     try:
-        note_input(path)
-        raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        with note_input(path).open("rb") as file, gzip.open(file) if path.suffix == ".gz" else file as stream:
+            raw = stream.read(MAX_BYTES + 1)
+        if len(raw) > MAX_BYTES:
+            raise HierarchyError(f"{path.name} is larger than {MAX_BYTES >> 20} MB", expected="a row for each value")
         return raw.decode("utf-8-sig")
     except (OSError, EOFError, zlib.error) as error:
         raise HierarchyError(

@@ -14,6 +14,7 @@ import numpy as np
 from sfumato.data.arrays import Floats
 from sfumato.data.disguised import mark_of
 from sfumato.data.engine import Engine
+from sfumato.data.json_files import read_json
 from sfumato.data.policy import RULE_K, PolicySettings
 from sfumato.data.source import Source
 from sfumato.data.tally import require
@@ -182,8 +183,9 @@ def private_text(channels: Sequence[Channel], counts: Sequence[Floats]) -> str:
 
 def read_private(folder: Path) -> tuple[tuple[Channel, ...], tuple[Floats, ...]]:
     """The channels and the true counts from the private file of a disguise."""
+    expected = "channels with the counts of their categories"
+    about = read_json(folder / CHANNEL, expected=expected)
     try:
-        about = json.loads((folder / CHANNEL).read_text(encoding="utf-8"))
         channels = tuple(Channel.from_dict(one) for one in about["channels"])
         counts = tuple(np.array(one, dtype=np.float64) for one in about["counts"])
         whole = all(
@@ -194,7 +196,7 @@ def read_private(folder: Path) -> tuple[tuple[Channel, ...], tuple[Floats, ...]]
             return channels, counts
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         pass
-    raise InputError(f"{CHANNEL} cannot be read", expected="channels with the counts of their categories")
+    raise InputError(f"{CHANNEL} cannot be read", expected=expected)
 
 
 def pages_of(folder: Path, manifest: Content) -> dict[str, str]:
