@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.publish import Accept, parse_accepted
+from sfumato.cli.publish import Accept, parse_accepted, show_release
 from sfumato.cli.show import AsJson, Force, emit, note, put, table
-from sfumato.report.figures import number, percent
 
 if TYPE_CHECKING:
     from sfumato.study import Study
@@ -128,30 +127,7 @@ def disguise(
         reason=reason,
         accept=parse_accepted(accept or ()),
     )
-    if as_json:
-        emit(release.as_dict())
-        return
-    found = release.manifest
-    dropped = found["source"]["rows_read"] - found["records"]
-    for about in found["channels"]:
-        figures = about["figures"]
-        rows = [
-            ["records", number(found["records"])],
-            *([["left out because of a missing value", number(dropped)]] if dropped else []),
-            ["privacy", f"{figures['privacy']:.4f}"],
-            ["worst posterior", f"{figures['worst_posterior']:.4f}"],
-            ["ε", "∞" if figures["epsilon"] is None else number(figures["epsilon"])],
-            ["error of an estimated share (mse)", _shown(figures["mse_of_estimate"], "∞")],
-            ["largest gain of a report over a share", f"{figures['largest_gain']:.1f} times"],
-            ["loss", percent(figures["loss"])],
-        ]
-        table(f"Measured on the file: {about['name']}", ["figure", "value"], rows, right={1})
-    for text in release.warnings:
-        note(f"warning: {text}")
-    for entry in found["accepted"]:
-        note(f"accepted: {entry['what']} Reason: {entry['reason']}")
-    note(f"release: {release.folder}. Hand out only {release.public}; the rest stays with you.")
-    note(f"check it at any time: sfumato verify {release.folder}")
+    show_release(release, as_json)
 
 
 @app.command()
@@ -205,8 +181,8 @@ def _print_figures(found: dict[str, Any], title: str, as_json: bool) -> None:
     table(title, ["figure", "value"], rows, right={1})
 
 
-def _shown(value: Any, nothing: str = "–") -> str:
-    return f"{value:.6g}" if isinstance(value, float) else nothing if value is None else str(value)
+def _shown(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else "–" if value is None else str(value)
 
 
 def _print_estimate(found: Estimate) -> None:

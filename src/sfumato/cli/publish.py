@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sfumato.cli.show import AsJson, OwnRun, emit, note, put, table
-from sfumato.report.figures import number, percent
 
 if TYPE_CHECKING:
     from sfumato.release.publish import Release
@@ -68,20 +67,15 @@ def publish_command(
 def show_release(release: Release, as_json: bool) -> None:
     """What was measured on the written file, what was accepted, and what may leave."""
     from sfumato.report.release_pages import whole_sentences
+    from sfumato.systems.registry import system_named
 
     if as_json:
         emit(release.as_dict())
         return
     found = release.manifest
-    dropped = found["source"]["rows_read"] - found["records"]
-    rows = [
-        ["records released", number(found["released"])],
-        *([["left out because of missing values", number(dropped)]] if dropped else []),
-        ["suppressed", f"{number(found['suppressed'])} of {number(found['records'])}"],
-        ["loss", percent(found["loss"])],
-        *([name, _figure(found["figures"][name])] for name in found["point"]["values"]),
-    ]
-    table("Measured on the file", ["figure", "value"], rows, right={1})
+    system = system_named(found["system"])
+    for measured in system.measured(found):
+        table(measured.title, ["figure", "value"], [list(row) for row in measured.rows], right={1})
     for text in release.warnings:
         note(f"warning: {text}")
     for text in whole_sentences(found["whole"]):
@@ -89,7 +83,7 @@ def show_release(release: Release, as_json: bool) -> None:
     for entry in found["accepted"]:
         note(f"accepted: {entry['what']} Reason: {entry['reason']}")
     note(f"release: {release.folder}. Hand out only {release.public}; the rest stays with you.")
-    note(f"check it at any time: sfumato verify {release.folder}")
+    note(f"check it at any time: {' '.join(['sfumato verify', str(release.folder), system.verified_with]).strip()}")
 
 
 def verify_command(
@@ -162,7 +156,3 @@ def apply_command(
         run=run,
     )
     show_release(release, as_json)
-
-
-def _figure(entry: dict[str, Any]) -> str:
-    return "∞" if entry["value"] is None else number(entry["value"])

@@ -17,7 +17,7 @@ from sfumato.errors import InputError, shortened
 
 FORMAT = "sfumato-channel"
 SEVERAL = "sfumato-channels"
-REMEDY = "sfumato channel pick FOLDER -o channel.json writes one"
+REMEDY = "sfumato channel export FRONT --point ID -o channel.json writes one"
 SLACK = 1e-6  # how far the sums of a file written by hand may be off; they are then made exact
 ROUNDING = 1e-12
 

@@ -22,6 +22,15 @@ def number(value: float | None) -> str:
     return f"{value:,.4f}" if abs(value) < 1000 else f"{value:,.1f}"
 
 
+def number_or_infinity(value: float | None) -> str:
+    """A figure that JSON has as null where it is infinite.
+
+    >>> number_or_infinity(None), number_or_infinity(2.0)
+    ('∞', '2')
+    """
+    return number(float("inf") if value is None else value)
+
+
 SHORT = {"distinct_l": "ℓ", "weighted_k": "weighted k", "weighted_l": "weighted ℓ"}
 
 

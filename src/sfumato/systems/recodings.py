@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from sfumato.data.frequency import FrequencyTable
 from sfumato.data.stages import recording, stage
@@ -14,12 +15,13 @@ from sfumato.plans.cuts import CutPlan
 from sfumato.plans.levels import LevelPlan
 from sfumato.plans.plan import RecodingPlan
 from sfumato.release.publish import Release, publish
+from sfumato.report.figures import number, number_or_infinity, percent
 from sfumato.study import Study
 from sfumato.systems.cuts import search_cuts
 from sfumato.systems.goals import check_measures
 from sfumato.systems.lattice import search_lattice
 from sfumato.systems.run import Run, Searcher
-from sfumato.systems.system import Publishing, Verdict
+from sfumato.systems.system import Publishing, Table, Verdict
 
 
 def _search_cuts(study: Study, table: FrequencyTable, run: Run) -> Front:
@@ -37,6 +39,7 @@ class Recodings:
     find: Searcher
     plans: str = "non-dominated generalizations"
     not_applied: str = ""
+    verified_with: str = ""
 
     def unit(self, study: Study) -> str:  # noqa: ARG002
         return self.steps
@@ -62,6 +65,17 @@ class Recodings:
             name=how.name,
             state=how.state,
         )
+
+    def measured(self, manifest: Mapping[str, Any]) -> list[Table]:
+        figures, dropped = manifest["figures"], manifest["source"]["rows_read"] - manifest["records"]
+        rows = [
+            ("records released", number(manifest["released"])),
+            *([("left out because of missing values", number(dropped))] if dropped else []),
+            ("suppressed", f"{number(manifest['suppressed'])} of {number(manifest['records'])}"),
+            ("loss", percent(manifest["loss"])),
+            *((name, number_or_infinity(figures[name]["value"])) for name in manifest["point"]["values"]),
+        ]
+        return [Table("Measured on the file", rows)]
 
     def page(self, front: Front, chosen: int | None, compare: tuple[int, int] | None) -> str:
         from sfumato.report.map import map_page

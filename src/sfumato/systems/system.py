@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from sfumato.data.frequency import FrequencyTable
 from sfumato.data.policy import Acceptance
@@ -37,6 +37,14 @@ class Publishing:
     progress: Progress | None = None
 
 
+@dataclass(frozen=True)
+class Table:
+    """Figures of a release for a terminal: a title, and rows of a name and a value."""
+
+    title: str
+    rows: Sequence[tuple[str, str]]
+
+
 class System(Protocol):
     """What a system offers: a search that gives a front, how its plans are read back, and its words for them."""
 
@@ -44,6 +52,7 @@ class System(Protocol):
     plan: type[Plan]
     plans: str  # what its plans are called
     not_applied: str  # why its plans cannot be used on another table; empty where they can
+    verified_with: str  # what verify needs to compare everything; empty where it needs only the release
 
     def unit(self, study: Study) -> str:
         """What the progress of its search counts."""
@@ -56,6 +65,9 @@ class System(Protocol):
 
     def publish(self, choice: Choice, folder: str | Path, how: Publishing) -> Release:
         """Write the plan of a point as a release."""
+
+    def measured(self, manifest: Mapping[str, Any]) -> Sequence[Table]:
+        """What was measured on the file of a release, for a terminal."""
 
     def page(self, front: Front, chosen: int | None, compare: tuple[int, int] | None) -> str:
         """The front as a page."""

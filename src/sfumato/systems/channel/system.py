@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from sfumato.data.frequency import FrequencyTable
 from sfumato.decide import Choice
-from sfumato.errors import InputError
 from sfumato.front import Front, Point
 from sfumato.plans.channel import Channel
 from sfumato.release.publish import Release
-from sfumato.report.figures import number
+from sfumato.report.figures import number, number_or_infinity, percent
 from sfumato.study import Study
+from sfumato.systems.channel.again import channel_of, refuse_unlike
 from sfumato.systems.channel.disguise import disguise
 from sfumato.systems.channel.search import search_channel
 from sfumato.systems.run import Run
-from sfumato.systems.system import Publishing, Verdict
+from sfumato.systems.system import Publishing, Table, Verdict
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Channels:
     plan: type[Channel] = Channel
     plans: str = "channels"
     not_applied: str = "a channel disguises other records by sfumato channel export and disguise: it needs no plan"
+    verified_with: str = ""
 
     def unit(self, study: Study) -> str:
         return "generations" if study.channel.engine == "optrr" else "steps"
@@ -45,10 +47,12 @@ class Channels:
             said.append(
                 f"δ = {details['delta']:g} holds for the columns together; of one by itself a report may tell more"
             )
+        said.append("the front tells the shares: keep it to yourself")
         return Verdict(tuple(said))
 
     def publish(self, choice: Choice, folder: str | Path, how: Publishing) -> Release:
         study = choice.front.study
+        refuse_unlike(choice.front)
         keep, name = study.channel.keep, how.name or "data.csv"
         return disguise(
             study,
@@ -60,6 +64,24 @@ class Channels:
             accept=how.accept,
             state=how.state,
         )
+
+    def measured(self, manifest: Mapping[str, Any]) -> list[Table]:
+        dropped = manifest["source"]["rows_read"] - manifest["records"]
+        tables = []
+        for about in manifest["channels"]:
+            figures = about["figures"]
+            rows = [
+                ("records", number(manifest["records"])),
+                *([("left out because of a missing value", number(dropped))] if dropped else []),
+                ("privacy", f"{figures['privacy']:.4f}"),
+                ("worst posterior", f"{figures['worst_posterior']:.4f}"),
+                ("ε", number_or_infinity(figures["epsilon"])),
+                ("error of an estimated share (mse)", number_or_infinity(figures["mse_of_estimate"])),
+                ("largest gain of a report over a share", f"{figures['largest_gain']:.1f} times"),
+                ("loss", percent(figures["loss"])),
+            ]
+            tables.append(Table(f"Measured on the file: {about['name']}", rows))
+        return tables
 
     def page(self, front: Front, chosen: int | None, compare: tuple[int, int] | None) -> str:  # noqa: ARG002
         from sfumato.report.front_page import front_page
@@ -78,13 +100,6 @@ class Channels:
             told = [point.details["attributes"][name] for point in points]
             found[f"{name}: privacy / worst"] = [f"{a['privacy']:.4f} / {a['worst_posterior']:.4f}" for a in told]
         return found
-
-
-def channel_of(point: Point) -> Channel:
-    """The channel of a point."""
-    if isinstance(point.plan, Channel):
-        return point.plan
-    raise InputError("the point is no channel", expected="a front of the channel system")
 
 
 def chosen_channel(choice: Choice) -> Channel:

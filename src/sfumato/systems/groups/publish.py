@@ -14,10 +14,11 @@ from sfumato.release.policy import acceptances
 from sfumato.release.publish import Release
 from sfumato.release.swap_pack import Protected, publish_swaps
 from sfumato.study import Study
-from sfumato.systems.groups.again import attacked, first_unlike, refuse_unlike, worked_out_again
+from sfumato.systems.groups.again import attacked, refuse_unlike, worked_out_again
 from sfumato.systems.groups.files import read_target, settings_of
 from sfumato.systems.groups.front import front_of, swaps_of, told_of
 from sfumato.systems.run import Progress, Run
+from sfumato.systems.unlike import first_unlike
 
 
 def publish_protection(

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sfumato.data.frequency import FrequencyTable
 from sfumato.data.stages import stage
@@ -20,7 +21,7 @@ from sfumato.systems.groups.front import front_of, swaps_of, told_of
 from sfumato.systems.groups.protect import protect
 from sfumato.systems.groups.publish import publish_protection
 from sfumato.systems.run import Run
-from sfumato.systems.system import Publishing, Verdict
+from sfumato.systems.system import Publishing, Table, Verdict
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class Groups:
     plan: type[SwapPlan] = SwapPlan
     plans: str = "plans of swaps"
     not_applied: str = "swaps are pairs of records of the table that was searched: protect the other table by itself"
+    verified_with: str = "--source run.toml"
 
     def unit(self, study: Study) -> str:  # noqa: ARG002
         return "steps"
@@ -78,6 +80,18 @@ class Groups:
             state=how.state,
             progress=how.progress,
         )
+
+    def measured(self, manifest: Mapping[str, Any]) -> list[Table]:
+        figures = manifest["figures"]
+        rows = [
+            ("records released", number(manifest["released"])),
+            ("pairs swapped", number(manifest["point"]["swaps"])),
+            ("cost", number(figures["cost"])),
+            ("columns exchanged", ", ".join(manifest["exchanged"])),
+            ("columns left out", number(manifest["dictionary"]["columns_left_out"])),
+            ("findings before → after", f"{figures['found_before']} → {figures['found_after']}"),
+        ]
+        return [Table(f"Measured on the file, by {len(manifest['attacks'])} attacks", rows)]
 
     def page(self, front: Front, chosen: int | None, compare: tuple[int, int] | None) -> str:  # noqa: ARG002
         from sfumato.report.groups_pages import protection_page

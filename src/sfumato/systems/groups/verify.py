@@ -34,11 +34,11 @@ from sfumato.release.verification import (
 )
 from sfumato.release.verify import study_of
 from sfumato.study import Study, read
-from sfumato.systems.groups.again import first_unlike
 from sfumato.systems.groups.files import read_target, settings_of
 from sfumato.systems.groups.protect import attacks_on, truths_of
 from sfumato.systems.groups.publish import auxiliary_files
 from sfumato.systems.groups.residual import residual_on
+from sfumato.systems.unlike import first_unlike
 
 REQUIRED = (pack.RUN, *pack.DICTIONARY, pack.INTERNAL, pack.EXTERNAL)
 NOT_ATTACKED = "what attacks find: name as the source the run file that says what they learn from"
