@@ -346,7 +346,8 @@ def test_settings_of_other_systems_are_refused(
 
 def test_another_system_than_the_run_file_has(people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A run file with roles and a channel can be searched for levels as well, if that is asked for."""
-    columns = '[columns]\njob = { role = "sensitive" }\ntown = { role = "quasi_identifier" }\n'
+    columns = '[columns]\njob = { role = "sensitive" }\n'
+    columns += 'town = { role = "quasi_identifier", hierarchy = { build = "flat" } }\n'
     text = channel_run(tmp_path, people, columns=["job"], points=2).read_text("utf-8")
     (tmp_path / "run.toml").write_text(text + columns, "utf-8")
     assert _json(capsys, "search", tmp_path / "run.toml")[1]["system"] == "channel"

@@ -9,16 +9,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.cli import run
 from sfumato.data.engine import open_engine
+from sfumato.decide import pick
 from sfumato.errors import StudyError
 from sfumato.release.telling import refuse_marked
-from tests.groups.files import protected_study
+from sfumato.systems.groups.front import swaps_of
+from sfumato.systems.registry import load_front
+from tests.groups.files import protected_front, protected_study
 
 Capture = pytest.CaptureFixture[str]
 Column = Callable[[np.random.Generator, str, int], str]
@@ -44,12 +46,11 @@ def released(folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, col
         cells = [column(rng, line.split(",")[2], row) for row, line in enumerate(lines[1:])]
         again = [lines[0] + ",more", *(f"{line},{cell}" for line, cell in zip(lines[1:], cells, strict=True))]
         (folder / name).write_text("\n".join(again) + "\n", encoding="utf-8")
-    run(["groups", "protect", str(folder / "run.toml"), "-o", str(folder / "out"), "--test-seed", "1", "--json"])
-    capsys.readouterr()
+    protected_front(folder).save(folder / "out")
     accepted = [
         word for rule in ("uniques", "attacks") for word in ("--accept", f"{rule}=a small table made for a test")
     ]
-    code = run(["groups", "publish", str(folder / "out"), "-o", str(folder / "release"), "--json", *accepted])
+    code = run(["publish", str(folder / "out"), "-o", str(folder / "release"), "--json", *accepted])
     said = json.loads(capsys.readouterr().out)
     return code, said["error"]["what"] if "error" in said else ""
 
@@ -68,7 +69,7 @@ def test_a_county_with_one_typo_moves_with_the_area(
 ) -> None:
     code, said = released(tmp_path, capsys, monkeypatch, counties(0.0))
     assert code == 0, said
-    swapped = 2 * pyarrow.parquet.read_table(tmp_path / "out" / "swaps.parquet").num_rows
+    swapped = 2 * swaps_of(pick(load_front(tmp_path / "out")).point).swaps
     assert swapped > 10
     assert unusual(tmp_path) == 1  # the typo; each swapped row would be one more
 

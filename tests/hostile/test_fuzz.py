@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sfumato.systems.groups.saved import save
 
 import sfumato as sf
 from sfumato.cli import run
@@ -25,11 +24,11 @@ from sfumato.plans.channel import Channel
 from sfumato.plans.response import warner
 from sfumato.release.pack import checksum, digest
 from sfumato.release.publish import publish
-from sfumato.systems.groups.protect import protect
 from sfumato.systems.groups.publish import publish_protection
-from tests.groups.files import protected_study
+from tests.groups.files import protected_front, protected_study
 from tests.hostile.watching import CANARY, watched
 from tests.release.fronts import front_of, small
+from tests.systems.channel.files import channel_run
 
 ROUNDS = int(os.environ.get("SFUMATO_FUZZ", "60"))
 SEED = int(os.environ.get("SFUMATO_FUZZ_SEED", "20261115"))
@@ -54,16 +53,17 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     groups = folder / "groups"
     groups.mkdir()
     protected_study(groups)
-    save(protect(sf.read(groups / "run.toml"), test_seed=1), folder / "protection")
+    protected_front(groups).save(folder / "protection")
     accept = {"uniques": "a small table made for a test", "attacks": "a small table made for a test"}
-    publish_protection(folder / "protection", folder / "swapped", accept=accept, state=folder / "state")
+    publish_protection(sf.load_front(folder / "protection"), folder / "swapped", accept=accept, state=folder / "state")
     jobs = ("clerk", "cook", "nurse")
     (folder / "jobs.csv").write_text("job\n" + "".join(f"{jobs[i % 3]}\n" for i in range(300)), "utf-8")
     people = sf.Study(data={"path": str(folder / "jobs.csv")}, columns={})
     coin = Channel(("job",), jobs, jobs, warner(3, 0.6))
     sf.disguise(people, [coin], folder / "disguise", state=folder / "state")
-    sf.search_channel(people.with_channel(columns=["job"], points=3)).save(folder / "channel")
+    sf.search(people.with_channel(columns=["job"], points=3)).save(folder / "channel")
     (folder / "own.toml").write_text(front.study.as_toml(), "utf-8")
+    channel_run(folder, "jobs.csv", name="jobs.toml", columns=["job"])
     return folder
 
 
@@ -92,9 +92,31 @@ COMMANDS: dict[str, list[Callable[[Path, Path, Path], list[str]]]] = {
         lambda folder, made, out: ["verify", str(folder), "--source", str(made / "people.csv")],
         lambda folder, made, out: ["apply", str(folder), str(made / "people.csv"), "-o", str(out)],
     ],
-    "protection": [lambda folder, made, out: ["groups", "publish", str(folder), "-o", str(out)]],
-    "channel": [lambda folder, made, out: ["channel", "pick", str(folder), "--point", "0", "-o", str(out)]],
 }
+COMMANDS["protection"] = [
+    *COMMANDS["front"],
+    lambda folder, made, out: ["pick", str(folder), "--limit", "max_findings=1e9", "--limit", "max_cost=1e9"],
+    lambda folder, made, out: ["compare", str(folder), str(made / "protection")],
+    lambda folder, made, out: ["publish", str(folder), "-o", str(out)],
+    lambda folder, made, out: ["publish", str(folder), "-o", str(out), "--run", str(made / "groups" / "run.toml")],
+]
+COMMANDS["channel"] = [
+    *COMMANDS["front"],
+    lambda folder, made, out: ["pick", str(folder), "--limit", "min_privacy=0.1", "--limit", "max_error=1"],
+    lambda folder, made, out: ["pick", str(folder), "--knee"],
+    lambda folder, made, out: ["compare", str(folder), str(made / "channel")],
+    lambda folder, made, out: ["channel", "export", str(folder), "--point", "0", "-o", str(out)],
+    lambda folder, made, out: [
+        "publish",
+        str(folder),
+        "--point",
+        "0",
+        "-o",
+        str(out),
+        "--run",
+        str(made / "jobs.toml"),
+    ],
+]
 KINDS = {"front": "front", "cuts": "front", "release": "release", "swapped": "release", "disguise": "release"}
 KINDS |= {"protection": "protection", "channel": "channel"}
 

@@ -13,9 +13,9 @@ from tests.release.fronts import front_of, people, small, write_csv
 import sfumato as sf
 from sfumato.cli import run
 from sfumato.errors import DataError, InputError
-from sfumato.release.apply import apply_plan
 from sfumato.release.publish import Release, publish
 from sfumato.release.verify import verify
+from sfumato.systems.apply import apply_plan
 
 LEVELS = {"age": 2, "post code": 1, "sex": 0}
 

@@ -30,9 +30,9 @@ from sfumato.data.frequency import FrequencyTable
 from sfumato.data.hierarchies import Hierarchy, save
 from sfumato.plans.cuts import CutPlan
 from sfumato.plans.levels import LevelPlan
-from sfumato.release.apply import apply_plan
 from sfumato.release.publish import Release, publish
 from sfumato.release.verify import verify
+from sfumato.systems.apply import apply_plan
 from sfumato.web.calls import trees
 from sfumato.web.places import Places, version_of
 

@@ -41,9 +41,9 @@ from sfumato.data.hierarchies.recipes import builder, recipe
 from sfumato.data.profile import values_of
 from sfumato.plans.cuts import CutPlan
 from sfumato.plans.levels import LevelPlan
-from sfumato.release.apply import apply_plan
 from sfumato.release.publish import publish
 from sfumato.release.verify import verify
+from sfumato.systems.apply import apply_plan
 
 
 @dataclass(frozen=True)
