@@ -95,7 +95,9 @@ class Point:
         raise InputError("the plans of this front do not recode the table", expected="a front of lattice or cuts")
 
     def as_dict(self) -> dict[str, Any]:
-        return self._entries() | self.plan.entries()
+        """JSON lacks infinities: they are null, and their names are listed."""
+        endless = [name for name, value in self.values.items() if not math.isfinite(value)]
+        return self._entries() | self.plan.entries() | ({"infinite": endless} if endless else {})
 
     def saved(self) -> dict[str, Any]:
         """All that is needed to make the point again."""

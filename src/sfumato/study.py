@@ -256,10 +256,20 @@ class Study(Settings):
         Turned to another system, it leaves out how the old one was to search.
         """
         kept = (section or self.search).model_dump(exclude_unset=True)
-        system = settings.get("system") or self.search.system
+        system = settings.get("system") or (self.system if section is None else section.system)
         if section is None and system != self.search.system:
             kept = {name: value for name, value in kept.items() if name in ANY_SYSTEM and system in ALGORITHMS}
+            kept["system"] = system
         return self._changed(search=kept | settings)
+
+    def with_seed(self, seed: int) -> Study:
+        """The same study with another seed, wherever its system has it."""
+        match self.system:
+            case "channel":
+                return self.with_settings({"channel": {"seed": seed}})
+            case "groups":
+                return self.with_settings({"groups": {"attack": {"seed": seed}}})
+        return self.with_search(seed=seed)
 
     def with_engine(self, engine: str, options: EngineOptions) -> Study:
         """The same study on another engine."""

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from tests.groups.files import protected_study
 from tests.release.fronts import front_of, small
+from tests.systems.channel.files import channel_run
 
 from sfumato.cli import run
 from sfumato.data.atomic import new_file, new_folder, write_bytes, write_text
@@ -50,17 +51,19 @@ def test_states_of_searches_are_private(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("_generous")
 def test_channel_fronts_are_private(tmp_path: Path) -> None:
     small(tmp_path)
-    data = str(tmp_path / "people.csv")
+    declared = channel_run(tmp_path, tmp_path / "people.csv", columns=["ill"], points=2)
     out = tmp_path / "front"
-    assert run(["channel", "search", "--data", data, "-c", "ill", "--points", "2", "-o", str(out)]) == 0
+    assert run(["search", str(declared), "-o", str(out)]) == 0
     assert modes(out) == {}
+    assert run(["channel", "export", str(out), "--point", "0", "-o", str(tmp_path / "channel.json")]) == 0
+    assert modes(tmp_path / "channel.json") == {}
 
 
 @pytest.mark.usefixtures("_generous")
 def test_protections_and_their_swaps_are_private(tmp_path: Path) -> None:
     protected_study(tmp_path)
-    assert run(["groups", "protect", str(tmp_path / "run.toml"), "-o", str(tmp_path / "out")]) in (0, 3)
-    assert (tmp_path / "out/swaps.parquet").is_file()
+    assert run(["search", str(tmp_path / "run.toml"), "-o", str(tmp_path / "out")]) in (0, 3)
+    assert '"givers"' in (tmp_path / "out/front.json").read_text("utf-8")
     assert modes(tmp_path / "out") == {}
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.systems.channel.files import channel_run
 
 from sfumato import cli
 
@@ -33,20 +34,27 @@ def _json(capsys: pytest.CaptureFixture[str], *words: str | Path) -> tuple[int, 
     return code, json.loads(out)
 
 
-def test_search_prints_what_was_promised(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, found = _json(
-        capsys, "channel", "search", "--data", people, "--column", "job", "--delta", "0.75", "--points", "6"
-    )
-    assert code == 0
-    assert found["range"] == pytest.approx([0.25, 0.6])
-    assert (found["records"], found["dropped"], found["exact"]) == (1000, 5, True)
+def test_search_prints_what_was_promised(people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = channel_run(tmp_path, people, columns=["job"], delta=0.75, points=6)
+    code, found = _json(capsys, "search", run)
+    assert (code, found["system"]) == (0, "channel")
+    assert found["details"]["range"] == pytest.approx([0.25, 0.6])
+    assert (found["rows"], found["details"]["dropped"], found["exact"]) == (1000, 5, True)
     for number, point in enumerate(found["points"]):
-        assert {"id", "privacy", "mse", "lower_bound", "worst_posterior", "epsilon", "outputs", "loss"} <= set(point)
+        assert {"id", "values", "bound", "outputs", "loss"} <= set(point)
+        values = point["values"]
+        assert {"privacy", "mse", "worst_posterior", "epsilon"} <= set(values)
         assert point["id"] == number
-        assert point["lower_bound"] <= point["mse"] <= point["lower_bound"] * (1 + 1e-4)
+        assert point["bound"] <= values["mse"] <= point["bound"] * (1 + 1e-4)
         assert 0 <= point["loss"] <= 1
         assert point["outputs"] <= 11
-        assert (point["epsilon"] is None) == ("epsilon" in point.get("infinite", []))
+        assert (values["epsilon"] is None) == ("epsilon" in point.get("infinite", []))
+    assert any(point["values"]["epsilon"] is None for point in found["points"])
+    assert cli.run(["search", str(run)]) == 0
+    printed = capsys.readouterr()
+    assert "6 channels: proven optimal, exact" in printed.out
+    assert "4 categories of job, 1,000 records" in printed.err
+    assert "keep it to yourself" in printed.err
 
 
 def test_disguise_and_estimate_from_end_to_end(
@@ -54,8 +62,10 @@ def test_disguise_and_estimate_from_end_to_end(
 ) -> None:
     front, channel, out = tmp_path / "front", tmp_path / "channel.json", tmp_path / "out"
     data = ["--data", people]
-    assert _json(capsys, "channel", "search", *data, "--column", "job", "--points", "5", "-o", front)[0] == 0
-    assert _json(capsys, "channel", "pick", front, "--min-privacy", "0.4", "-o", channel)[0] == 0
+    assert _json(capsys, "search", channel_run(tmp_path, people, columns=["job"], points=5), "-o", front)[0] == 0
+    code, picked = _json(capsys, "pick", front, "--limit", "min_privacy=0.4")
+    assert (code, picked["reason"]) == (0, "least mse with privacy of at least 0.4")
+    assert _json(capsys, "channel", "export", front, "--point", str(picked["point"]["id"]), "-o", channel)[0] == 0
     words = ["channel", "disguise", *data, "--channel", channel, "--keep", "town"]
     code, done = _json(capsys, *words, "-o", out)
     assert (code, done["released"], done["data"]) == (0, 1000, str(out / "public" / "data.csv"))
@@ -133,13 +143,14 @@ def test_parquet_two_channels_and_a_joint_one(people: Path, tmp_path: Path, caps
     assert code == 0
     assert len(found["strata"][0]["categories"]) == 8
     assert sum(c["unbiased"] for c in found["strata"][0]["categories"]) == pytest.approx(1.0)
-    words = ["channel", "search", *data, "-c", "job", "-c", "town", "--delta", "0.6", "--points", "3"]
-    code, found = _json(capsys, *words, "-o", tmp_path / "joint")
+    run = channel_run(tmp_path, people, columns=["job", "town"], delta=0.6, points=3)
+    code, found = _json(capsys, "search", run, "-o", tmp_path / "joint")
     assert code == 0
-    point = found["points"][0]
+    point = found["points"][0]["details"]
     assert set(point["attributes"]) == {"job", "town"}
     assert point["attributes"]["town"]["worst_posterior"] >= 2 / 3 - 1e-9
-    assert _json(capsys, "channel", "pick", tmp_path / "joint", "--point", "1", "-o", tmp_path / "joint.json")[0] == 0
+    assert any("of one by itself a report may tell more" in sentence for sentence in found["sentences"])
+    assert _json(capsys, "channel", "export", tmp_path / "joint", "--point", "1", "-o", tmp_path / "joint.json")[0] == 0
     words = ["channel", "disguise", *data, "--channel", tmp_path / "joint.json", "-o", tmp_path / "both", *AGAIN]
     assert list(_json(capsys, *words)[1]["figures"]) == ["job+town"]
     assert _json(capsys, "channel", "estimate", tmp_path / "both")[0] == 0
@@ -156,16 +167,15 @@ def test_an_audit_of_a_disguised_column_is_refused(
     run.write_text(
         f'version = 1\n[data]\npath = "people.csv"\n{columns}[channel]\ncolumns = ["job"]\npoints = 3\n', "utf-8"
     )
-    assert _json(capsys, "channel", "search", "--run", run, "-o", tmp_path / "front")[0] == 0
-    assert _json(capsys, "channel", "pick", tmp_path / "front", "--point", "1", "-o", tmp_path / "c.json")[0] == 0
+    assert _json(capsys, "search", run, "-o", tmp_path / "front")[0] == 0
+    assert _json(capsys, "channel", "export", tmp_path / "front", "--point", "1", "-o", tmp_path / "c.json")[0] == 0
     words = ["channel", "disguise", "--run", run, "--channel", tmp_path / "c.json", "--keep-rest"]
     assert _json(capsys, *words, "-o", tmp_path / "out")[0] == 0
     code, said = _json(capsys, "audit", "--run", run, tmp_path / "out" / "public" / "data.csv")
     assert code == 2
     assert "not defined" in said["error"]["what"]
-    assert _json(capsys, "channel", "search", "--run", run, "--column", "town")[1]["error"]["what"].startswith(
-        "the role"
-    )
+    other = _json(capsys, "search", run, "--set", 'channel.columns=["town"]')[1]
+    assert other["error"]["what"].startswith("the role")
 
 
 @pytest.mark.parametrize(
@@ -183,42 +193,56 @@ def test_an_audit_of_a_disguised_column_is_refused(
 )
 def test_bad_priors(prior: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "prior.csv").write_text(prior, "utf-8")
-    code, said = _json(capsys, "channel", "search", "--prior", tmp_path / "prior.csv", "--records", "100")
+    code, said = _json(capsys, "search", channel_run(tmp_path, prior="prior.csv", records=100))
     assert code == 2
     assert says in said["error"]["what"]
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "says"),
+    ("setting", "code", "says"),
     [
-        (["--delta", "0.3"], 2, "commonest category has a share of 0.4"),
-        (["--delta", "1.5"], 2, "delta = 1.5 is not valid"),
-        (["--engine", "magic"], 2, "engine = 'magic' is not valid"),
-        (["--privacy", "0.9"], 3, "no channel has a privacy of 0.9"),
-        (["--privacy", "0.1"], 3, "no channel has a privacy of 0.1"),
-        (["--engine", "optrr", "--epsilon", "1"], 2, "cannot cap"),
-        (["--column", "hob"], 2, 'no column "hob"'),
-        (["--points", "0"], 2, "points = 0 is not valid"),
-        (["--prior", "nowhere.csv"], 2, "named twice"),
+        ("delta=0.3", 2, "commonest category has a share of 0.4"),
+        ("delta=1.5", 2, "delta = 1.5 is not valid"),
+        ("engine=magic", 2, "engine = 'magic' is not valid"),
+        ("privacy=[0.9]", 3, "no channel has a privacy of 0.9"),
+        ("privacy=[0.1]", 3, "no channel has a privacy of 0.1"),
+        ("epsilon=1", 2, "cannot cap"),
+        ('columns=["hob"]', 2, 'no column "hob"'),
+        ("points=0", 2, "points = 0 is not valid"),
     ],
 )
-def test_bad_requests(words: list[str], code: int, says: str, people: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    column = [] if "--column" in words else ["--column", "job"]
-    found, said = _json(capsys, "channel", "search", "--data", people, *column, *words)
+def test_bad_requests(
+    setting: str, code: int, says: str, people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    engine = "optrr" if setting.startswith("epsilon") else "exact"
+    run = channel_run(tmp_path, people, columns=["job"], engine=engine)
+    found, said = _json(capsys, "search", run, "--set", f"channel.{setting}")
     assert found == code, said
     assert says in said["error"]["what"]
     if code == 3:
-        assert said["error"]["try"].startswith("--privacy 0.")
+        assert said["error"]["try"].startswith("privacy = [0.")
+
+
+@pytest.mark.parametrize("command", ["make", "measure"])
+def test_a_table_and_a_prior_are_two_tables(
+    command: str, people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make = ["channel", "make", "--data", people, "-c", "job", "--family", "grr", "--parameter", "1"]
+    assert _json(capsys, *make, "-o", tmp_path / "c.json")[0] == 0
+    words = make if command == "make" else ["channel", "measure", tmp_path / "c.json", "--data", people]
+    words += ["-o", tmp_path / "d.json"] if command == "make" else []
+    code, said = _json(capsys, *words, "--prior", "nowhere.csv")
+    assert (code, "named twice" in said["error"]["what"]) == (2, True), said
 
 
 def test_delta_names_the_least_possible_and_large_domains_another_engine(
     people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _, said = _json(capsys, "channel", "search", "--data", people, "--column", "job", "--delta", "0.3")
+    _, said = _json(capsys, "search", channel_run(tmp_path, people, columns=["job"], delta=0.3))
     assert "0.4" in said["error"]["expected"]
     rows = "".join(f"c{i},{1 / 17}\n" for i in range(17))
     (tmp_path / "wide.csv").write_text("category,share\n" + rows, "utf-8")
-    _, said = _json(capsys, "channel", "search", "--prior", tmp_path / "wide.csv", "--records", "50")
+    _, said = _json(capsys, "search", channel_run(tmp_path, prior="wide.csv", records=50))
     assert "17 categories are too many" in said["error"]["what"]
     assert "square" in said["error"]["try"]
 
@@ -258,33 +282,92 @@ def test_picks_that_cannot_be_met_name_the_nearest(
     people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     front = tmp_path / "front"
-    assert _json(capsys, "channel", "search", "--data", people, "-c", "job", "--points", "4", "-o", front)[0] == 0
+    assert _json(capsys, "search", channel_run(tmp_path, people, columns=["job"], points=4), "-o", front)[0] == 0
     for words, tries in (
-        (["--min-privacy", "0.9"], "--min-privacy 0.6"),
-        (["--max-epsilon", "1"], "square"),
-        (["--max-error", "1e-9"], "--max-error"),
+        (["--limit", "min_privacy=0.9"], "--limit min_privacy=0.6"),
+        (["--limit", "max_epsilon=1"], "square"),
+        (["--limit", "max_error=1e-9"], "--limit max_error="),
         (["--max-loss", "0.01"], "--max-loss"),
+        (["--limit", "min_privacy=0.5", "--max-loss", "0.01"], "--max-loss"),
     ):
-        code, said = _json(capsys, "channel", "pick", front, *words)
-        assert code == 3
+        code, said = _json(capsys, "pick", front, *words)
+        assert code == 3, said
         assert tries in said["error"]["try"]
-    assert _json(capsys, "channel", "pick", front)[0] == 2
-    assert _json(capsys, "channel", "pick", front, "--knee")[0] == 0
-    code, found = _json(capsys, "channel", "pick", front, "--max-loss", "0.9")
+    assert _json(capsys, "pick", front)[0] == 2
+    assert _json(capsys, "pick", front, "--knee")[0] == 0
+    code, found = _json(capsys, "pick", front, "--max-loss", "0.9")
     assert (code, found["point"]["loss"] <= 0.9) == (0, True)
+    code, said = _json(capsys, "pick", front, "--min-k", "5")
+    assert (code, "min_privacy" in said["error"]["expected"]) == (2, True), said
 
 
-def test_square_with_a_cap_and_optrr(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    base = ["channel", "search", "--data", people, "--column", "job", "--points", "3"]
-    code, found = _json(capsys, *base, "--engine", "square", "--epsilon", "1.5", "--sweeps", "1")
+def test_several_limits_are_kept_at_once(people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Limits on privacy and on error together: what binds is said, and what cannot be had together is refused."""
+    front = tmp_path / "front"
+    points = _json(capsys, "search", channel_run(tmp_path, people, columns=["job"], points=6), "-o", front)[1]["points"]
+    privacy, error = points[2]["values"]["privacy"], points[4]["values"]["mse"]
+    limits = ["--limit", f"min_privacy={privacy}", "--limit", f"max_error={error}"]
+    code, found = _json(capsys, "pick", front, *limits)
+    assert (code, found["point"]["id"], found["binding"]) == (0, 2, ["min_privacy"])
+    limits = ["--limit", f"min_privacy={points[4]['values']['privacy']}", "--limit", f"max_error={error / 2}"]
+    code, said = _json(capsys, "pick", front, *limits)
+    assert (code, said["error"]["expected"]) == (3, "limits that a point meets at once")
+
+
+def test_square_with_a_cap_and_optrr(people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def points(found: Any) -> list[dict[str, Any]]:
+        return [{**point, **point["values"]} for point in found["points"]]
+
+    base = ["search", channel_run(tmp_path, people, columns=["job"], points=3)]
+    square = [word for one in ("engine=square", "epsilon=1.5", "sweeps=1") for word in ("--set", f"channel.{one}")]
+    code, found = _json(capsys, *base, *square)
     assert code == 0
-    assert all(p["epsilon"] <= 1.5 + 1e-6 and p["outputs"] == 4 for p in found["points"])
-    assert all(p["ratio"] >= 1 for p in found["points"])
-    code, found = _json(capsys, *base, "--engine", "optrr", "--generations", "100")
-    assert (code, found["exact"], found["seed"]) == (0, False, 1)
-    code, capped = _json(capsys, *base, "--epsilon", "1.5")
+    assert all(p["epsilon"] <= 1.5 + 1e-6 and p["outputs"] == 4 for p in points(found))
+    assert all(p["mse"] >= p["bound"] for p in points(found))
+    optrr = ["--set", "channel.engine=optrr", "--set", "channel.generations=100"]
+    code, found = _json(capsys, *base, *optrr)
+    assert (code, found["exact"], found["how"]) == (0, False, "best found, optrr, seed 1")
+    code, other = _json(capsys, *base, *optrr, "--seed", "2")
+    assert (code, other["system"], other["how"]) == (0, "channel", "best found, optrr, seed 2")
+    code, capped = _json(capsys, *base, "--set", "channel.epsilon=1.5")
     assert (code, capped["exact"]) == (0, False)
-    assert all(p["epsilon"] <= 1.5 + 1e-6 for p in capped["points"])
+    assert all(p["epsilon"] <= 1.5 + 1e-6 for p in points(capped))
+
+
+@pytest.mark.parametrize("words", [["--max-suppression", "0.1"], ["--algorithm", "exact"], ["--threads", "2"]])
+def test_settings_of_other_systems_are_refused(
+    words: list[str], people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run file of a channel stays one, whatever else is asked of the search."""
+    code, said = _json(capsys, "search", channel_run(tmp_path, people, columns=["job"]), *words)
+    assert code == 2
+    assert "and the system is channel" in said["error"]["what"]
+
+
+def test_another_system_than_the_run_file_has(people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A run file with roles and a channel can be searched for levels as well, if that is asked for."""
+    columns = '[columns]\njob = { role = "sensitive" }\n'
+    columns += 'town = { role = "quasi_identifier", hierarchy = { build = "flat" } }\n'
+    text = channel_run(tmp_path, people, columns=["job"], points=2).read_text("utf-8")
+    (tmp_path / "run.toml").write_text(text + columns, "utf-8")
+    assert _json(capsys, "search", tmp_path / "run.toml")[1]["system"] == "channel"
+    assert _json(capsys, "search", tmp_path / "run.toml", "--system", "lattice")[1]["system"] == "lattice"
+
+
+def test_a_front_of_given_shares_is_no_table_to_publish(
+    people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The file of the shares must not be taken for the table: its channel disguises a table that is named."""
+    rows = "".join(f"{job},{count / 1000}\n" for job, count in COUNTS.items())
+    (tmp_path / "prior.csv").write_text("job,share\n" + rows, "utf-8")
+    front = tmp_path / "front"
+    assert _json(capsys, "search", channel_run(tmp_path, prior="prior.csv", records=1000), "-o", front)[0] == 0
+    code, said = _json(capsys, "publish", front, "--point", "1", "-o", tmp_path / "out")
+    assert (code, "names no table" in said["error"]["what"]) == (2, True), said
+    assert not (tmp_path / "out").exists()
+    assert _json(capsys, "channel", "export", front, "--point", "1", "-o", tmp_path / "c.json")[0] == 0
+    words = ["channel", "disguise", "--data", people, "--channel", tmp_path / "c.json", "-o", tmp_path / "out"]
+    assert _json(capsys, *words)[0] == 0
 
 
 def test_reports_are_drawn_with_the_probabilities_of_the_matrix(people: Path, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import typer.main
 from tests.groups.files import protected_study
 from tests.groups.test_doors import DDI
 from tests.release.fronts import front_of, small
+from tests.systems.channel.files import channel_run
 
 import sfumato as sf
 from sfumato.cli import app, run
@@ -30,7 +31,7 @@ CASES: dict[str, tuple[Sequence[str], Sequence[str]]] = {
         ["run.toml", "people.csv", "sex.csv", "front/front.json"],
     ),
     "hierarchy build": (["people.csv", "-c", "sex", "--kind", "flat", "-o", "TARGET"], ["people.csv"]),
-    "channel pick": (["channels", "--point", "0", "-o", "TARGET"], ["channels/channel-front.json"]),
+    "channel export": (["channels", "--point", "0", "-o", "TARGET"], ["channels/front.json", "channels/run.toml"]),
     "channel make": (
         ["--data", "people.csv", "-c", "ill", "--family", "grr", "--parameter", "1", "-o", "TARGET"],
         ["people.csv"],
@@ -53,9 +54,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "sex.csv").write_text("F,*\nM,*\n", "utf-8")
     (folder / "run.toml").write_text(study.as_toml(), "utf-8")
     front_of(study, [LEVELS]).save(folder / "front")
-    data = str(folder / "people.csv")
-    assert run(["channel", "search", "--data", data, "-c", "ill", "--points", "1", "-o", str(folder / "channels")]) == 0
-    assert run(["channel", "pick", str(folder / "channels"), "--point", "0", "-o", str(folder / "c.json")]) == 0
+    declared = channel_run(folder, folder / "people.csv", columns=["ill"], points=1)
+    assert run(["search", str(declared), "-o", str(folder / "channels")]) == 0
+    assert run(["channel", "export", str(folder / "channels"), "--point", "0", "-o", str(folder / "c.json")]) == 0
     (folder / "groups").mkdir()
     protected_study(folder / "groups")
     (folder / "x.xml").write_text(DDI, "utf-8")

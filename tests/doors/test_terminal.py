@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.systems.channel.files import channel_run
 
 from sfumato.cli import run
 from sfumato.cli.show import shown
@@ -24,6 +25,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     columns = 'job = { role = "quasi_identifier", hierarchy = "tree.csv" }\nn = { role = "other" }\n'
     (tmp_path / "run.toml").write_text(f'version = 1\n[data]\npath = "t.csv"\n[columns]\n{columns}', "utf-8")
     (tmp_path / "short.csv").write_text("y,*\n", "utf-8")
+    channel_run(tmp_path, "t.csv", columns=["job"], points=1)
     (tmp_path / "short.toml").write_text((tmp_path / "run.toml").read_text().replace("tree.csv", "short.csv"), "utf-8")
     return tmp_path
 
@@ -38,7 +40,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ["inspect", "t.csv", "-o", "new.toml"],
         ["audit", "--run", "run.toml"],
         ["audit", "--run", "short.toml"],
-        ["channel", "search", "--data", "t.csv", "-c", "job", "--points", "1"],
+        ["search", "channel.toml"],
         [f"no{ESCAPE}command"],
         ["inspect", f"no{ESCAPE}file.csv"],
         ["sample", f"no{ESCAPE}sample"],

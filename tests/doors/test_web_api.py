@@ -16,12 +16,11 @@ from typing import Any
 
 import httpx
 import pytest
-from sfumato.systems.channel.front import load_channel_front
 from tests.doors.bench import Server, client, declare, server, wait, write_table
 from tests.points import points_in
 
 from sfumato.cli import run
-from sfumato.front import load_front
+from sfumato.systems.registry import load_front
 from sfumato.web.places import Places
 
 PUBLIC = ["data.csv", "dictionary.html", "dictionary.json", "external.html"]
@@ -186,7 +185,9 @@ def test_run_file_and_program_replay_to_the_same_front(
     assert manifest["loss"] == pytest.approx(point.loss, abs=1e-12)
 
 
-def test_a_channel_replays_with_its_settings(bench: httpx.Client, tmp_path: Path, root: Path) -> None:
+def test_a_channel_replays_with_its_settings(
+    bench: httpx.Client, tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     study = declare(bench)
     asked = {"column": "ill", "delta": 0.8, "points": 3}
     job = bench.post(f"/api/studies/{study}/channels", json=asked).json()["id"]
@@ -194,14 +195,22 @@ def test_a_channel_replays_with_its_settings(bench: httpx.Client, tmp_path: Path
     shown = {"job": job, "point": 1}
     (tmp_path / "run.toml").write_text(bench.get(f"/api/studies/{study}/run.toml", params=shown).text, "utf-8")
     assert "delta = 0.8\npoints = 3\n" in (tmp_path / "run.toml").read_text("utf-8")
-    first, second, third, fourth = bench.get(f"/api/studies/{study}/run.sh", params=shown).text.splitlines()
-    assert run([*first.split()[1:4], str(tmp_path / "run.toml"), "-o", str(tmp_path / "channels")]) == 0
-    again, found = (load_channel_front(f) for f in (tmp_path / "channels", Places(root).job(study, job) / "channel"))
-    assert [point.as_dict() for point in again.points] == [point.as_dict() for point in found.points]
+    first, second, third = bench.get(f"/api/studies/{study}/run.sh", params=shown).text.splitlines()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SFUMATO_STATE", str(tmp_path / "state"))
+    assert run(first.split()[1:]) == 0
+    again, found = (load_front(f) for f in (tmp_path / "front", Places(root).job(study, job) / "front"))
+    assert [point.saved() for point in again.points] == [point.saved() for point in found.points]
     assert "--point 1" in second
-    assert "disguise" in third
-    assert fourth.startswith("sfumato verify release --source ")
-    assert "sf.pick_channel(front, point=1)" in bench.get(f"/api/studies/{study}/run.py", params=shown).text
+    assert run(second.split()[1:]) == 0
+    assert third.startswith("sfumato verify release --source ")
+    assert run(third.split()[1:]) == 0
+    program = bench.get(f"/api/studies/{study}/run.py", params=shown).text
+    assert "sf.pick(front, point=1)" in program
+    (tmp_path / "run.py").write_text(program.replace('"release"', '"other"'), "utf-8")
+    state = {**os.environ, "SFUMATO_STATE": str(tmp_path / "again")}
+    subprocess.run([sys.executable, "run.py"], cwd=tmp_path, check=True, timeout=120, env=state)
+    assert (tmp_path / "other" / "public" / "data.csv").is_file()
 
 
 def test_a_point_is_published_verified_and_packed(bench: httpx.Client, searched: tuple[str, str]) -> None:

@@ -183,7 +183,7 @@ def test_a_group_is_attacked_and_protected(page: Any) -> None:
     page.wait_for_selector("#result .verified")
     assert "attacks find 0 of" in page.inner_text(".step.publish")
     page.click("#tools button")
-    assert "sfumato groups publish protection --point 0 -o release" in _shown(page, "Commands")
+    assert "sfumato publish front --point 0 -o release" in _shown(page, "Commands")
 
 
 def test_markup_in_a_column_name_is_only_a_name(page: Any) -> None:

@@ -7,8 +7,13 @@ from pathlib import Path
 import numpy as np
 
 from sfumato.data.microfile import Dropped, Microfile
+from sfumato.front import Front
 from sfumato.plans.memberships import Term
 from sfumato.plans.rules import Variable
+from sfumato.study import read
+from sfumato.systems.groups.front import front_of
+from sfumato.systems.groups.protect import protect
+from sfumato.systems.run import Run
 
 VARIABLES = (
     Variable("a", (Term("low a", "pi", (0, 0, 3, 6)), Term("high a", "pi", (3, 6, 9, 9)))),
@@ -69,3 +74,8 @@ def protected_study(folder: Path, attack: str = "", attackers: str = '["exact"]'
     given = "[groups.attack]\nruns = 1\n" + attack + PROTECT.replace('["exact"]', attackers)
     text = GOOD.replace("[groups.vital]", given.replace("levels = 1", "levels = 2") + "[groups.vital]")
     (folder / "run.toml").write_text(text, encoding="utf-8")
+
+
+def protected_front(folder: Path, test_seed: int = 1) -> Front:
+    """The front of such a study, always the same."""
+    return front_of(protect(read(folder / "run.toml"), Run(), test_seed=test_seed))

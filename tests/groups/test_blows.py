@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from sfumato.systems.groups.saved import load
 
 from sfumato.cli import run
 from sfumato.errors import StoppedError
@@ -15,6 +14,8 @@ from sfumato.study import Study, read
 from sfumato.systems.groups.attack import attack_with
 from sfumato.systems.groups.files import read_auxiliary, read_target, settings_of
 from sfumato.systems.groups.protect import protect
+from sfumato.systems.registry import load_front
+from sfumato.systems.run import Run
 from sfumato.systems.verify import verify
 from tests.groups.files import protected_study
 
@@ -23,7 +24,7 @@ import os, random, signal, sys, time
 from pathlib import Path
 from sfumato.cli import run
 import plotly.graph_objects, plotly.offline, pyarrow.dataset, pyarrow.parquet, scipy.optimize, sfumato.data.duck
-import sfumato.systems.groups.publish
+import sfumato.systems.groups.system
 
 folder = Path(sys.argv[1])
 
@@ -37,11 +38,11 @@ def attempt(command, delay=None):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 def protect(name):
-    return ["groups", "protect", str(folder / "run.toml"), "-o", str(folder / name), "--test-seed", "1"]
+    return ["search", str(folder / "run.toml"), "-o", str(folder / name), "--set", "groups.protect.test_seed=1"]
 
 def publish(name):
     accepted = [word for rule in ("uniques", "attacks", "earlier") for word in ("--accept", f"{rule}=made for a test")]
-    return ["groups", "publish", str(folder / "p"), "-o", str(folder / name), *accepted]
+    return ["publish", str(folder / "p"), "-o", str(folder / name), *accepted]
 
 sys.stdout, told = open(os.devnull, "w"), sys.stdout
 rng = random.Random(3)
@@ -72,13 +73,13 @@ def test_killed_at_random_moments(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         if not folder.exists():
             assert code == -9
         elif name.startswith("p"):
-            assert load(folder).plans  # renamed whole
+            assert load_front(folder).points  # renamed whole
         else:
             verify(folder).raise_if_failed()
     killed = next(name for name, code in codes.items() if code == -9)
     if not (tmp_path / killed).exists():  # what a blow left behind stands in nobody's way
-        kind, source = ("protect", "run.toml") if killed.startswith("p") else ("publish", "p")
-        assert run(["groups", kind, str(tmp_path / source), "-o", str(tmp_path / killed)]) in (0, 3)
+        kind, source = ("search", "run.toml") if killed.startswith("p") else ("publish", "p")
+        assert run([kind, str(tmp_path / source), "-o", str(tmp_path / killed)]) in (0, 3)
 
 
 @pytest.fixture
@@ -116,10 +117,10 @@ def test_a_protection_keeps_its_finished_levels(study: Study) -> None:
         levels.append(done)
         return done >= 1
 
-    found = protect(study, test_seed=1, progress=stop_after_a_level)
+    found = protect(study, Run(stop_after_a_level), test_seed=1)
     assert [level.level for level in found.levels] in ([0.5], [0.0])  # what was finished, or nothing if that is no gain
     with pytest.raises(StoppedError, match="stopped while"):
-        protect(study, test_seed=1, progress=lambda done, total: True)
+        protect(study, Run(lambda done, total: True), test_seed=1)
 
 
 def test_ctrl_c_while_it_learns(tmp_path: Path) -> None:
@@ -145,5 +146,5 @@ def struck(self, *given):  # Ctrl-C in the middle of learning
         os.kill(os.getpid(), signal.SIGINT)
     return tournaments(self, *given)
 michigan.Michigan._tournaments = struck
-main(["groups", "protect", sys.argv[1] + "/run.toml", "-o", sys.argv[1] + "/out"])
+main(["search", sys.argv[1] + "/run.toml", "-o", sys.argv[1] + "/out"])
 """

@@ -14,19 +14,22 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sfumato.systems.groups.saved import save
 
 from sfumato.cli import run
 from sfumato.data.engine import open_engine
 from sfumato.data.source import open_source
+from sfumato.decide import pick
 from sfumato.errors import StudyError
 from sfumato.release.swapped import withheld_columns
 from sfumato.release.telling import refuse_marked
 from sfumato.study import Study, read
 from sfumato.systems.groups.census import make_census
+from sfumato.systems.groups.front import front_of, swaps_of
 from sfumato.systems.groups.protect import protect
 from sfumato.systems.groups.publish import publish_protection
-from tests.groups.files import protected_study
+from sfumato.systems.registry import load_front
+from sfumato.systems.run import Run
+from tests.groups.files import protected_front, protected_study
 
 Capture = pytest.CaptureFixture[str]
 ACCEPTED = dict.fromkeys(("uniques", "attacks"), "a small table made for a test")
@@ -53,12 +56,11 @@ def released(folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, col
         cells = [column(rng, line.split(",")[2], row) for row, line in enumerate(lines[1:])]
         again = [lines[0] + ",more", *(f"{line},{cell}" for line, cell in zip(lines[1:], cells, strict=True))]
         (folder / name).write_text("\n".join(again) + "\n", encoding="utf-8")
-    run(["groups", "protect", str(folder / "run.toml"), "-o", str(folder / "out"), "--test-seed", "1", "--json"])
-    capsys.readouterr()
+    protected_front(folder).save(folder / "out")
     accepted = [
         word for rule in ("uniques", "attacks") for word in ("--accept", f"{rule}=a small table made for a test")
     ]
-    code = run(["groups", "publish", str(folder / "out"), "-o", str(folder / "release"), "--json", *accepted])
+    code = run(["publish", str(folder / "out"), "-o", str(folder / "release"), "--json", *accepted])
     said = json.loads(capsys.readouterr().out)
     return code, said["error"]["what"] if "error" in said else ""
 
@@ -90,9 +92,9 @@ def test_columns_that_name_the_group_by_their_order_or_together_are_refused(
     """The group is a hidden column like any other, so every way of telling one counts."""
     protected_study(tmp_path)
     with_columns(tmp_path, names, cells)
-    save(protect(read(tmp_path / "run.toml"), test_seed=1), tmp_path / "out")
+    front = protected_front(tmp_path)
     with pytest.raises(StudyError, match="name the group: " + names.replace(",", " with ")) as refused:
-        publish_protection(tmp_path / "out", tmp_path / "release", accept=ACCEPTED, state=tmp_path / "state")
+        publish_protection(front, tmp_path / "release", accept=ACCEPTED, state=tmp_path / "state")
     assert refused.value.remedy == f'withhold = ["{names.split(",")[0]}"] under [groups]'
     assert not (tmp_path / "release").exists()
 
@@ -111,7 +113,7 @@ def test_a_county_with_one_typo_moves_with_the_area(
 ) -> None:
     code, said = released(tmp_path, capsys, monkeypatch, counties(0.0))
     assert code == 0, said
-    swapped = 2 * pyarrow.parquet.read_table(tmp_path / "out" / "swaps.parquet").num_rows
+    swapped = 2 * swaps_of(pick(load_front(tmp_path / "out")).point).swaps
     assert swapped > 10
     assert unusual(tmp_path) == 1  # the typo; each swapped row would be one more
 
@@ -220,9 +222,8 @@ def test_a_mistyped_county_of_the_census_sample_tells_nobody(tmp_path: Path) -> 
         county[0] = "county 0" if county[0] != "county 0" else "county 1"
         pyarrow.parquet.write_table(table.append_column("county", pyarrow.array(county)), folder / name)
     assert pyarrow.parquet.read_metadata(folder / "survey.parquet").num_rows == 1_411
-    found = protect(read(made.run), test_seed=1)
-    save(found, tmp_path / "out")
-    release = publish_protection(tmp_path / "out", tmp_path / "release", accept=ACCEPTED, state=tmp_path / "state")
+    front = front_of(protect(read(made.run), Run(), test_seed=1))
+    release = publish_protection(front, tmp_path / "release", accept=ACCEPTED, state=tmp_path / "state")
     assert release.manifest["point"]["swaps"] >= 20
     rows = [
         tuple(row[name] for name in ("state", "puma", "county"))

@@ -11,18 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow
-import pyarrow.parquet
 import pytest
-from sfumato.systems.groups.saved import load, save
 
 import sfumato as sf
 from sfumato.cli import run
 from sfumato.plans.swaps import SwapPlan
 from sfumato.release import pack
-from sfumato.systems.groups.protect import Level, protect, worth_offering
+from sfumato.systems.groups.protect import Level, worth_offering
 from sfumato.systems.groups.publish import publish_protection
-from tests.groups.files import protected_study
+from sfumato.systems.registry import load_front
+from tests.groups.files import protected_front, protected_study
 
 Capture = pytest.CaptureFixture[str]
 UNIQUE = {"uniques": "a small table made for a test"}
@@ -33,9 +31,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A protection and its release, beside the tables they are made from; never changed."""
     folder = tmp_path_factory.mktemp("canary-groups")
     protected_study(folder)
-    save(protect(sf.read(folder / "run.toml"), test_seed=1), folder / "out")
+    protected_front(folder).save(folder / "out")
     accept = {**UNIQUE, "attacks": "so small a table cannot be hidden better"}
-    publish_protection(folder / "out", folder / "release", accept=accept, state=folder / "state")
+    publish_protection(load_front(folder / "out"), folder / "release", accept=accept, state=folder / "state")
     return folder
 
 
@@ -76,14 +74,16 @@ def change(*keys: str | int, to: Any) -> Callable[[dict[str, Any]], None]:
 
 
 LIES = {
-    "found before": change("found_before", to=9999),
-    "found": change("points", 0, "found", to=123),
-    "cost": change("points", 0, "cost", to=0.001),
+    "found before": change("details", "found_before", to=9999),
+    "found": change("points", 0, "values", "findings", to=123),
+    "cost": change("points", 0, "values", "cost", to=0.001),
     "loss": change("points", 0, "loss", to=0.0),
-    "an attack": change("points", 0, "residual", 0, "ranks_after", to=[6]),
-    "members after": change("areas", 0, "q_after", "secret", to=1),
-    "a signal": change("signals", 0, "after", 0, to=1.0),
-    "sensitive": change("sensitive", to=["B"]),
+    "an attack": change("points", 0, "details", "residual", 0, "ranks_after", to=[6]),
+    "members": change("details", "areas", 0, "q", "secret", to=1),
+    "members after": change("points", 0, "details", "q_after", "secret", 0, to=1),
+    "a signal": change("points", 0, "details", "signals", 0, "after", 0, to=1.0),
+    "sensitive": change("details", "sensitive", to=["B"]),
+    "records": change("rows", to=1000),
 }
 
 
@@ -91,11 +91,11 @@ LIES = {
 def test_a_tampered_protection_is_not_published(
     lie: str, out: Path, made: Path, tmp_path: Path, capsys: Capture
 ) -> None:
-    told = json.loads((out / "protection.json").read_text("utf-8"))
+    told = json.loads((out / "front.json").read_text("utf-8"))
     LIES[lie](told)
-    (out / "protection.json").write_text(json.dumps(told), "utf-8")
+    (out / "front.json").write_text(json.dumps(told), "utf-8")
     accepted = [word for rule in ("uniques", "attacks") for word in ("--accept", f"{rule}=only to see what happens")]
-    words = ["groups", "publish", out, "-o", tmp_path / "never", *accepted]
+    words = ["publish", out, "-o", tmp_path / "never", *accepted]
     assert json_of(capsys, *words)[0] == 2  # the folder's seal is broken
     code, found = json_of(capsys, *words, "--run", made / "run.toml")
     assert (code, "error" in found) == (2, True), found
@@ -103,26 +103,35 @@ def test_a_tampered_protection_is_not_published(
     assert not (tmp_path / "never").exists()
 
 
-def other_swaps(path: Path, how: Callable[[pyarrow.Table], pyarrow.Table]) -> None:
-    pyarrow.parquet.write_table(how(pyarrow.parquet.read_table(path)), path)
-
-
 def test_tampered_swaps_are_not_published(out: Path, made: Path, tmp_path: Path) -> None:
     """Another pair, a row that is not there, a pair less: none is what the protection says."""
 
-    def next_row(table: pyarrow.Table) -> pyarrow.Table:
-        taken = {*table["giver"].to_pylist(), *table["taker"].to_pylist()}
-        free = next(i for i in range(300) if i not in taken)
-        return table.set_column(2, "taker", pyarrow.array([free, *table["taker"].to_pylist()[1:]]))
+    def next_row(plan: dict[str, Any]) -> None:
+        taken = {*plan["givers"], *plan["takers"]}
+        plan["takers"][0] = next(i for i in range(300) if i not in taken)
 
-    def far_row(table: pyarrow.Table) -> pyarrow.Table:
-        return table.set_column(1, "giver", pyarrow.array([10**6, *table["giver"].to_pylist()[1:]]))
+    def far_row(plan: dict[str, Any]) -> None:
+        plan["givers"][0] = 10**6
 
-    for how in (next_row, far_row, lambda table: table.slice(1)):
+    def one_less(plan: dict[str, Any]) -> None:
+        del plan["givers"][0], plan["takers"][0]
+
+    def half_a_pair(plan: dict[str, Any]) -> None:
+        del plan["givers"][0]
+
+    def twice(plan: dict[str, Any]) -> None:
+        plan["takers"][0] = plan["givers"][0]
+
+    for how in (next_row, far_row, one_less, half_a_pair, twice):
         shutil.copytree(out, tmp_path / "spoiled")
-        other_swaps(tmp_path / "spoiled" / "swaps.parquet", how)
-        with pytest.raises(sf.InputError, match=r"the protection says|that the file lacks|cannot be read"):
-            publish_protection(tmp_path / "spoiled", tmp_path / "never", accept=UNIQUE, run=made / "run.toml")
+        told = json.loads((out / "front.json").read_text("utf-8"))
+        for point in told["points"]:
+            how(point["plan"])
+        (tmp_path / "spoiled" / "front.json").write_text(json.dumps(told), "utf-8")
+        with pytest.raises(
+            sf.InputError, match=r"the protection says|that the file lacks|cannot be read|costs less than no plan can"
+        ):
+            publish_protection(load_front(tmp_path / "spoiled", made / "run.toml"), tmp_path / "never", accept=UNIQUE)
         assert not (tmp_path / "never").exists()
         shutil.rmtree(tmp_path / "spoiled")
 
@@ -132,9 +141,9 @@ def test_tampered_swaps_are_not_published(out: Path, made: Path, tmp_path: Path)
     ["", "[]", "{}", '{"points": [], "chosen": 0, "fingerprint": ""}', "[" * 5000, '{"points": [{"id": NaN}]}', "nul"],
 )
 def test_what_is_no_protection_is_said(text: str, out: Path) -> None:
-    (out / "protection.json").write_text(text, "utf-8")
+    (out / "front.json").write_text(text, "utf-8")
     with pytest.raises(sf.InputError, match="cannot be read"):
-        load(out)
+        load_front(out)
 
 
 def test_a_release_is_verified_and_attacked_again(release: Path, made: Path, capsys: Capture) -> None:
@@ -235,9 +244,10 @@ def test_what_attacks_still_find_must_be_accepted(tmp_path: Path, capsys: Captur
     protected_study(tmp_path)
     text = (tmp_path / "run.toml").read_text("utf-8")
     (tmp_path / "run.toml").write_text(text.replace("levels = 2", "targets = { A = 45 }"), "utf-8")
-    code, told = json_of(capsys, "groups", "protect", tmp_path / "run.toml", "-o", tmp_path / "out")
-    assert (code, told["holds"]) == (3, False), told
-    words = ["groups", "publish", tmp_path / "out", "-o", tmp_path / "release"]
+    code, told = json_of(capsys, "search", tmp_path / "run.toml", "-o", tmp_path / "out")
+    assert (code, told["met"]) == (3, False), told
+    assert any(sentence.startswith("not hidden from every attack") for sentence in told["sentences"])
+    words = ["publish", tmp_path / "out", "-o", tmp_path / "release"]
     words += ["--accept", "uniques=a small table made for a test"]
     code, found = json_of(capsys, *words)
     assert code == 3, found
@@ -256,7 +266,9 @@ def test_what_attacks_still_find_must_be_accepted(tmp_path: Path, capsys: Captur
 
 def test_uniqueness_over_all_columns_is_stated_and_held_to_the_policy(made: Path, tmp_path: Path) -> None:
     with pytest.raises(sf.UnreachableError, match=r"released records .* are unique") as raised:
-        publish_protection(made / "out", tmp_path / "out", accept={"attacks": "so small a table"}, state=tmp_path)
+        publish_protection(
+            load_front(made / "out"), tmp_path / "out", accept={"attacks": "so small a table"}, state=tmp_path
+        )
     rows = [tuple(line.split(",")[:3]) for line in (made / "t.csv").read_text("utf-8").splitlines()[1:]]
     manifest = pack.read_manifest(made / "release")
     released = [
@@ -292,9 +304,9 @@ def test_only_points_worth_their_cost_are_offered() -> None:
 
 
 def test_the_points_of_a_protection_are_a_front(made: Path) -> None:
-    told = json.loads((made / "out" / "protection.json").read_text("utf-8"))
-    figures = [(p["found"], p["low"], p["cost"]) for p in told["points"]]
-    assert all(found < told["found_before"] or cost == 0 for found, _, cost in figures)
+    front = load_front(made / "out")
+    figures = [(p.values["findings"], p.details["low"], p.values["cost"]) for p in front.points]
+    assert all(found < front.details["found_before"] or cost == 0 for found, _, cost in figures)
     for one in figures:
         assert not any(other != one and all(a <= b for a, b in zip(other, one, strict=True)) for other in figures)
 
@@ -316,9 +328,9 @@ def test_swaps_are_for_their_owner(tmp_path: Path) -> None:
     protected_study(tmp_path)
     before = os.umask(0)
     try:
-        save(protect(sf.read(tmp_path / "run.toml"), test_seed=1), tmp_path / "out")
+        protected_front(tmp_path).save(tmp_path / "out")
         accept = {**UNIQUE, "attacks": "so small a table cannot be hidden better"}
-        publish_protection(tmp_path / "out", tmp_path / "release", accept=accept, state=tmp_path / "state")
+        publish_protection(load_front(tmp_path / "out"), tmp_path / "release", accept=accept, state=tmp_path / "state")
     finally:
         os.umask(before)
     for folder in (tmp_path / "out", tmp_path / "release" / "private"):

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from sfumato.systems.groups.saved import save
-
 import sfumato as sf
 from sfumato.plans.channel import Channel
 from sfumato.plans.response import warner
 from sfumato.release.publish import publish
-from sfumato.systems.groups.protect import protect
 from sfumato.systems.groups.publish import publish_protection
-from tests.groups.files import protected_study
+from tests.groups.files import protected_front, protected_study
 from tests.release.fronts import front_of, small
 
 LEVELS = {"age": 3, "post code": 3, "sex": 0}
@@ -52,13 +49,14 @@ def make_folders(folder: Path) -> None:
     sf.search(cuts).save(folder / "cuts")
     (folder / "groups").mkdir()
     protected_study(folder / "groups")
-    save(protect(sf.read(folder / "groups" / "run.toml"), test_seed=1), folder / "protection")
-    publish_protection(folder / "protection", folder / "swapped", accept=ACCEPT, state=folder / "state")
+    protection = protected_front(folder / "groups")
+    protection.save(folder / "protection")
+    publish_protection(protection, folder / "swapped", accept=ACCEPT, state=folder / "state")
     (folder / "jobs.csv").write_text("job\n" + "".join(f"{JOBS[i % 3]}\n" for i in range(300)), "utf-8")
     people = sf.Study(data={"path": str(folder / "jobs.csv")}, columns={})
     coin = Channel(("job",), JOBS, JOBS, warner(3, 0.6))
     sf.disguise(people, [coin], folder / "disguise", state=folder / "state")
-    sf.search_channel(people.with_channel(columns=["job"], points=3)).save(folder / "channel")
+    sf.search(people.with_channel(columns=["job"], points=3)).save(folder / "channel")
     _files_of_ones_own(folder, coin)
 
 
@@ -100,8 +98,7 @@ def command_of(line: str) -> Command:
     return filled
 
 
-LINES = {
-    "front": """
+FRONT = """
         pick FOLDER --max-loss 0.9
         ask FOLDER --max-loss 0.9
         map FOLDER -o OUT
@@ -110,16 +107,26 @@ LINES = {
         publish FOLDER --point 0 -o OUT --run MADE/own.toml
         apply FOLDER MADE/people.csv --point 0 -o OUT
         estimate MADE/own.toml --against FOLDER
-    """,
+"""
+LINES = {
+    "front": FRONT,
     "release": """
         verify FOLDER
         verify FOLDER --source MADE/people.csv
         apply FOLDER MADE/people.csv -o OUT
     """,
-    "protection": "groups publish FOLDER -o OUT",
-    "channel": """
-        channel pick FOLDER --point 0 -o OUT
-        channel pick FOLDER --knee
+    "protection": f"""{FRONT}
+        pick FOLDER --limit max_findings=1e9 --limit max_cost=1e9
+        compare FOLDER MADE/protection
+        publish FOLDER -o OUT
+        publish FOLDER -o OUT --run MADE/groups/run.toml
+    """,
+    "channel": f"""{FRONT}
+        pick FOLDER --limit min_privacy=0.1 --limit max_error=1
+        pick FOLDER --knee
+        compare FOLDER MADE/channel
+        channel export FOLDER --point 0 -o OUT
+        publish FOLDER --point 0 -o OUT --run MADE/run-channel/run.toml
     """,
     "analyst": """
         channel estimate FOLDER/data.csv
@@ -133,24 +140,23 @@ LINES = {
         estimate FOLDER/run.toml
         baselines FOLDER/run.toml
         groups attack FOLDER/run.toml
-        channel search --run FOLDER/run.toml -o OUT
+        search FOLDER/run.toml --system channel -o OUT
     """,
     "groups run": """
         groups harmonise FOLDER/run.toml
         groups variables FOLDER/run.toml
         groups attack FOLDER/run.toml
-        groups protect FOLDER/run.toml -o OUT
+        search FOLDER/run.toml -o OUT
         audit --run FOLDER/run.toml
     """,
     "channel run": """
-        channel search --run FOLDER/run.toml -o OUT
         channel measure MADE/analyst/coin.json --run FOLDER/run.toml
         search FOLDER/run.toml -o OUT
     """,
 }
 COMMANDS = {
-    kind: [command_of(line.strip()) for line in lines.strip().splitlines()] for kind, lines in LINES.items()
-}  # fmt: skip
+    kind: [command_of(line.strip()) for line in lines.splitlines() if line.strip()] for kind, lines in LINES.items()
+}
 KINDS = {
     "front": "front",
     "cuts": "front",

@@ -8,17 +8,20 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
 
+import sfumato as sf
 from sfumato.cli import app, run
 from sfumato.errors import DataError
 from sfumato.release.pack import checksum, digest
 from sfumato.release.publish import publish
 from sfumato.study import Study, read_kept
+from tests.groups.files import protected_front, protected_study
 from tests.hostile.watching import CANARY, watched
 from tests.release.fronts import front_of, small
 
@@ -33,6 +36,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     front.save(folder / "front")
     publish(front, 0, folder / "release", state=folder / "state")
     (folder / "own.toml").write_text(front.study.as_toml(), "utf-8")
+    sf.search(front.study.with_channel(columns=("ill",), points=2).with_search(system="channel")).save(
+        folder / "channel"
+    )
+    (folder / "groups").mkdir()
+    protected_study(folder / "groups")
+    protected_front(folder / "groups").save(folder / "protection")
     shutil.copy(folder / "people.csv", folder / f"{CANARY}.csv")
     (folder / f"{CANARY}.txt").write_text("20,20-29,*\n")
     return folder
@@ -75,8 +84,8 @@ def hierarchies(text: str, made: Path) -> str:
 ATTACKS = [spark, commands, database, elsewhere, hierarchies]
 
 
-def hostile_front(folder: Path, made: Path, attack: Callable[[str, Path], str]) -> None:
-    shutil.copytree(made / "front", folder)
+def hostile_front(folder: Path, made: Path, attack: Callable[[str, Path], str], kind: str = "front") -> None:
+    shutil.copytree(made / kind, folder)
     (folder / "run.toml").write_text(attack((folder / "run.toml").read_text("utf-8"), made), "utf-8")
 
 
@@ -93,7 +102,12 @@ def hostile_release(folder: Path, made: Path, attack: Callable[[str, Path], str]
     (folder / "private" / "manifest.json").write_text(json.dumps(manifest), "utf-8")
 
 
-KINDS = {"front": hostile_front, "release": hostile_release}
+KINDS: dict[str, Callable[[Path, Path, Callable[[str, Path], str]], None]] = {
+    "front": hostile_front,
+    "release": hostile_release,
+    "channel": partial(hostile_front, kind="channel"),
+    "protection": partial(hostile_front, kind="protection"),
+}
 
 
 def leaves(command: Any, name: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -144,7 +158,7 @@ def arguments_for(command: Any, folder: Path, made: Path, target: Path) -> list[
 
 def test_the_commands_that_open_folders_are_found() -> None:
     names = {" ".join(name) for name, _ in COMMANDS}
-    assert {"verify", "apply", "map", "ask", "pick", "compare", "publish", "groups publish", "baselines"} <= names
+    assert {"verify", "apply", "map", "ask", "pick", "compare", "publish", "channel export", "baselines"} <= names
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)

@@ -20,11 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sfumato.systems.channel.front import load_channel_front
-from sfumato.systems.groups.saved import load as load_protection
 
 import sfumato as sf
-from sfumato.front import load_front
+from sfumato.systems.registry import load_front
 from sfumato.systems.verify import verify
 from tests.hostile.folders import ACCEPT
 
@@ -67,9 +65,9 @@ RELEASED = ("out", "out/public")
 CASES = {
     "search lattice": Case("search run-lattice/run.toml -o out", whole_front, resumed=True),
     "search cuts": Case("search run-cuts/run.toml -o out", whole_front, resumed=True),
-    "channel search": Case("channel search --run run-channel/run.toml -o out", load_channel_front),
-    "groups protect": Case("groups protect groups/run.toml -o out --test-seed 1", load_protection),
-    "groups publish": Case(f"groups publish protection -o out {ACCEPTED}", whole_release, RELEASED),
+    "search channel": Case("search run-channel/run.toml -o out", whole_front),
+    "search groups": Case("search groups/run.toml -o out --set groups.protect.test_seed=1", whole_front),
+    "publish groups": Case(f"publish protection -o out {ACCEPTED}", whole_release, RELEASED),
     "publish": Case(f"publish front --point 0 -o out {ACCEPTED}", whole_release, RELEASED),
     "apply": Case(f"apply front people.csv --point 0 -o out {ACCEPTED}", whole_release, RELEASED),
     "verify": Case("verify release --source people.csv", lambda folder: None),

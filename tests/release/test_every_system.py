@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sfumato.systems.groups.saved import save
-from tests.groups.files import protected_study
+from tests.groups.files import protected_front, protected_study
 from tests.release.fronts import ANYTHING, front_of, small
 from tests.release.planted import front_with
 
@@ -23,7 +22,6 @@ from sfumato.plans.cuts import CutPlan
 from sfumato.plans.response import warner
 from sfumato.release import pack
 from sfumato.release.publish import Release, publish
-from sfumato.systems.groups.protect import protect
 from sfumato.systems.groups.publish import publish_protection
 
 ACCEPT = dict.fromkeys(("uniques", "attacks"), "a small table made for a test")
@@ -57,8 +55,8 @@ def groups(folder: Path) -> Callable[[Path], Release]:
     (folder / "t.csv").rename(folder / "people.csv")
     run = folder / "run.toml"
     run.write_text(run.read_text("utf-8").replace('path = "t.csv"', 'path = "people.csv"'), "utf-8")
-    save(protect(sf.read(run), test_seed=1), folder / "out")
-    return lambda out: publish_protection(folder / "out", out, accept=ACCEPT, state=out.parent / "state")
+    front = protected_front(folder)
+    return lambda out: publish_protection(front, out, accept=ACCEPT, state=out.parent / "state")
 
 
 SYSTEMS = {"lattice": lattice, "cuts": cuts, "channel": channel, "groups": groups}

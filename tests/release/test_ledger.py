@@ -31,6 +31,7 @@ from sfumato.release import publish as release_publish
 from sfumato.release.earlier import Comparison
 from sfumato.release.publish import publish
 from sfumato.systems.apply import apply_plan
+from sfumato.systems.groups.front import swaps_of
 
 ALONE = {"k": "years at work are hard to learn", "uniques": "years at work are hard to learn"}
 ACCEPT = {"rule": "earlier", "reason": "the two files stay in one safe room"}
@@ -387,16 +388,16 @@ def test_other_swaps_than_before(tmp_path: Path, capsys: pytest.CaptureFixture[s
     """Two protections with other partners: rows that differ between the two files are rows that were swapped."""
     protected_study(tmp_path)
     for number_, name in ((1, "p"), (2, "q")):
-        words = ["groups", "protect", str(tmp_path / "run.toml"), "-o", str(tmp_path / name)]
-        assert run([*words, "--test-seed", str(number_), "--json"]) in (0, 3)
+        words = ["search", str(tmp_path / "run.toml"), "-o", str(tmp_path / name)]
+        assert run([*words, "--set", f"groups.protect.test_seed={number_}", "--json"]) in (0, 3)
     swaps = [_swaps_of(tmp_path / name) for name in "pq"]
     assert len(swaps[0]) == len(swaps[1])
     assert swaps[0] != swaps[1]
     capsys.readouterr()
     given = [w for rule in ("uniques", "attacks") for w in ("--accept", f"{rule}=small tables made for a test")]
-    assert run(["groups", "publish", str(tmp_path / "p"), "-o", str(tmp_path / "a"), *given, "--json"]) == 0
+    assert run(["publish", str(tmp_path / "p"), "-o", str(tmp_path / "a"), *given, "--json"]) == 0
     capsys.readouterr()
-    assert run(["groups", "publish", str(tmp_path / "q"), "-o", str(tmp_path / "b"), *given, "--json"]) == 3
+    assert run(["publish", str(tmp_path / "q"), "-o", str(tmp_path / "b"), *given, "--json"]) == 3
     said = json.loads(capsys.readouterr().out)["error"]["what"]
     source = source_of(tmp_path / "t.csv")
     towns = []
@@ -418,10 +419,7 @@ def test_other_swaps_than_before(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 
 def _swaps_of(folder: Path) -> set[tuple[int, int]]:
-    from sfumato.systems.groups.saved import load
-
-    saved = load(folder)
-    plan = saved.plans[saved.point(None)]
+    plan = swaps_of(sf.pick(sf.load_front(folder)).point)
     return {(int(a), int(b)) for a, b in zip(plan.givers, plan.takers, strict=True)}
 
 

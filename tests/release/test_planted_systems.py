@@ -19,17 +19,17 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from sfumato.systems.groups.saved import save
-from tests.groups.files import GOOD, PROTECT
+from tests.groups.files import GOOD, PROTECT, protected_front
 from tests.release.planted import HIGH, JOBS, LOW, Person, people, public_files, rows_of, write_people
 from tests.release.test_planted import strangers
 
 import sfumato as sf
 from sfumato.data.policy import PolicySettings
 from sfumato.data.roles import Role
+from sfumato.front import Front
 from sfumato.release.policy import PolicyError
 from sfumato.study import ColumnSettings
-from sfumato.systems.groups.protect import protect
+from sfumato.systems.channel.system import chosen_channel
 from sfumato.systems.groups.publish import publish_protection
 
 REASON = "a table made for a test"
@@ -57,7 +57,7 @@ def drawn(quick: int) -> Callable[..., Any]:
     )(given(strange=PAIRS)(test))
 
 
-def write_group(folder: Path, strange: Sequence[Person]) -> Path:
+def write_group(folder: Path, strange: Sequence[Person]) -> Front:
     """A protection of 1,000 ordinary people, many of each kind, of whom members gather in one town; and of the two."""
     ranged = GOOD.replace('column = "age", ordinal', 'column = "age", range = [18, 60], ordinal')
     attack = "[groups.attack]\nruns = 1\n" + PROTECT
@@ -74,8 +74,7 @@ def write_group(folder: Path, strange: Sequence[Person]) -> Path:
             rows.insert(rng.randrange(len(rows)), (f"{person.age}00", "1", person.town, "11", person.job))
         with (folder / name).open("w", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows([("age", "sex", "town", "job", "work"), *rows])
-    save(protect(sf.read(folder / "run.toml"), test_seed=1), folder / "out")
-    return folder / "out"
+    return protected_front(folder)
 
 
 def same_group_files(strange: tuple[Person, ...], tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -115,8 +114,8 @@ def disguised(folder: Path, two: Sequence[Person]) -> Any:
     """The illness disguised by a channel that was designed for this table, beside the jobs."""
     write_people(folder / "people.csv", two)
     study = people(folder, {}).with_columns({"job": ColumnSettings(role=Role.OTHER)})
-    front = sf.search_channel(study.with_channel(columns=("ill",), engine="exact", points=2))
-    chosen = sf.pick_channel(front, point=1)
+    wanted = study.with_channel(columns=("ill",), engine="exact", points=2).with_search(system="channel")
+    chosen = chosen_channel(sf.pick(sf.search(wanted), point=1))
     usual = study.model_copy(update={"policy": PolicySettings()})._placed(study.folder)
     return sf.disguise(usual, [chosen], folder / "out", keep=["job"], state=folder / "state")
 

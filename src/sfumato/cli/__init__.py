@@ -176,7 +176,7 @@ SETTING = re.compile(r"\b((?:min|max)_[a-z_]+) = ([0-9.e+-]+)")
 
 def _failed(error: SfumatoError, as_json: bool) -> int:
     if as_json:
-        emit({"error": error.as_dict()})
+        emit({"error": {k: as_options(v) if isinstance(v, str) else v for k, v in error.as_dict().items()}})
     else:
         note(f"error: {as_options(str(error))}")
     return error.exit_code

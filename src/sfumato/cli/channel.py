@@ -181,8 +181,8 @@ def _print_figures(found: dict[str, Any], title: str, as_json: bool) -> None:
     table(title, ["figure", "value"], rows, right={1})
 
 
-def _shown(value: Any, nothing: str = "–") -> str:
-    return f"{value:.6g}" if isinstance(value, float) else nothing if value is None else str(value)
+def _shown(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else "–" if value is None else str(value)
 
 
 def _print_estimate(found: Estimate) -> None:

@@ -60,26 +60,26 @@ def search(
     if output is not None and not output.absolute().parent.is_dir():
         raise InputError(f"there is no folder {output.absolute().parent}", expected="an existing folder to write to")
     state = None if output is None else output.absolute().parent / f".{output.name}.state"
-    changed = {"algorithm": algorithm, "seed": seed, "threads": threads, "evaluations": evaluations}
+    changed = {"algorithm": algorithm, "threads": threads, "evaluations": evaluations}
     changed = {name: value for name, value in changed.items() if value is not None}
     study = _turned_to(read(run).with_settings(_settings(setting or ())), system, problem, max_suppression)
     study = study.with_search(**changed) if changed else study
+    study = study if seed is None else study.with_seed(seed)
     if state is not None and state.exists() and not resume:
         note(f"an unfinished search of this name starts anew; --resume would go on with it ({state})")
     with Watch(system_named(study.system).unit(study), seconds) as watch:
         front = find(study, progress=watch, checkpoint=state, resume=resume)
     if output is not None:
         front.save(output, replace=resume)
+    verdict = system_named(front.system).verdict(front)
     if as_json:
-        emit(front.as_dict())
+        emit(front.as_dict() | {"met": verdict.met, "sentences": list(verdict.sentences)})
     else:
         _print(front)
-        if output is not None:
-            note(f"front: {output}. Next: sfumato map {output}, then sfumato publish {output} --point ID -o release")
-    verdict = system_named(front.system).verdict(front)
-    if not as_json:
         for sentence in verdict.sentences:
             note(sentence)
+        if output is not None:
+            note(f"front: {output}. Next: sfumato map {output}, then sfumato publish {output} --point ID -o release")
     if watch.interrupted:
         note("stopped; what was found so far is kept" + (_go_on(run, output) if state and state.exists() else ""))
         return 130
@@ -217,7 +217,7 @@ def _turned_to(study: Study, system: str | None, problem: int | None, max_suppre
     if problem is not None:
         system = system or "cuts"
         settings |= {"problem": problem, "objectives": SearchSettings().objectives, "suppression": None}
-    if system is not None and system != study.search.system:
+    if system is not None and system != study.system:
         settings |= {"system": system}
     return study.with_search(**settings) if settings else study
 

@@ -50,7 +50,8 @@ class AttackSettings(Settings):
 
 class ProtectSettings(Settings):
     """Which swaps hide the areas. `targets` are the most members an area may show; without them the swaps go on
-    until no attacker finds the areas. `columns` are those of the influential metric."""
+    until no attacker finds the areas. `columns` are those of the influential metric. Which of equally good partners is
+    taken comes from the operating system, since swaps must not be guessed; `test_seed` fixes it, for tests only."""
 
     method: Literal["exact", "memetic"] = "exact"
     targets: dict[str, Annotated[float, Field(ge=0)]] = Field(default_factory=dict)
@@ -62,6 +63,7 @@ class ProtectSettings(Settings):
     generations: int = Field(default=1000, ge=1, le=10**6)
     known_seeds: int = Field(default=3, ge=1, le=1000)
     fresh_seeds: int = Field(default=2, ge=1, le=1000)
+    test_seed: Seed | None = None
 
 
 class GroupsSettings(FileMapping):

@@ -18,6 +18,7 @@ ALIASES = {"error": "mse"}
 SAID = {"loss": "a loss", "mse": "an error", "cost": "a cost", "suppressed": "a share of suppressed records"}
 SAID |= {"risk": "a prosecutor risk", "epsilon": "ε", "findings": "findings"}
 COSTS = ("loss", "suppressed")  # of figures that are no measures, those that are paid
+CAPPED = {"epsilon": 'search with engine = "square" and a cap on epsilon under [channel]'}
 TOLERANCE = 1e-9
 
 
@@ -195,10 +196,13 @@ def _unreachable(front: Front, limits: Sequence[Limit]) -> UnreachableError:
     if impossible:
         limit = impossible[0]
         best = limit.extreme(front.points)
+        endless = not math.isfinite(limit.read(best))
         return UnreachableError(
-            f"no point has {limit.clause()}",
+            f"no point has {limit.clause()}" + (": all are infinite" if endless else ""),
             expected="a limit that a point meets",
-            remedy=f"{limit.setting(limit.read(best))} reaches point {best.id}",
+            remedy=CAPPED.get(limit.figure, "another front")
+            if endless
+            else f"{limit.setting(limit.read(best))} reaches point {best.id}",
         )
     spans = {limit.name: float(np.ptp([limit.read(p) for p in front.points])) or 1.0 for limit in limits}
     near = min(front.points, key=lambda p: sum(max(limit.violation(p), 0.0) / spans[limit.name] for limit in limits))

@@ -120,7 +120,7 @@ def attainable(prior: Floats, delta: float) -> tuple[float, float]:
         raise InputError(
             f"delta is {delta:g}, but the commonest category has a share of {most:.6g}",
             expected=f"delta from {math.ceil(most * 1e6) / 1e6:.6g} to 1: who knows nothing guesses the commonest",
-            remedy=f"--delta {min(math.ceil(most * 100 + 1e-9) / 100, 1):g} is about the least possible",
+            remedy=f"delta = {min(math.ceil(most * 100 + 1e-9) / 100, 1):g} is about the least possible",
         )
     return 1.0 - max(delta, most), 1.0 - most
 
@@ -132,7 +132,7 @@ def require_room(prior: Floats, delta: float) -> None:
         raise UnreachableError(
             f"with delta at {delta:g} and the commonest category at {most:.6g} its share cannot be estimated",
             expected="delta above the largest share: at it, no report may say anything of the commonest category",
-            remedy=f"--delta {min(math.ceil(most * 100 + 1) / 100, 1):g}",
+            remedy=f"delta = {min(math.ceil(most * 100 + 1) / 100, 1):g}",
         )
 
 

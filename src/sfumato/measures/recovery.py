@@ -46,7 +46,7 @@ def inversion_matrix(matrix: Floats) -> Floats:
         raise InputError(
             f"a matrix of {matrix.shape[0]} reports and {matrix.shape[1]} categories has no inverse",
             expected="as many reports as categories",
-            remedy="--method wls or --method em",
+            remedy='method = "wls" or method = "em"',
         )
     _require_regular(matrix, np.full(matrix.shape[1], 1.0 / matrix.shape[1]))
     return np.asarray(np.linalg.inv(matrix))

@@ -17,7 +17,7 @@ from sfumato.errors import DataError, InputError, shortened
 
 FORMAT = "sfumato-channel"
 SEVERAL = "sfumato-channels"
-REMEDY = "sfumato channel pick FOLDER -o channel.json writes one"
+REMEDY = "sfumato channel export FRONT --point ID -o channel.json writes one"
 SLACK = 1e-6  # how far the sums of a file written by hand may be off; they are then made exact
 ROUNDING = 1e-12
 
@@ -54,7 +54,10 @@ class Channel:
         if len(self.cells) != len(self.categories) or any(len(cell) != len(self.columns) for cell in self.cells):
             raise InputError("the cells of the channel do not fit", expected="one value a column for each category")
         if self.reference is not None:
-            object.__setattr__(self, "reference", checked_prior(self.reference, len(self.categories)))
+            shares = np.asarray(self.reference, dtype=np.float64)
+            checked = checked_prior(shares, len(self.categories))
+            # As with the matrix: what sums to 1 but for rounding stays as it is.
+            object.__setattr__(self, "reference", shares if abs(shares.sum() - 1.0) <= ROUNDING else checked)
 
     @property
     def size(self) -> int:

@@ -20,6 +20,15 @@ def number(value: float | None) -> str:
     return f"{value:,.4f}" if abs(value) < 1000 else f"{value:,.1f}"
 
 
+def number_or_infinity(value: float | None) -> str:
+    """A figure that JSON has as null where it is infinite.
+
+    >>> number_or_infinity(None), number_or_infinity(2.0)
+    ('∞', '2')
+    """
+    return number(float("inf") if value is None else value)
+
+
 def percent(share: float) -> str:
     """A share for people; what is not nothing never reads 0.
 

@@ -71,7 +71,7 @@ class Checkpoint:
         raise InputError(
             f"{self.path} is the state of another search",
             expected="the same run file, table and version as when it was broken off",
-            remedy="leave --resume out to start anew",
+            remedy="start anew instead of resuming",
         )
 
     def remove(self) -> None:

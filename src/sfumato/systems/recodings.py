@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -19,7 +18,7 @@ from sfumato.release.policy import acceptances
 from sfumato.release.recoding_draft import RecodingDraft
 from sfumato.release.recoding_verifier import CUTS, LATTICE
 from sfumato.release.verify import Verifier
-from sfumato.report.figures import number, percent
+from sfumato.report.figures import number, number_or_infinity, percent
 from sfumato.study import Study
 from sfumato.systems.cuts import search_cuts
 from sfumato.systems.goals import check_measures
@@ -68,7 +67,7 @@ class Recodings:
         rows = [
             ["suppressed", f"{number(manifest['suppressed'])} of {number(manifest['records'])}"],
             ["loss", percent(manifest["loss"])],
-            *([name, number(math.inf if value is None else value)] for name, value in values.items()),
+            *([name, number_or_infinity(value)] for name, value in values.items()),
         ]
         return {"Measured on the file": rows}
 

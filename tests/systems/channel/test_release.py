@@ -22,6 +22,7 @@ from sfumato import cli
 from sfumato.plans.channel import Channel
 from sfumato.plans.response import warner
 from sfumato.release import pack
+from sfumato.systems.channel.again import channel_of
 
 COUNTS = {"clerk": 397, "cook": 301, "driver": 199, "nurse": 103}
 JOBS = tuple(COUNTS)
@@ -97,11 +98,11 @@ def numbers_in(found: Any, skip: str = "matrix") -> list[float]:
 @pytest.mark.parametrize("engine", ["exact", "square"])
 def test_the_true_counts_are_in_no_public_file(study: sf.Study, tmp_path: Path, engine: str) -> None:
     """Shares to three digits are counts here: beside the matrix, no number of a public file may be one."""
-    front = sf.search_channel(study.with_channel(columns=("job",), engine=engine, points=3, sweeps=1))
-    chosen = sf.pick_channel(front, point=1)
-    assert chosen.channel.notes["designed_for_records"] == RECORDS  # it is there to be lost
+    settings = {"columns": ("job",), "engine": engine, "points": 3, "sweeps": 1, "keep": ("town",)}
+    front = sf.search(study.with_channel(**settings))
+    assert channel_of(front.point(1)).notes["designed_for_records"] == RECORDS  # it is there to be lost
     out = tmp_path / "out"
-    sf.disguise(study, [chosen], out, keep=["town"])
+    sf.publish(sf.pick(front, point=1), out)
     names = ["data.csv", "data.csv.channel.json", "dictionary.html", "dictionary.json", "external.html"]
     assert [path.name for path in public(out)] == names
     told = numbers_in(json.loads((out / "public" / "data.csv.channel.json").read_text("utf-8")))
@@ -271,8 +272,8 @@ def test_figures_are_those_of_the_matrix_and_the_true_shares(release: Path) -> N
 
 def test_the_public_error_is_that_of_the_estimate_analysts_make(study: sf.Study, tmp_path: Path) -> None:
     """With more reports than categories the reference is equal shares, and the error stated is not the search's."""
-    front = sf.search_channel(study.with_channel(columns=("job",), points=3))
-    sf.disguise(study, [sf.pick_channel(front, point=1)], tmp_path / "out")
+    front = sf.search(study.with_channel(columns=("job",), points=3))
+    sf.publish(sf.pick(front, point=1), tmp_path / "out")
     mark = json.loads((tmp_path / "out" / "public" / "data.csv.channel.json").read_text("utf-8"))
     matrix = np.array(mark["channels"][0]["matrix"])
     assert "reference" not in mark["channels"][0]
@@ -281,7 +282,7 @@ def test_the_public_error_is_that_of_the_estimate_analysts_make(study: sf.Study,
     shares = np.array(list(COUNTS.values())) / RECORDS
     error = ((inverse**2 @ (matrix @ shares)) - shares**2).mean() / RECORDS
     assert mark["channels"][0]["notes"]["expected_error"] == pytest.approx(error, rel=0.006)
-    assert error > front.points[1].figures.error
+    assert error > front.points[1].values["mse"]
     found = sf.estimate(tmp_path / "out")
     shown = dict(zip(JOBS, found.strata[0].recovered.raw, strict=True))
     for job, count in COUNTS.items():

@@ -100,7 +100,7 @@ def channels_of(path: Path) -> list[Channel]:
         raise InputError(
             f"{path.name} has no channel file beside it",
             expected=f"{mark.name}, or another channel file",
-            remedy="--channel channel.json",
+            remedy="name its channel",
         )
     return load_channels(mark)
 
@@ -119,14 +119,14 @@ def estimate(
     if method not in METHODS:
         raise InputError(f'unknown method "{method}"', expected="a method", remedy=nearest(method, METHODS))
     if not 0.5 <= level < 1:
-        raise InputError(f"the level is {level:g}", expected="a level from 0.5 to below 1", remedy="--level 0.95")
+        raise InputError(f"the level is {level:g}", expected="a level from 0.5 to below 1", remedy="level = 0.95")
     path = disguised_file(Path(path))
     channels = list(channels) or channels_of(path)
     own = [channel.name for channel in channels]
     source = _source(path, own, settings)
     require(source, [*own, *by])
     if set(own) & set(by):
-        raise InputError("a disguised column cannot be a stratum", expected="plain columns after --by")
+        raise InputError("a disguised column cannot be a stratum", expected="plain columns as strata")
     with open_engine(options=options) as engine:
         found = tally(engine, source, [*own, *by], own)
         _check_reports(engine, source, channels, found)
@@ -185,7 +185,7 @@ def _counts(channels: Sequence[Channel], found: Tally) -> list[tuple[tuple[str, 
         if values not in gathered:
             if len(gathered) == MOST_STRATA:
                 raise InputError(
-                    f"there are more than {MOST_STRATA:,} strata", expected="plain columns with few values after --by"
+                    f"there are more than {MOST_STRATA:,} strata", expected="strata of plain columns with few values"
                 )
             gathered[values] = np.zeros(shape)
         gathered[values][tuple(places[i][cell[i]] for i in range(len(channels)))] += count

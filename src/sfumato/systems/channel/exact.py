@@ -47,7 +47,7 @@ class ExactSearch:
             raise InputError(
                 f"{len(prior)} categories are too many for the exact engine",
                 expected=f"at most {MOST_CATEGORIES}: their {2 ** len(prior):,} sets are all looked at",
-                remedy="--engine square, or --engine optrr, or join rare categories into groups",
+                remedy='engine = "square" or engine = "optrr" under [channel], or join rare categories into groups',
             )
         self.columns = corners(len(prior), delta) if candidates is None else candidates
         self.heights = self.columns.max(axis=0)
@@ -65,14 +65,14 @@ class ExactSearch:
             raise UnreachableError(
                 f"no channel has a privacy of {privacy:g} with posteriors of at most {self.delta:g}",
                 expected=f"privacy from {low:.6g} to {high:.6g}",
-                remedy=f"--privacy {min(max(privacy, low), high):.6g}",
+                remedy=f"privacy = [{min(max(privacy, low), high):.6g}] under [channel]",
             )
         ceiling = privacy > high - TOUCHING
         if ceiling and not self.ceiling_is_finite():
             raise UnreachableError(
                 f"at a privacy of {high:.6g} two categories that are equally common cannot be told apart",
                 expected=f"privacy below {high:.6g}",
-                remedy=f"--privacy {high - 0.002 * (high - low):.6g}",
+                remedy=f"privacy = [{high - 0.002 * (high - low):.6g}] under [channel]",
             )
         limit = None if ceiling else 1.0 - privacy
         allowed = np.ones(len(self.heights), dtype=np.bool_)

@@ -55,7 +55,9 @@ def prior_of(study: Study) -> Prior:
     if settings.prior is not None:
         return read_prior(study.folder / settings.prior, settings.records, settings.columns)
     if not settings.columns:
-        raise StudyError("no column to disguise is named", expected="columns under [channel]", remedy="--column NAME")
+        raise StudyError(
+            "no column to disguise is named", expected="columns under [channel]", remedy='columns = ["NAME"]'
+        )
     for name in settings.columns:
         column = study.columns.get(name)
         if study.columns and column is None:
@@ -107,7 +109,9 @@ def read_prior(path: Path, records: int | None, columns: Sequence[str] = ()) -> 
         raise InputError(f"there is no prior file {path}", expected="a CSV file with the columns category and share")
     if records is None:
         raise InputError(
-            "a prior needs a number of records", expected="how many people report", remedy="--records 10000"
+            "a prior needs a number of records",
+            expected="how many people report",
+            remedy="records = 10000 under [channel]",
         )
     try:
         with note_input(path).open(encoding="utf-8-sig", newline="") as stream:

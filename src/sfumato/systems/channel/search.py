@@ -95,7 +95,7 @@ def levels_of(prior: Prior, settings: ChannelSettings, span: tuple[float, float]
             raise UnreachableError(
                 f"no channel has a privacy of {wanted:g} with posteriors of at most {settings.delta:g}",
                 expected=f"privacy from {low:.6g} to {high:.6g}",
-                remedy=f"--privacy {min(max(wanted, low), high):.6g}",
+                remedy=f"privacy = [{min(max(wanted, low), high):.6g}] under [channel]",
             )
     open_end = int(np.sum(prior.shares > prior.shares.max() - 1e-6)) > 1
     open_end |= settings.engine == "square" or settings.epsilon is not None
@@ -121,7 +121,9 @@ def _found(prior: Prior, settings: ChannelSettings, levels: Floats, progress: Pr
         yield from map(_Found, square_matrices(prior, settings, levels, archive, progress))
         return
     if settings.epsilon is not None:
-        raise InputError("OptRR cannot cap ε", expected="an engine that can", remedy="--engine square")
+        raise InputError(
+            "OptRR cannot cap ε", expected="an engine that can", remedy='engine = "square" under [channel]'
+        )
     chosen = OptrrSettings(generations=settings.generations, seed=settings.seed, records=prior.records)
     archive = optrr(shares, delta, chosen, progress)
     places = [archive.best_at(float(level)) for level in levels]
@@ -159,7 +161,7 @@ def _candidates(prior: Prior, settings: ChannelSettings) -> Floats | None:
         raise InputError(
             f"{len(prior.shares)} categories are too many for the exact engine with a cap on ε",
             expected=f"at most {CAPPED_CATEGORIES}",
-            remedy="--engine square",
+            remedy='engine = "square" under [channel]',
         )
     return capped_corners(prior.shares, settings.delta, settings.epsilon)
 
@@ -194,21 +196,26 @@ def _points(
         said, own = measured[i], found[i].bound
         spread = own if own is not None or bound is None else bound.lower_bound(said.privacy)
         lower = None if spread is None else measures.error_of(spread, prior.shares, prior.records)
-        channel = _channel(prior, settings, found[i], said)
-        attributes = {
-            name: measures.attribute_figures(channel.matrix, prior.shares, [cell[place] for cell in prior.cells])
-            for place, name in enumerate(prior.columns)
-            if prior.joint
-        }
-        values = {"privacy": said.privacy, "mse": said.error}
-        values |= {"worst_posterior": said.worst_posterior, "epsilon": said.epsilon}
-        details: dict[str, Any] = {"mse_to_file": said.error_to_file}
-        if attributes:
-            details["attributes"] = {
-                name: {"privacy": private, "worst_posterior": worst} for name, (private, worst) in attributes.items()
-            }
-        points.append(Point(number, values, said.loss, 0, channel, lower, details))
+        points.append(point_of(prior, number, _channel(prior, settings, found[i], said), lower))
     return tuple(points)
+
+
+def point_of(prior: Prior, number: int, channel: Channel, lower: float | None) -> Point:
+    """A channel with every figure that it has on a prior."""
+    said = measures.figures(channel.matrix, prior.shares, prior.records)
+    attributes = {
+        name: measures.attribute_figures(channel.matrix, prior.shares, [cell[place] for cell in prior.cells])
+        for place, name in enumerate(prior.columns)
+        if prior.joint
+    }
+    values = {"privacy": said.privacy, "mse": said.error}
+    values |= {"worst_posterior": said.worst_posterior, "epsilon": said.epsilon}
+    details: dict[str, Any] = {"mse_to_file": said.error_to_file}
+    if attributes:
+        details["attributes"] = {
+            name: {"privacy": private, "worst_posterior": worst} for name, (private, worst) in attributes.items()
+        }
+    return Point(number, values, said.loss, 0, channel, lower, details)
 
 
 def _channel(prior: Prior, settings: ChannelSettings, found: _Found, said: measures.Figures) -> Channel:

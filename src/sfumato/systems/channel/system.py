@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from sfumato.data.frequency import FrequencyTable
 from sfumato.decide import Choice
-from sfumato.errors import InputError
 from sfumato.front import Front, Point
 from sfumato.plans.channel import Channel
 from sfumato.release.draft import Draft
 from sfumato.release.manifest import Manifest
 from sfumato.release.policy import acceptances
 from sfumato.release.verify import Verifier
-from sfumato.report.figures import number, percent
+from sfumato.report.figures import number, number_or_infinity, percent
 from sfumato.study import Study
+from sfumato.systems.channel.again import channel_of, refuse_unlike
 from sfumato.systems.channel.disguise import disguise_draft
 from sfumato.systems.channel.search import search_channel
 from sfumato.systems.channel.verify import DISGUISES
@@ -49,22 +48,22 @@ class Channels:
             said.append(
                 f"δ = {details['delta']:g} holds for the columns together; of one by itself a report may tell more"
             )
+        said.append("the front tells the shares: keep it to yourself")
         return Verdict(tuple(said))
 
     def draft(self, choice: Choice, how: Publishing) -> Draft:
         front = choice.front
+        refuse_unlike(front)
         study = front.study.with_accepted(acceptances(how.accept))
-        draft = disguise_draft(study, [chosen_channel(choice)], study.channel.keep, name=how.name or "data.csv")
-        front.require_source(draft.fingerprint, draft.source.title)
-        return draft
+        return disguise_draft(study, [chosen_channel(choice)], study.channel.keep, name=how.name or "data.csv")
 
     def figures(self, manifest: Manifest) -> Mapping[str, list[list[str]]]:
         return {
             f"Measured on the file: {name}": [
                 ["privacy", f"{figures['privacy']:.4f}"],
                 ["worst posterior", f"{figures['worst_posterior']:.4f}"],
-                ["ε", number(_infinite(figures["epsilon"]))],
-                ["error of an estimated share (mse)", number(_infinite(figures["mse_of_estimate"]))],
+                ["ε", number_or_infinity(figures["epsilon"])],
+                ["error of an estimated share (mse)", number_or_infinity(figures["mse_of_estimate"])],
                 ["largest gain of a report over a share", f"{figures['largest_gain']:.1f} times"],
                 ["loss", percent(figures["loss"])],
             ]
@@ -94,18 +93,6 @@ class Channels:
             told = [point.details["attributes"][name] for point in points]
             found[f"{name}: privacy / worst"] = [f"{a['privacy']:.4f} / {a['worst_posterior']:.4f}" for a in told]
         return found
-
-
-def _infinite(value: float | None) -> float:
-    """JSON lacks infinities, so a figure that is null is one."""
-    return math.inf if value is None else value
-
-
-def channel_of(point: Point) -> Channel:
-    """The channel of a point."""
-    if isinstance(point.plan, Channel):
-        return point.plan
-    raise InputError("the point is no channel", expected="a front of the channel system")
 
 
 def chosen_channel(choice: Choice) -> Channel:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +18,7 @@ from sfumato.systems.groups.front import front_of, swaps_of
 from sfumato.systems.groups.protect import Protection, attacked_again, attacks_on, influence_of, truths_of
 from sfumato.systems.groups.residual import Residual, residual_on
 from sfumato.systems.run import Run
+from sfumato.systems.unlike import first_unlike, shown
 
 CLOSE = 1e-9
 UNCHECKED = ("bound", "exact")  # proofs of the search, which would have to be searched for again
@@ -75,11 +74,11 @@ def _places(target: Microfile, rows: Counts64) -> Counts64:
 
 def refuse_unlike(front: Front, again: Protection) -> None:
     """Raise unless a saved protection says what was worked out again."""
-    where = first_unlike(_claims(front), _claims(front_of(again)))
+    where = first_unlike(_claims(front), _claims(front_of(again)), UNCHECKED)
     if where is not None:
         name, said, true = where
         raise InputError(
-            f"the protection says {name} = {_shown(said)}, but it is {_shown(true)}: nothing was released",
+            f"the protection says {name} = {shown(said)}, but it is {shown(true)}: nothing was released",
             expected="a protection as the search wrote it, and the files that it was made from",
             remedy="search again",
         )
@@ -89,33 +88,6 @@ def _claims(front: Front) -> dict[str, Any]:
     """All that a front says of a protection: what is known of the areas, and every point."""
     points = [point.as_dict() for point in front.points]
     return {"details": dict(front.details), "rows": front.rows, "method": front.algorithm, "points": points}
-
-
-def first_unlike(one: Any, two: Any, name: str = "") -> tuple[str, Any, Any] | None:
-    """The first entry in which two records differ by more than rounding: its name and both values.
-
-    >>> first_unlike({"a": [1, 2.0]}, {"a": [1, 2.5]}), first_unlike({"a": 1.0}, {"a": 1.0 + 1e-12})
-    (('a.1', 2.0, 2.5), None)
-    """
-    if isinstance(one, Mapping) and isinstance(two, Mapping):
-        for key in dict.fromkeys([*two, *one]):
-            if key in UNCHECKED:
-                continue
-            inner = f"{name}.{key}" if name else str(key)
-            found = first_unlike(one.get(key), two.get(key), inner)
-            if found is not None:
-                return found
-        return None
-    if isinstance(one, list | tuple) and isinstance(two, list | tuple) and len(one) == len(two):
-        places = enumerate(zip(one, two, strict=True))
-        return next((f for i, (a, b) in places if (f := first_unlike(a, b, f"{name}.{i}")) is not None), None)
-    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (one, two))
-    same = math.isclose(one, two, rel_tol=CLOSE, abs_tol=CLOSE) if numbers else type(one) is type(two) and one == two
-    return None if same else (name, one, two)
-
-
-def _shown(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)[:80]
 
 
 def attacked(protection: Protection, written: Microfile) -> tuple[Residual, ...]:

@@ -30,7 +30,7 @@ def convert_extract(ddi: Path, path: Path, data: Path | None = None, *, overwrit
         codebook = readers.read_ipums_ddi(note_input(ddi))
     extract = data or ddi.parent / codebook.file_description.filename
     if not extract.is_file():
-        raise DataError(f"there is no file {extract.name}", expected="the extract beside its codebook", remedy="--data")
+        raise DataError(f"there is no file {extract.name}", expected="the extract beside its codebook, or named")
     writer, rows, columns = None, 0, 0
     with new_file(path, overwrite=overwrite, private=True) as part:
         for chunk in readers.read_microdata_chunked(codebook, note_input(extract), chunksize=CHUNK):

@@ -266,6 +266,7 @@ def protect(study: Study, run: Run, *, test_seed: int | None = None) -> Protecti
     Which of equally good partners is taken comes from the operating system, unless a test asks for a seed.
     """
     settings = settings_of(study)
+    test_seed = settings.protect.test_seed if test_seed is None else test_seed
     target = read_target(study)
     truths = truths_of(study, target)
     known, fresh, silent = attacks_on(study, target, truths, run)

@@ -15,11 +15,12 @@ from sfumato.release.policy import acceptances
 from sfumato.release.publish import Release, publish_draft
 from sfumato.release.sources import table_of
 from sfumato.study import Study
-from sfumato.systems.groups.again import attacked, first_unlike, refuse_unlike, worked_out_again
+from sfumato.systems.groups.again import attacked, refuse_unlike, worked_out_again
 from sfumato.systems.groups.draft import Protected, SwapDraft
 from sfumato.systems.groups.files import read_target, settings_of
 from sfumato.systems.groups.front import front_of, swaps_of, told_of
 from sfumato.systems.run import Progress, Run
+from sfumato.systems.unlike import first_unlike
 
 
 def publish_protection(

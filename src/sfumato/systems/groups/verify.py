@@ -23,12 +23,12 @@ from sfumato.release.swapped import changed_marginals, differing_parts
 from sfumato.release.verification import Difference
 from sfumato.release.verify import Again, Attack, Check, Verifier
 from sfumato.study import Study, read
-from sfumato.systems.groups.again import first_unlike
 from sfumato.systems.groups.draft import attack_findings, dictionary_of, figures_of, pages_of
 from sfumato.systems.groups.files import read_target, settings_of
 from sfumato.systems.groups.protect import attacks_on, truths_of
 from sfumato.systems.groups.publish import auxiliary_files
 from sfumato.systems.groups.residual import residual_on
+from sfumato.systems.unlike import first_unlike
 
 NOT_ATTACKED = "what attacks find: name as the source the run file that says what they learn from"
 

@@ -1,0 +1,52 @@
+"""A saved front of channels worked out again from its matrices: nothing that it says is believed without that."""
+
+from __future__ import annotations
+
+from sfumato.data.source import open_source
+from sfumato.errors import InputError
+from sfumato.front import Front, Point
+from sfumato.plans.channel import Channel
+from sfumato.systems.channel.prior import prior_of
+from sfumato.systems.channel.search import CLOSE, point_of
+from sfumato.systems.unlike import first_unlike, shown
+
+
+def channel_of(point: Point) -> Channel:
+    """The channel of a point."""
+    if isinstance(point.plan, Channel):
+        return point.plan
+    raise InputError("the point is no channel", expected="a front of the channel system")
+
+
+def refuse_unlike(front: Front) -> None:
+    """Raise unless a front is of the table that its study names, and says of each channel what that has on it."""
+    study = front.study
+    given = study.channel.prior
+    if given is not None and study.folder / study.data.path == study.folder / given:
+        raise InputError(
+            "the front is of shares from a file, and names no table to disguise",
+            expected="a run file with a table under [data]",
+            remedy="sfumato channel export writes a channel, and sfumato channel disguise takes it for a table",
+        )
+    source = open_source(study.data, study.folder)
+    front.require_source(source.fingerprint, source.title)
+    prior = prior_of(study.with_channel(columns=channel_of(front.point(0)).columns))
+    for point in front.points:
+        channel = channel_of(point)
+        if channel.columns != prior.columns or channel.cells != prior.cells:
+            raise _unlike(f"channel {point.id} is of other columns or categories than the table has")
+        again = point_of(prior, point.id, channel, point.bound)
+        where = first_unlike(point.as_dict(), again.as_dict())
+        if where is not None:
+            name, said, true = where
+            raise _unlike(f"the front says {name} = {shown(said)} of channel {point.id}, but it is {shown(true)}")
+        if point.bound is not None and point.bound > again.values["mse"] * (1 + CLOSE):
+            raise _unlike(f"the error of channel {point.id} is below what the front says none can have")
+
+
+def _unlike(what: str) -> InputError:
+    return InputError(
+        f"{what}: nothing was released",
+        expected="a front as the search wrote it, and the table that was searched",
+        remedy="search again",
+    )
