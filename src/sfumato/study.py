@@ -15,9 +15,9 @@ from sfumato.data.compress import KEYED, Use, compress, secret_hierarchy
 from sfumato.data.disguised import refuse_disguised
 from sfumato.data.domain import Builder
 from sfumato.data.engine import open_engine
+from sfumato.data.file_mapping import Attribute, Case, TermSettings
 from sfumato.data.frequency import FrequencyTable
 from sfumato.data.group_settings import AttackSettings, AuxiliarySettings, GroupsSettings, ProtectSettings
-from sfumato.data.harmonise import Attribute, Case, TermSettings
 from sfumato.data.hierarchies import Hierarchy, load
 from sfumato.data.hierarchies.recipes import BRANCHES, RECIPES, Declared, HierarchyFile, builder
 from sfumato.data.inputs import note_input, note_unsealed

@@ -10,8 +10,8 @@ import pyarrow.parquet
 import pytest
 
 from sfumato.data.engine import open_engine
+from sfumato.data.file_mapping import Attribute, Case, FileMapping
 from sfumato.data.group_settings import AuxiliarySettings, GroupsSettings
-from sfumato.data.harmonise import Attribute, Case, FileMapping
 from sfumato.data.microfile import Microfile, read_microfile
 from sfumato.data.recipes_census import RANGES, recipe
 from sfumato.data.settings import DataSettings

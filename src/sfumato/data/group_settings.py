@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from sfumato.data.base_settings import Settings
-from sfumato.data.harmonise import Attribute, FileMapping
+from sfumato.data.file_mapping import Attribute, FileMapping
 from sfumato.data.recipes_census import recipe
 from sfumato.data.settings import DataSettings, Seed
 from sfumato.errors import StudyError, nearest

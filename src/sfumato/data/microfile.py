@@ -10,7 +10,8 @@ import numpy as np
 
 from sfumato.data.arrays import Codes, Counts64, Flags, Floats
 from sfumato.data.engine import Engine, require_order
-from sfumato.data.harmonise import FileMapping, check_columns, expression, meets, vital_columns
+from sfumato.data.file_mapping import FileMapping, vital_columns
+from sfumato.data.harmonise import check_columns, expression, meets
 from sfumato.data.rows import cleaned
 from sfumato.data.source import Source
 from sfumato.errors import DataError, shortened

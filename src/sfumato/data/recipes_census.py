@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sfumato.data.harmonise import Attribute, Case, FileMapping, TermSettings
+from sfumato.data.file_mapping import Attribute, Case, FileMapping, TermSettings
 from sfumato.errors import StudyError, nearest
 
 # Where each run of equally long intervals of JWDP starts, and how many minutes they are long.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.data.arrays import Codes, Floats
-from sfumato.data.harmonise import Attribute
+from sfumato.data.file_mapping import Attribute
 from sfumato.plans.memberships import Term
 
 # The paper's table 5: a ready rule base over its twelve variables.

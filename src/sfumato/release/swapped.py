@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sfumato.data.engine import Engine, require_order
+from sfumato.data.file_mapping import vital_columns
 from sfumato.data.group_settings import GroupsSettings
-from sfumato.data.harmonise import meets, vital_columns
+from sfumato.data.harmonise import meets
 from sfumato.data.rows import cleaned
 from sfumato.data.source import Column, Source
 from sfumato.errors import DataError, StudyError, nearest, shortened
