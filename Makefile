@@ -51,7 +51,7 @@ test-scale: $(SCALE)  ## Spark (a cluster on loopback; Java 17 or newer) and dat
 	$(BIN)/python -m pytest -m "scale and not published" -n 2 --dist loadfile tests/scale
 
 test-hostile: $(STAMP)  ## Thousands of spoiled folders, hundreds of kills: the long versions of the tests of hostile input.
-	SFUMATO_FUZZ=2000 $(BIN)/python -m pytest -s tests/hostile tests/doors/test_web_schema.py
+	SFUMATO_FUZZ=2000 $(BIN)/python -m pytest -s tests/hostile tests/web/test_web_schema.py
 	$(BIN)/python -m pytest -m published tests/release/test_verify.py tests/release/test_planted.py
 
 test-published: $(SCALE)  ## Reproduce the slow published tables.

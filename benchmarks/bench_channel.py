@@ -14,16 +14,16 @@ from threadpoolctl import threadpool_limits
 
 import sfumato as sf
 from benchmarks.timing import show
-from sfumato.data.arrays import Floats
-from sfumato.data.engine import open_engine
 from sfumato.measures import channel as measures
 from sfumato.plans.channel import Channel
+from sfumato.reproduce.channel import adult_priors, normal_prior
+from sfumato.runtime.arrays import Floats
+from sfumato.sources.engines.engine import open_engine
 from sfumato.systems.channel.disguise import disguise
+from sfumato.systems.channel.engines.exact import ExactSearch
+from sfumato.systems.channel.engines.optrr import OptrrSettings, optrr
+from sfumato.systems.channel.engines.square import SquareSearch
 from sfumato.systems.channel.estimate import estimate
-from sfumato.systems.channel.exact import ExactSearch
-from sfumato.systems.channel.optrr import OptrrSettings, optrr
-from sfumato.systems.channel.reproduce import adult_priors, normal_prior
-from sfumato.systems.channel.square import SquareSearch
 
 ROWS = int(os.environ.get("SFUMATO_BENCH_ROWS", "10000000"))
 

@@ -12,8 +12,8 @@ from benchmarks.timing import cpu_seconds, show
 from sfumato.algorithms import memetic
 from sfumato.algorithms.dominance import hypervolume, non_dominated
 from sfumato.algorithms.memetic import State
-from sfumato.systems.cuts import CutSearch
-from sfumato.systems.reproduce_cuts import paper_setting
+from sfumato.reproduce.cuts import paper_setting
+from sfumato.systems.cuts.search import CutSearch
 
 MARKS = (2, 5, 10, 20, 40)  # CPU seconds at which fronts are compared
 
@@ -152,7 +152,7 @@ def _pymoo(study: Any) -> dict[int, float]:
     from pymoo.core.termination import NoTermination
     from pymoo.optimize import minimize
 
-    from sfumato.measures.cut_variation import offspring
+    from sfumato.systems.cuts.variation import offspring
 
     began = time.process_time()
     ready = CutSearch(study)

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.algorithms.rule_walk import minimal_rows, walk_rules
-from sfumato.measures.grades import grade
+from sfumato.samples.groups_census import make_census
 from sfumato.study import read
-from sfumato.systems.groups.attack import attack_with
-from sfumato.systems.groups.census import make_census
-from sfumato.systems.groups.files import read_auxiliary, read_target, settings_of, variables_for
-from sfumato.systems.groups.protect import Planner, truths_of
+from sfumato.systems.groups.attack.attack import attack_with
+from sfumato.systems.groups.attack.grades import grade
+from sfumato.systems.groups.attack.rule_walk import minimal_rows, walk_rules
+from sfumato.systems.groups.files.read import read_auxiliary, read_target, settings_of, variables_for
+from sfumato.systems.groups.search import Planner, truths_of
 
 
 def main() -> None:

@@ -6,12 +6,12 @@ import numpy as np
 
 from benchmarks.synthetic import census_table
 from benchmarks.timing import cpu_seconds, show
-from sfumato.data.frequency import FrequencyTable
 from sfumato.measures import kernels
 from sfumato.measures.classes import flattened, folded, margins_of
 from sfumato.measures.oracle import node_figures
 from sfumato.measures.suppression import budget
 from sfumato.plans.recoding import at_levels
+from sfumato.tables.frequency import FrequencyTable
 
 
 def main() -> None:

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.timing import show
-from sfumato.data.frequency import FrequencyTable
 from sfumato.front import Front
 from sfumato.study import Study
 from sfumato.systems.run import Live, Progress
 from sfumato.systems.search import search
+from sfumato.tables.frequency import FrequencyTable
 
 MARKS = (5, 10, 20, 40, 60)  # CPU seconds at which the best so far is noted
 ARX = {"genetic": 0.5047, "bottom-up": 0.5097, "top-down": 0.5133}  # ARX's heuristics after 60 s

@@ -11,11 +11,11 @@ import numpy as np
 import sfumato as sf
 from benchmarks.synthetic import COLUMNS, census_table
 from benchmarks.timing import cpu_seconds, show
-from sfumato.data.frequency import FrequencyTable
 from sfumato.measures.oracle import node_figures
-from sfumato.measures.rollup import RollUp
 from sfumato.measures.suppression import budget
 from sfumato.plans.recoding import at_levels
+from sfumato.systems.lattice.rollup import RollUp
+from sfumato.tables.frequency import FrequencyTable
 
 
 def main() -> None:

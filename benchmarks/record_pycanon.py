@@ -2,7 +2,7 @@
 
 Needs an environment with pycanon (1.3.6 was used) and pandas; it does not import sfumato:
 
-    python benchmarks/record_pycanon.py src/sfumato/data/adult > tests/measures/pycanon_adult.json
+    python benchmarks/record_pycanon.py src/sfumato/samples/adult > tests/measures/pycanon_adult.json
 """
 
 import csv

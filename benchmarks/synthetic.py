@@ -7,9 +7,9 @@ from pathlib import Path
 import duckdb
 import numpy as np
 
-from sfumato.data.domain import domain_of
-from sfumato.data.frequency import FrequencyTable, from_codes
-from sfumato.data.hierarchies.hierarchy import Hierarchy
+from sfumato.hierarchies.hierarchy import Hierarchy
+from sfumato.tables.domain import domain_of
+from sfumato.tables.frequency import FrequencyTable, from_codes
 
 # Eight columns as skewed as a census: most people are alike, a few are not.
 COLUMNS = {"age": 90, "sex": 2, "race": 6, "education": 16, "marital": 7, "work": 8, "country": 40, "children": 10}

@@ -11,7 +11,7 @@ import hypothesis
 import pytest
 
 import sfumato as sf
-from sfumato.data.seal import KEY
+from sfumato.runtime.seal import KEY
 
 hypothesis.settings.register_profile("sfumato", deadline=None, max_examples=40, derandomize=True)
 hypothesis.settings.load_profile("sfumato")

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import strategies as st
 
-from sfumato.data.domain import Domain, domain_of
-from sfumato.data.frequency import FrequencyTable, from_codes
-from sfumato.data.hierarchies.hierarchy import Hierarchy
-from sfumato.data.rows import MISSING
+from sfumato.hierarchies.hierarchy import Hierarchy
+from sfumato.sources.cells import MISSING
+from sfumato.tables.domain import Domain, domain_of
+from sfumato.tables.frequency import FrequencyTable, from_codes
 
 
 @st.composite

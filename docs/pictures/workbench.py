@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
-from tests.doors.bench import server
+from tests.web.bench import server
 
-from sfumato.systems.groups.census import make_census
+from sfumato.samples.groups_census import make_census
 
 HERE = Path(__file__).parent
 WIDTHS = {"wide": (1280, 860), "narrow": (390, 1180)}

@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any
 from sfumato.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from sfumato.data.frequency import FrequencyTable
-    from sfumato.data.hierarchies import Hierarchy
-    from sfumato.data.roles import Role
-    from sfumato.data.sample import sample
+    from sfumato.auditing.audit import Audit, audit
+    from sfumato.auditing.inspection import Inspection, inspect
+    from sfumato.comparisons.baselines import baselines
+    from sfumato.comparisons.cost import Cost, Costs
+    from sfumato.comparisons.page import draw_baselines
     from sfumato.decide import Answer, Choice, ask, pick
     from sfumato.errors import (
         DataError,
@@ -34,65 +35,64 @@ if TYPE_CHECKING:
         UnreachableError,
     )
     from sfumato.front import Front, Objective, Point, compare_fronts
-    from sfumato.measures.audit import Audit, audit
+    from sfumato.hierarchies import Hierarchy
     from sfumato.measures.classes import ClassTable, classify
-    from sfumato.measures.cost import Cost, Costs
-    from sfumato.measures.inspection import Inspection, inspect
     from sfumato.measures.registry import known_measures, measure
     from sfumato.plans.channel import Channel, load_channel
     from sfumato.plans.levels import LevelPlan
     from sfumato.release.publish import Release
-    from sfumato.report.baselines_page import draw_baselines
+    from sfumato.samples.bundled import sample
+    from sfumato.sources.roles import Role
     from sfumato.study import Study, read
     from sfumato.systems.apply import apply_plan
-    from sfumato.systems.baselines import baselines
     from sfumato.systems.channel.disguise import disguise
     from sfumato.systems.channel.estimate import estimate
     from sfumato.systems.draw import draw
-    from sfumato.systems.groups.attack import attack
+    from sfumato.systems.groups.attack.attack import attack
     from sfumato.systems.publish import publish
     from sfumato.systems.registry import load_front
     from sfumato.systems.search import search
     from sfumato.systems.verify import verify
+    from sfumato.tables.frequency import FrequencyTable
 
 # Names load when they are first used, so that `sfumato --help` does not wait for compilers and databases.
 _HOMES = {
     "Answer": "decide",
-    "Audit": "measures.audit",
+    "Audit": "auditing.audit",
     "Channel": "plans.channel",
     "Choice": "decide",
     "ClassTable": "measures.classes",
-    "Cost": "measures.cost",
-    "Costs": "measures.cost",
+    "Cost": "comparisons.cost",
+    "Costs": "comparisons.cost",
     "DataError": "errors",
-    "FrequencyTable": "data.frequency",
+    "FrequencyTable": "tables.frequency",
     "Front": "front",
-    "Hierarchy": "data.hierarchies",
+    "Hierarchy": "hierarchies",
     "HierarchyError": "errors",
     "InputError": "errors",
-    "Inspection": "measures.inspection",
+    "Inspection": "auditing.inspection",
     "LevelPlan": "plans.levels",
     "MeasureError": "errors",
     "Objective": "front",
     "Point": "front",
     "Release": "release.publish",
-    "Role": "data.roles",
+    "Role": "sources.roles",
     "SfumatoError": "errors",
     "Study": "study",
     "StudyError": "errors",
     "UnreachableError": "errors",
     "apply_plan": "systems.apply",
     "ask": "decide",
-    "attack": "systems.groups.attack",
-    "audit": "measures.audit",
-    "baselines": "systems.baselines",
+    "attack": "systems.groups.attack.attack",
+    "audit": "auditing.audit",
+    "baselines": "comparisons.baselines",
     "classify": "measures.classes",
     "compare_fronts": "front",
     "disguise": "systems.channel.disguise",
     "draw": "systems.draw",
-    "draw_baselines": "report.baselines_page",
+    "draw_baselines": "comparisons.page",
     "estimate": "systems.channel.estimate",
-    "inspect": "measures.inspection",
+    "inspect": "auditing.inspection",
     "known_measures": "measures.registry",
     "load_channel": "plans.channel",
     "load_front": "systems.registry",
@@ -100,7 +100,7 @@ _HOMES = {
     "pick": "decide",
     "publish": "systems.publish",
     "read": "study",
-    "sample": "data.sample",
+    "sample": "samples.bundled",
     "search": "systems.search",
     "verify": "systems.verify",
 }

@@ -15,11 +15,6 @@ from typing import Any
 import numpy as np
 
 from sfumato.algorithms.dominance import comparable, first_dominator, hypervolume
-from sfumato.data.atomic import new_folder
-from sfumato.data.frequency import FrequencyTable
-from sfumato.data.inputs import note_input
-from sfumato.data.json_files import read_json
-from sfumato.data.seal import seal
 from sfumato.errors import InputError, shortened
 from sfumato.measures.histograms import Histogram, Histograms, histograms_of
 from sfumato.measures.registry import known_measures
@@ -27,7 +22,12 @@ from sfumato.measures.standard import GENERALIZATION_LOSS, SUPPRESSION_LOSS
 from sfumato.plans.cuts import CutPlan
 from sfumato.plans.levels import LevelPlan
 from sfumato.plans.plan import Plan, RecodingPlan
+from sfumato.runtime.atomic import new_folder
+from sfumato.runtime.inputs import note_input
+from sfumato.runtime.json_files import read_json
+from sfumato.runtime.seal import seal
 from sfumato.study import Study, read_kept
+from sfumato.tables.frequency import FrequencyTable
 from sfumato.version import __version__
 
 FILES = ("front.json", "run.toml")

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.strategies import levels, tables
 
-from sfumato.data.frequency import FrequencyTable, Population
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.registry import known_measures, modules
 from sfumato.measures.suppression import suppress_within
 from sfumato.plans.recoding import at_levels
+from sfumato.tables.frequency import FrequencyTable, Population
 
 EVERY = pytest.mark.parametrize("measure", known_measures().values(), ids=known_measures())
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import sfumato as sf
 from sfumato.plans.channel import Channel
-from sfumato.plans.response import warner
 from sfumato.release.publish import publish
+from sfumato.systems.channel.response import warner
 from sfumato.systems.groups.publish import publish_protection
-from tests.groups.files import protected_front, protected_study
 from tests.release.fronts import front_of, small
+from tests.systems.groups.files import protected_front, protected_study
 
 LEVELS = {"age": 3, "post code": 3, "sex": 0}
 ACCEPT = {"uniques": "a small table made for a test", "attacks": "a small table made for a test"}

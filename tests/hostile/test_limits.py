@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 from sfumato.cli import run
-from sfumato.data.seal import sealed
+from sfumato.runtime.seal import sealed
 from tests.hostile.folders import command_of
 from tests.hostile.limits import Memory, limited
 

@@ -11,13 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.strategies import levels, tables
 
-from sfumato.data.domain import domain_of
-from sfumato.data.frequency import Population, from_codes
-from sfumato.data.hierarchies.hierarchy import Hierarchy
+from sfumato.auditing.contribution import contributions
 from sfumato.errors import HierarchyError, MeasureError, StudyError
+from sfumato.hierarchies.hierarchy import Hierarchy
 from sfumato.measures import kernels
 from sfumato.measures.classes import ClassTable, classify, flattened, folded, margins_of
-from sfumato.measures.contribution import contributions
 from sfumato.measures.example import six_records, six_rows
 from sfumato.measures.oracle import class_sizes, node_figures
 from sfumato.measures.privacy.individual_risk import expected_risk
@@ -25,6 +23,8 @@ from sfumato.measures.property import spread
 from sfumato.measures.registry import measure
 from sfumato.measures.suppression import budget, suppress_below, suppress_within
 from sfumato.plans.recoding import at_level, at_levels
+from sfumato.tables.domain import domain_of
+from sfumato.tables.frequency import Population, from_codes
 
 
 def test_six_rows_by_hand() -> None:

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import sfumato as sf
-from sfumato.data.settings import DataSettings
-from sfumato.data.source import open_source
 from sfumato.plans.levels import LevelPlan
 from sfumato.release import pack
 from sfumato.release.columns import ColumnRecode, column_recodes
+from sfumato.sources.settings import DataSettings
+from sfumato.sources.source import open_source
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import sfumato as sf
-from sfumato.data.roles import Role
-from sfumato.measures.inspection import Inspection
+from sfumato.auditing.inspection import Inspection
 from sfumato.release.policy import PolicyError
 from sfumato.release.publish import Release, publish
+from sfumato.sources.roles import Role
 from sfumato.study import ColumnSettings, Study, read
 from sfumato.systems.search import search
 

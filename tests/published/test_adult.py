@@ -12,10 +12,10 @@ import pytest
 import sfumato as sf
 from sfumato.measures.classes import classify
 from sfumato.measures.goal import Goal
-from sfumato.measures.lattice import LatticeProblem
 from sfumato.measures.registry import measure
 from sfumato.measures.suppression import budget, suppress_below, suppress_within
 from sfumato.plans.recoding import at_levels
+from sfumato.systems.lattice.problem import LatticeProblem
 
 HERE = Path(__file__).parent
 PYCANON = json.loads((HERE.parent / "measures" / "pycanon_adult.json").read_text())

@@ -10,9 +10,9 @@ import pytest
 from tests.systems.channel.reference import CASES, RECORDS, prior_of, rows_of
 
 from sfumato.measures import channel as measures
-from sfumato.systems.channel.optrr import OptrrSettings, optrr
-from sfumato.systems.channel.reproduce import gamma_prior, normal_prior, warner_curve
-from sfumato.systems.channel.square import SquareSearch, SquareSettings
+from sfumato.reproduce.channel import gamma_prior, normal_prior, warner_curve
+from sfumato.systems.channel.engines.optrr import OptrrSettings, optrr
+from sfumato.systems.channel.engines.square import SquareSearch, SquareSettings
 
 PRIORS = {"normal": 0.8, "gamma": 0.75, "uniform": 0.75, "adult_age": 0.75}
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.published.tables import TABLES
 
-from sfumato.data.engine import open_engine
 from sfumato.release.dependences import percent, release_dependences
+from sfumato.sources.engines.engine import open_engine
 
 DOCS = Path(__file__).parents[2] / "docs" / "dependence.md"
 ROW = re.compile(r"\| ([\w-]+) \| (.+?) → (.+?) \| (\w+) \| ([\d.]+ %) \| ([\d.]+ %) \| (true|false) \| (.+) \|")

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sfumato.data.census import COLUMNS, people, plant
+from sfumato.reproduce.groups import CENSUS_SEED, census_runs, hawaii_lines
+from sfumato.samples.census import COLUMNS, people, plant
+from sfumato.samples.groups_census import PAPER_AREAS, PAPER_MEMBERS, PAPER_RECORDS, make_census
 from sfumato.study import read
-from sfumato.systems.groups.attack import attack_with
-from sfumato.systems.groups.census import PAPER_AREAS, PAPER_MEMBERS, PAPER_RECORDS, make_census
-from sfumato.systems.groups.files import read_auxiliary, read_target, settings_of
-from sfumato.systems.groups.protect import Planner, truths_of
-from sfumato.systems.groups.reproduce import CENSUS_SEED, census_runs, hawaii_lines
+from sfumato.systems.groups.attack.attack import attack_with
+from sfumato.systems.groups.files.read import read_auxiliary, read_target, settings_of
+from sfumato.systems.groups.search import Planner, truths_of
 
 pytestmark = pytest.mark.published
 

@@ -12,8 +12,8 @@ import pytest
 from tests.published.ten_tables import EVALUATIONS, TABLES, decided, inspected, reached
 
 import sfumato as sf
-from sfumato.data.roles import Role
 from sfumato.errors import StudyError
+from sfumato.sources.roles import Role
 from sfumato.study import read
 
 # How many columns of each table nothing is known about, by name and values.

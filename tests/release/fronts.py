@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import sfumato as sf
-from sfumato.data.policy import PolicySettings
 from sfumato.front import Front, Objective, Point
 from sfumato.measures.classes import classify
 from sfumato.measures.suppression import suppress_within
 from sfumato.plans.levels import LevelPlan
 from sfumato.release.readback import loss_of, measures_of, weights_of
+from sfumato.study.policy import PolicySettings
 
 NAMES = ("k", "general_loss")
 ANYTHING = PolicySettings(k=1, l=1, t=1, uniques=1, accept=[{"rule": "raw", "reason": "a table made for a test"}])

@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.groups.files import protected_front, protected_study
 from tests.release.fronts import ANYTHING, front_of, small
 from tests.release.planted import front_with
+from tests.systems.groups.files import protected_front, protected_study
 
 import sfumato as sf
-from sfumato.data.source import Source, open_source
 from sfumato.plans.channel import Channel
 from sfumato.plans.cuts import CutPlan
-from sfumato.plans.response import warner
 from sfumato.release import pack
 from sfumato.release.publish import Release, publish
+from sfumato.sources.source import Source, open_source
+from sfumato.systems.channel.response import warner
 from sfumato.systems.groups.publish import publish_protection
 
 ACCEPT = dict.fromkeys(("uniques", "attacks"), "a small table made for a test")

@@ -14,14 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.release.pairs import Pair
 
-from sfumato.data.engine import open_engine
-from sfumato.data.settings import DataSettings
-from sfumato.data.source import open_source
-from sfumato.release import linking
-from sfumato.release.joint import Joint, join_releases
-from sfumato.release.overlap import overlap
-from sfumato.release.people import HashedRows, hashed_rows
-from sfumato.release.shown import Description, ShownColumn
+from sfumato.release.history import linking
+from sfumato.release.history.joint import Joint, join_releases
+from sfumato.release.history.overlap import overlap
+from sfumato.release.history.people import HashedRows, hashed_rows
+from sfumato.release.history.shown import Description, ShownColumn
+from sfumato.sources.engines.engine import open_engine
+from sfumato.sources.settings import DataSettings
+from sfumato.sources.source import open_source
 
 QUASI, OTHERS = ("p", "q"), ("s", "t")
 KEY = "0" * 64

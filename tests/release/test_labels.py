@@ -26,13 +26,13 @@ from tests.release.planted import (
 
 import sfumato as sf
 from sfumato.cli import run
-from sfumato.data.frequency import FrequencyTable
-from sfumato.data.hierarchies import Hierarchy, save
+from sfumato.hierarchies import Hierarchy, save
 from sfumato.plans.cuts import CutPlan
 from sfumato.plans.levels import LevelPlan
 from sfumato.release.publish import Release, publish
 from sfumato.systems.apply import apply_plan
 from sfumato.systems.verify import verify
+from sfumato.tables.frequency import FrequencyTable
 from sfumato.web.calls import trees
 from sfumato.web.places import Places, version_of
 

@@ -16,20 +16,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from tests.groups.files import protected_study
 from tests.release.fronts import front_of, people, write_csv
 from tests.release.pairs import Pair
+from tests.systems.groups.files import protected_study
 
 import sfumato as sf
 from sfumato.cli import run
-from sfumato.data.engine import open_engine
-from sfumato.data.settings import DataSettings
-from sfumato.data.source import open_source
 from sfumato.errors import InputError, UnreachableError
-from sfumato.release import people as row_hashes
 from sfumato.release import publish as release_publish
-from sfumato.release.earlier import Comparison
+from sfumato.release.history import people as row_hashes
+from sfumato.release.history.earlier import Comparison
 from sfumato.release.publish import publish
+from sfumato.sources.engines.engine import open_engine
+from sfumato.sources.settings import DataSettings
+from sfumato.sources.source import open_source
 from sfumato.systems.apply import apply_plan
 from sfumato.systems.groups.front import swaps_of
 

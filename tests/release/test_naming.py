@@ -8,13 +8,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sfumato.data.domain import domain_of
-from sfumato.data.hierarchies import Hierarchy
-from sfumato.data.hierarchies.build import frequency, quantile
-from sfumato.data.labels import interval, number
+from sfumato.hierarchies import Hierarchy
+from sfumato.hierarchies.build import frequency, quantile
+from sfumato.hierarchies.labels import interval, number
 from sfumato.plans.cuts import CutPlan
 from sfumato.release.labels import Naming, naming_from
 from sfumato.study import ColumnSettings
+from sfumato.tables.domain import domain_of
 
 PLAIN = ColumnSettings(role="quasi_identifier")
 WHOLE = st.integers(-30, 300).map(str)

@@ -13,10 +13,10 @@ from tests.release.fronts import front_of, small, write_csv
 
 import sfumato as sf
 from sfumato.cli import run
-from sfumato.data.policy import PolicySettings
 from sfumato.errors import InputError
 from sfumato.release.policy import PolicyError, acceptances
 from sfumato.release.publish import publish
+from sfumato.study.policy import PolicySettings
 
 COARSE = {"age": 3, "post code": 3, "sex": 0}
 RAW = {"age": 0, "post code": 0, "sex": 0}

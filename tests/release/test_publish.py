@@ -195,7 +195,7 @@ def test_refusals_leave_nothing(tmp_path: Path) -> None:
 
 
 def test_the_ledger_is_where_the_environment_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sfumato.data.seal import state_folder
+    from sfumato.runtime.seal import state_folder
 
     monkeypatch.setenv("SFUMATO_STATE", str(tmp_path / "x"))
     assert state_folder() == tmp_path / "x"

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.data.engine import open_engine
-from sfumato.data.settings import DataSettings
-from sfumato.data.source import Source, open_source
 from sfumato.release.rows import differing_rows
+from sfumato.sources.engines.engine import open_engine
+from sfumato.sources.settings import DataSettings
+from sfumato.sources.source import Source, open_source
 
 # DuckDB 2 hashes the two texts alike, alone and behind any other cell: made in a second by a birthday search.
 COLLIDING = ("ramvfwifaaav", "rfxujxppang9")
@@ -65,7 +65,7 @@ def test_rows_are_compared_as_they_are(tmp_path: Path, one: list[str], two: list
 def test_the_key_is_drawn_at_every_comparison(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = files(tmp_path, ["a,b", "c,d"], ["c,d", "a,b"])
     sums: list[object] = []
-    from sfumato.data import duck
+    from sfumato.sources.engines import duckdb as duck
 
     plain = duck.DuckEngine.rows
 

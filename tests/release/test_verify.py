@@ -213,7 +213,7 @@ import os, random, signal, sys, time
 from pathlib import Path
 from sfumato.systems.registry import load_front
 from sfumato.release.publish import publish
-import plotly.offline, pyarrow, sfumato.measures.registry, sfumato.data.duck
+import plotly.offline, pyarrow, sfumato.measures.registry, sfumato.sources.engines.duckdb
 sfumato.measures.registry.known_measures()
 
 folder = Path(sys.argv[1])

@@ -57,7 +57,7 @@ class Cluster:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        from sfumato.data.spark_session import stop
+        from sfumato.sources.engines.spark_session import stop
 
         try:
             stop()

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 import sfumato as sf
 from sfumato.cli import app
-from sfumato.data.database import Database
 from sfumato.release.publish import publish
+from sfumato.sources.database import Database
 from sfumato.systems.verify import verify
 from tests.scale.servers import Server
 

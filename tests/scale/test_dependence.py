@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.data.dependence import Dependences, Protected, dependences
-from sfumato.data.engine import open_engine
-from sfumato.data.settings import DataSettings, EngineOptions
-from sfumato.data.source import open_source
+from sfumato.sources.engines.engine import open_engine
+from sfumato.sources.settings import DataSettings, EngineOptions
+from sfumato.sources.source import open_source
+from sfumato.tables.dependence import Dependences, Protected, dependences
 from tests.scale.cluster import Cluster
 
 pytestmark = pytest.mark.scale

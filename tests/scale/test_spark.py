@@ -17,16 +17,16 @@ import pyarrow.parquet as pq
 import pytest
 
 import sfumato as sf
-from sfumato.data.census import people, plant
-from sfumato.data.engine import open_engine
-from sfumato.data.rows import cleaned
-from sfumato.data.settings import DataSettings, EngineOptions
-from sfumato.data.source import open_source
-from sfumato.release.joint import join_releases
-from sfumato.release.people import hashed_rows
+from sfumato.release.history.joint import join_releases
+from sfumato.release.history.people import hashed_rows
+from sfumato.release.history.shown import Description, ShownColumn
 from sfumato.release.publish import publish
 from sfumato.release.rows import differing_rows
-from sfumato.release.shown import Description, ShownColumn
+from sfumato.samples.census import people, plant
+from sfumato.sources.cells import cleaned
+from sfumato.sources.engines.engine import open_engine
+from sfumato.sources.settings import DataSettings, EngineOptions
+from sfumato.sources.source import open_source
 from sfumato.systems.verify import verify
 from tests.points import points_in
 from tests.release.test_rows import Meant, files
@@ -92,7 +92,7 @@ def point_of(front: sf.Front) -> int:
 @pytest.fixture
 def when_running(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], list[str]]:
     """Kill a worker while the tasks of the first call of a method with such a statement run. The list says when."""
-    from sfumato.data.spark import SparkEngine
+    from sfumato.sources.engines.spark import SparkEngine
 
     def arm(method: str, start: str) -> list[str]:
         done: list[str] = []

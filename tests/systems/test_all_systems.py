@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.groups.files import protected_study
 from tests.release.fronts import ANYTHING, people, small, write_csv
 from tests.systems.channel.files import channel_run
+from tests.systems.groups.files import protected_study
 
 import sfumato as sf
 from sfumato.cli import run

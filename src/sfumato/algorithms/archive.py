@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.algorithms.dominance import first_non_dominated
-from sfumato.data.arrays import Counts64, Flags, Floats
+from sfumato.runtime.arrays import Counts64, Flags, Floats
 
 
 class Archive:

@@ -6,8 +6,8 @@ import warnings
 
 import numpy as np
 
-from sfumato.data.arrays import Counts64, Flags, Floats
-from sfumato.data.compiled import compiled
+from sfumato.runtime.arrays import Counts64, Flags, Floats
+from sfumato.runtime.compiled import compiled
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.data.arrays import Codes, Counts64, Flags, Floats
+from sfumato.runtime.arrays import Codes, Counts64, Flags, Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ import numpy as np
 
 from sfumato.algorithms.dominance import first_dominator, non_dominated
 from sfumato.algorithms.evaluation import Evaluated, Memory
-from sfumato.data.arrays import Codes, Counts64, Flags, Floats
+from sfumato.runtime.arrays import Codes, Counts64, Flags, Floats
 
 OPEN, EVALUATED, DOMINATED, INFEASIBLE = range(4)
 

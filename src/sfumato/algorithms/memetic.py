@@ -16,7 +16,7 @@ import numpy.typing as npt
 from sfumato.algorithms.archive import Archive
 from sfumato.algorithms.nsga2 import survivors, tournament
 from sfumato.algorithms.seen import Hashes, Seen
-from sfumato.data.arrays import Counts64, Floats
+from sfumato.runtime.arrays import Counts64, Floats
 
 Bits = npt.NDArray[np.uint8]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.algorithms.dominance import ranks
-from sfumato.data.arrays import Counts64, Floats
+from sfumato.runtime.arrays import Counts64, Floats
 
 WORST = 1e300  # stands for what cannot be had, so that distances stay numbers
 

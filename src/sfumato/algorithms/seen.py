@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.data.arrays import Flags
-from sfumato.data.compiled import compiled
+from sfumato.runtime.arrays import Flags
+from sfumato.runtime.compiled import compiled
 
 Hashes = npt.NDArray[np.uint64]
 

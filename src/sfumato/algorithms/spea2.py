@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.data.arrays import Counts64, Floats
-from sfumato.data.compiled import compiled
+from sfumato.runtime.arrays import Counts64, Floats
+from sfumato.runtime.compiled import compiled
 
 
 @compiled

@@ -31,10 +31,10 @@ from sfumato.cli import (
 from sfumato.cli.show import emit, note, warnings_noted
 from sfumato.cli.signals import ended_as_stopped, exit_code
 from sfumato.cli.watch import StageLine, say, told
-from sfumato.data.inputs import kept_inputs, unsealed_inputs
-from sfumato.data.scratch import sweep
-from sfumato.data.stages import recording
 from sfumato.errors import InputError, SfumatoError, reason_of
+from sfumato.runtime.inputs import kept_inputs, unsealed_inputs
+from sfumato.runtime.scratch import sweep
+from sfumato.runtime.stages import recording
 from sfumato.version import __version__
 
 # Typer carries click inside itself or beside itself, depending on its version.

@@ -11,7 +11,7 @@ from sfumato.cli.show import AsJson, Force, emit, note, put, table
 from sfumato.report.figures import number, percent
 
 if TYPE_CHECKING:
-    from sfumato.measures.audit import Audit, Figure
+    from sfumato.auditing.audit import Audit, Figure
 
 
 def command(
@@ -23,8 +23,8 @@ def command(
     as_json: AsJson = False,
 ) -> None:
     """Measure a table: k, ℓ, t, risks, uniques, losses, and which columns make the risk."""
-    from sfumato.data.atomic import refuse_existing, write_text
-    from sfumato.measures.audit import audit
+    from sfumato.auditing.audit import audit
+    from sfumato.runtime.atomic import refuse_existing, write_text
     from sfumato.study import read
 
     if html is not None:

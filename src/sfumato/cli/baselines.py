@@ -26,11 +26,11 @@ def command(
     as_json: AsJson = False,
 ) -> None:
     """Compare with Mondrian, Datafly and the best node of the lattice: what each kind of recoding costs."""
-    from sfumato.data.atomic import refuse_existing
+    from sfumato.comparisons.baselines import baselines
+    from sfumato.comparisons.page import draw_baselines, sentences, told
     from sfumato.measures.standard import K
-    from sfumato.report.baselines_page import draw_baselines, sentences, told
+    from sfumato.runtime.atomic import refuse_existing
     from sfumato.study import read
-    from sfumato.systems.baselines import baselines
     from sfumato.systems.registry import load_front
 
     if output is not None:

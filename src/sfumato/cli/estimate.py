@@ -19,8 +19,8 @@ def command(
     as_json: AsJson = False,
 ) -> None:
     """Predict rows, distinct tuples, evaluations, processor time and memory of a run, stage by stage."""
+    from sfumato.prediction.cost import compared, estimate
     from sfumato.study import read
-    from sfumato.systems.estimate import compared, estimate
     from sfumato.systems.registry import load_front
 
     happened: dict[str, Any] | None = None

@@ -27,10 +27,10 @@ def harmonise(
     as_json: AsJson = False,
 ) -> None:
     """Map a file to the common attributes, and say what was dropped and why."""
-    from sfumato.data.atomic import refuse_existing
+    from sfumato.runtime.atomic import refuse_existing
     from sfumato.study import read
-    from sfumato.systems.groups.files import auxiliary_settings, read_auxiliary, read_target
-    from sfumato.systems.groups.harmonised import save_microfile
+    from sfumato.systems.groups.files.read import auxiliary_settings, read_auxiliary, read_target
+    from sfumato.systems.groups.files.write import save_microfile
 
     if output is not None:
         refuse_existing(output, overwrite=force)
@@ -56,7 +56,7 @@ def harmonise(
 def variables(run: Run, auxiliary: Auxiliary = None, as_json: AsJson = False) -> None:
     """Show the linguistic variables; where none are declared, terms are proposed from the auxiliary file's values."""
     from sfumato.study import read
-    from sfumato.systems.groups.files import auxiliary_settings, read_auxiliary, variables_for
+    from sfumato.systems.groups.files.read import auxiliary_settings, read_auxiliary, variables_for
 
     study = read(run)
     found = variables_for(study, read_auxiliary(study, auxiliary_settings(study, auxiliary)))
@@ -85,11 +85,11 @@ def attack(
 ) -> int:
     """Learn the group from an auxiliary file, and see which areas it gives away."""
     from sfumato.cli.watch import Watch
-    from sfumato.data.atomic import refuse_existing, write_text
-    from sfumato.data.group_settings import ATTACKERS
     from sfumato.errors import StudyError, nearest
+    from sfumato.runtime.atomic import refuse_existing, write_text
     from sfumato.study import read
-    from sfumato.systems.groups.attack import attack as run_attack
+    from sfumato.study.groups import ATTACKERS
+    from sfumato.systems.groups.attack.attack import attack as run_attack
 
     if attacker is not None and attacker not in ATTACKERS:
         raise StudyError(f'unknown attacker "{attacker}"', expected="an attacker", remedy=nearest(attacker, ATTACKERS))
@@ -99,7 +99,7 @@ def attack(
         found = run_attack(read(run), attacker, auxiliary, group, seeds, watch)
     told = found[0].as_dict() | {"spread": [one.line() for one in found]}
     if html is not None:
-        from sfumato.report.groups_pages import attack_page
+        from sfumato.systems.groups.pages import attack_page
 
         write_text(html, attack_page(told), overwrite=force, private=True)
     if as_json:
@@ -191,7 +191,7 @@ def census(
     as_json: AsJson = False,
 ) -> None:
     """Write a synthetic census with planted installations: known truth, at any size."""
-    from sfumato.systems.groups.census import make_census
+    from sfumato.samples.groups_census import make_census
 
     made = make_census(output, records, members, areas, seed, state)
     told = {"run": str(made.run), "areas": len(made.census.areas), "installations": len(made.census.installations)}
@@ -211,8 +211,8 @@ def ipums(
     as_json: AsJson = False,
 ) -> None:
     """Convert an IPUMS extract to Parquet, a chunk at a time, for recipe = "ipums"."""
-    from sfumato.data.atomic import refuse_existing
-    from sfumato.systems.groups.ipums import convert_extract
+    from sfumato.runtime.atomic import refuse_existing
+    from sfumato.systems.groups.files.ipums import convert_extract
 
     refuse_existing(output, overwrite=force)
     rows, columns = convert_extract(ddi, output, data, overwrite=force)

@@ -12,7 +12,7 @@ import typer
 from sfumato.cli.show import AsJson, Force, emit, note, put
 
 if TYPE_CHECKING:
-    from sfumato.data.hierarchies import Hierarchy
+    from sfumato.hierarchies import Hierarchy
 
 app = typer.Typer(help="Check, build and show generalization hierarchies.", no_args_is_help=True)
 
@@ -34,7 +34,7 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """Check that a file is a hierarchy, and that it covers a column's values."""
-    from sfumato.data.hierarchies import load
+    from sfumato.hierarchies import load
 
     found = load(file, name=column, separator=separator, header=header)
     counts = _counts(data, run, column or found.name, found) if data or run else None
@@ -68,8 +68,8 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Draw a hierarchy as a tree, with how many records stand under each label."""
-    from sfumato.data.hierarchies import load
-    from sfumato.data.hierarchies.tree import draw
+    from sfumato.hierarchies import load
+    from sfumato.hierarchies.tree import draw
 
     found = load(file, name=column, separator=separator, header=header)
     counts = _counts(data, run, column or found.name, found) if data or run else None
@@ -103,9 +103,9 @@ def build(
     as_json: AsJson = False,
 ) -> None:
     """Build a hierarchy from the values of a column, and write it as a level table."""
-    from sfumato.data.atomic import refuse_existing
-    from sfumato.data.hierarchies import save
-    from sfumato.data.hierarchies.recipes import builder, recipe
+    from sfumato.hierarchies import save
+    from sfumato.hierarchies.recipes import builder, recipe
+    from sfumato.runtime.atomic import refuse_existing
 
     refuse_existing(output, overwrite=force)
     options: dict[str, Any] = {
@@ -139,7 +139,7 @@ def _numbers(text: str) -> list[float]:
 
 def _counts(data: Path | None, run: Path | None, column: str, tree: Hierarchy) -> dict[str, int]:
     """The column's values, after checking that the hierarchy covers them."""
-    from sfumato.data.domain import domain_of
+    from sfumato.tables.domain import domain_of
 
     counts, decimal = _observed(data, run, column, ())
     with _discreet(run, column):
@@ -150,10 +150,10 @@ def _counts(data: Path | None, run: Path | None, column: str, tree: Hierarchy) -
 @contextmanager
 def _discreet(run: Path | None, column: str) -> Iterator[None]:
     """Errors about a column that a run file calls sensitive do not show its values."""
-    from sfumato.data.compress import secret_hierarchy
-    from sfumato.data.roles import Role
     from sfumato.errors import HierarchyError
+    from sfumato.sources.roles import Role
     from sfumato.study import read
+    from sfumato.tables.compress import secret_hierarchy
 
     try:
         yield
@@ -164,9 +164,9 @@ def _discreet(run: Path | None, column: str) -> Iterator[None]:
 
 
 def _observed(data: Path | None, run: Path | None, column: str, na: tuple[str, ...]) -> tuple[dict[str, int], str]:
-    from sfumato.data.profile import values_of
-    from sfumato.data.settings import DataSettings
-    from sfumato.data.source import open_source
+    from sfumato.sources.profile import values_of
+    from sfumato.sources.settings import DataSettings
+    from sfumato.sources.source import open_source
     from sfumato.study import read
 
     settings = DataSettings(path=str(data), na=na)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sfumato.cli.show import AsJson, Force, emit, note, put, table
-from sfumato.data.address import POSTGRESQL, SQLITE
 from sfumato.errors import counted, shortened
 from sfumato.report.figures import percent
+from sfumato.sources.address import POSTGRESQL, SQLITE
 
 if TYPE_CHECKING:
-    from sfumato.measures.inspection import Inspection
+    from sfumato.auditing.inspection import Inspection
 
 DEFAULT = Path("run.toml")
 
@@ -38,8 +38,8 @@ def command(
     as_json: AsJson = False,
 ) -> None:
     """Profile a table: values, what may mean missing, suggested roles, sets of columns that single people out."""
-    from sfumato.data.atomic import refuse_existing
-    from sfumato.measures.inspection import inspect
+    from sfumato.auditing.inspection import inspect
+    from sfumato.runtime.atomic import refuse_existing
     from sfumato.study import write_run_file
 
     if output is not None:

@@ -41,10 +41,10 @@ def publish_command(
 ) -> None:
     """Write a point of a front as a release: change the table, read the file back, measure it, write the reports."""
     from sfumato.cli.watch import Watch
-    from sfumato.data.atomic import refuse_existing_folder
     from sfumato.decide import pick
     from sfumato.decide.revise import with_suppression
     from sfumato.errors import InputError
+    from sfumato.runtime.atomic import refuse_existing_folder
     from sfumato.systems.publish import publish
     from sfumato.systems.registry import load_front, system_named
 

@@ -15,7 +15,7 @@ def command(
     as_json: AsJson = False,
 ) -> None:
     """List the releases that new ones are compared with; withdraw one that nobody outside has seen."""
-    from sfumato.release.ledger import Ledger
+    from sfumato.release.history.ledger import Ledger
 
     ledger = Ledger()
     if withdraw is not None:

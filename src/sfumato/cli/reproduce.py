@@ -10,8 +10,8 @@ import typer
 from sfumato.cli.show import AsJson, Force, emit, note, put, table
 
 if TYPE_CHECKING:
-    from sfumato.systems.channel.reproduce import Panel
-    from sfumato.systems.reproduce_lattice import Reproduced
+    from sfumato.reproduce.channel import Panel
+    from sfumato.reproduce.lattice import Reproduced
 
 app = typer.Typer(help="Reproduce the tables of the papers.", no_args_is_help=True)
 HEADS = ["objectives", "front", "paper: RR, evals", "its algorithm here: RR, evals, CE", "our default: RR, evals, CE"]
@@ -25,9 +25,9 @@ def lattice(
     as_json: AsJson = False,
 ) -> None:
     """Tables 1b and 2 of the property-based generalization paper, on the bundled Adult table."""
-    from sfumato.data.atomic import refuse_existing, write_text
     from sfumato.report.page import page
-    from sfumato.systems.reproduce_lattice import reproduce_lattice
+    from sfumato.reproduce.lattice import reproduce_lattice
+    from sfumato.runtime.atomic import refuse_existing, write_text
     from sfumato.version import __version__
 
     if html is not None:
@@ -53,9 +53,9 @@ def cuts(
     as_json: AsJson = False,
 ) -> None:
     """The questions of the privacy-versus-data-quality paper, on the bundled Adult table."""
-    from sfumato.data.atomic import refuse_existing, write_text
     from sfumato.report.page import page
-    from sfumato.systems.reproduce_cuts import reproduce_cuts, shown
+    from sfumato.reproduce.cuts import reproduce_cuts, shown
+    from sfumato.runtime.atomic import refuse_existing, write_text
     from sfumato.version import __version__
 
     if html is not None:
@@ -123,9 +123,9 @@ def channel(
     as_json: AsJson = False,
 ) -> None:
     """Figures 4 and 5 of the OptRR paper: Warner, OptRR, square matrices, and the certified bound."""
-    from sfumato.data.atomic import refuse_existing, write_text
-    from sfumato.report.channel_pages import paper_page
-    from sfumato.systems.channel.reproduce import reproduce_channel
+    from sfumato.reproduce.channel import reproduce_channel
+    from sfumato.runtime.atomic import refuse_existing, write_text
+    from sfumato.systems.channel.pages import paper_page
 
     if html is not None:
         refuse_existing(html, overwrite=force)
@@ -210,10 +210,10 @@ def groups(
     """The numbers of the group anonymity paper; its experiment on Hawaii and on a synthetic census."""
     import tempfile
 
-    from sfumato.data.atomic import refuse_existing, write_text
     from sfumato.report.page import page
-    from sfumato.systems.groups import reproduce
-    from sfumato.systems.groups.census import PAPER_AREAS, PAPER_MEMBERS, PAPER_RECORDS, make_census
+    from sfumato.reproduce import groups as reproduce
+    from sfumato.runtime.atomic import refuse_existing, write_text
+    from sfumato.samples.groups_census import PAPER_AREAS, PAPER_MEMBERS, PAPER_RECORDS, make_census
     from sfumato.version import __version__
 
     if html is not None:

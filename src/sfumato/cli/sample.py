@@ -20,12 +20,12 @@ def command(
     as_json: AsJson = False,
 ) -> None:
     """Write a sample with a run file into a new folder: UCI Adult, or a synthetic census of any size."""
-    from sfumato.data.sample import write_sample
+    from sfumato.samples.bundled import write_sample
 
     folder = output or Path(name)
     if name == CENSUS:
         from sfumato.cli.watch import Watch
-        from sfumato.data.synthetic import write_people
+        from sfumato.samples.synthetic import write_people
 
         with Watch("rows") as watch:
             run = write_people(folder, records, seed, watch)

@@ -137,8 +137,8 @@ def _limits(given: Sequence[str]) -> dict[str, float | None]:
 
 def _settings(given: Sequence[str]) -> dict[str, Any]:
     """Settings as they stand on a command line: SECTION.KEY=VALUE, where the value is TOML or plain text."""
-    from sfumato.data.toml import parse_toml
     from sfumato.errors import InputError, StudyError
+    from sfumato.runtime.toml import parse_toml
 
     found: dict[str, Any] = {}
     for text in given:
@@ -193,7 +193,7 @@ def draw_map(
     as_json: AsJson = False,
 ) -> None:
     """Draw the risk–utility map of a front as a page."""
-    from sfumato.data.atomic import refuse_existing
+    from sfumato.runtime.atomic import refuse_existing
     from sfumato.systems.draw import draw
     from sfumato.systems.registry import load_front
 

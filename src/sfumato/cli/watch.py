@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from typing import Self
 
-from sfumato.data.stages import Stage, active
+from sfumato.runtime.stages import Stage, active
 
 STOPPABLE = ("search",)  # stages whose best so far can be kept
 LONG = 10.0  # seconds of work after which its stages are told

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.data.frequency import FrequencyTable
 from sfumato.decide.curve import Curve
 from sfumato.decide.fit import Fit, fitted
 from sfumato.decide.limits import Limits, Wish, checked, choices
@@ -25,6 +24,7 @@ from sfumato.errors import InputError, MeasureError
 from sfumato.front import Front
 from sfumato.measures.facts import Form
 from sfumato.measures.standard import DISTINCT_L, K
+from sfumato.tables.frequency import FrequencyTable
 
 USUAL_LOSS, USUAL_SUPPRESSION = 0.25, 0.10  # what the four questions are asked with where nothing is given
 

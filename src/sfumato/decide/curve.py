@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.data.arrays import Counts64, Floats
 from sfumato.decide.offers import Offer, Offers, Privacy
 from sfumato.decide.pick import distances_to_chord
+from sfumato.runtime.arrays import Counts64, Floats
 
 STEPS = 600  # a curve with more is thinned before its stretches are sought
 STRETCH = 3.0  # a flat stretch gains three times as fast as the whole curve, a steep one a third as fast

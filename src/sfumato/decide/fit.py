@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.data.arrays import Floats
+from sfumato.runtime.arrays import Floats
 
 FEWEST = 12  # steps of a curve
 DEGREES = (1, 2, 3, 4)

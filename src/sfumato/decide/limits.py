@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.data.arrays import Flags, Floats
 from sfumato.decide.offers import Offer, Offers, Privacy
 from sfumato.decide.sentences import number, share
 from sfumato.errors import InputError
 from sfumato.measures.standard import DISTINCT_L, K
 from sfumato.measures.suppression import budget
+from sfumato.runtime.arrays import Flags, Floats
 
 NAMES = ("max_loss", "max_suppression", "min_k", "min_l")
 TOLERANCE = 1e-12

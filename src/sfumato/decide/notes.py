@@ -7,15 +7,15 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.data.frequency import FrequencyTable
-from sfumato.data.hierarchies.recipes import HierarchyFile
-from sfumato.data.roles import Role
 from sfumato.decide.limits import Limits, Wish
 from sfumato.decide.offers import Offer, Offers, Privacy, offers_of, points_of
 from sfumato.decide.sentences import share
 from sfumato.errors import SfumatoError, UnreachableError, shortened
 from sfumato.front import Front
+from sfumato.hierarchies.recipes import HierarchyFile
 from sfumato.measures.facts import Form
+from sfumato.sources.roles import Role
+from sfumato.tables.frequency import FrequencyTable
 
 
 def unreachable(front: Front, limits: Limits, wish: Wish) -> UnreachableError:

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.data.arrays import Counts64, Flags, Floats
 from sfumato.front import Front
 from sfumato.measures.facts import Form
 from sfumato.measures.registry import known_measures
 from sfumato.measures.standard import DISTINCT_L, OF_FORM, WEIGHTED_K, WEIGHTED_L, K
+from sfumato.runtime.arrays import Counts64, Flags, Floats
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.data.arrays import Floats
 from sfumato.errors import InputError, UnreachableError, nearest
 from sfumato.front import Front, Objective, Point
 from sfumato.measures.registry import known_measures
 from sfumato.measures.standard import K
+from sfumato.runtime.arrays import Floats
 
 ALIASES = {"error": "mse"}
 SAID = {"loss": "a loss", "mse": "an error", "cost": "a cost", "suppressed": "a share of suppressed records"}

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.data.arrays import Flags, Floats
 from sfumato.decide.limits import Limits, Wish
 from sfumato.decide.offers import Offer, Offers
 from sfumato.decide.sentences import number, share, what
 from sfumato.measures.facts import Form
 from sfumato.measures.standard import OF_FORM
+from sfumato.runtime.arrays import Flags, Floats
 
 LEAST = np.log(1.1)  # a relaxation that pays brings a tenth more privacy
 SAVED = 0.005  # or spares half a point of loss

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sfumato.data.frequency import FrequencyTable
 from sfumato.errors import InputError, UnreachableError
 from sfumato.front import Front, Point
 from sfumato.measures.classes import classify
 from sfumato.measures.registry import measure
 from sfumato.measures.standard import GENERAL_LOSS
 from sfumato.measures.suppression import suppress_planned
+from sfumato.tables.frequency import FrequencyTable
 
 
 def with_suppression(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.data.arrays import Counts64
-from sfumato.data.compiled import compiled
+from sfumato.runtime.arrays import Counts64
+from sfumato.runtime.compiled import compiled
 
 Masks = npt.NDArray[np.uint64]
 

@@ -8,14 +8,14 @@ from functools import cached_property
 
 import numpy as np
 
-from sfumato.data.arrays import Codes, Counts64, Flags, Floats, Index
-from sfumato.data.domain import Domain
-from sfumato.data.frequency import FrequencyTable
-from sfumato.data.packing import Packed
 from sfumato.errors import MeasureError
 from sfumato.measures import kernels
 from sfumato.measures.property import Property
 from sfumato.plans.recoding import Recoding, as_it_stands
+from sfumato.runtime.arrays import Codes, Counts64, Flags, Floats, Index
+from sfumato.tables.domain import Domain
+from sfumato.tables.frequency import FrequencyTable
+from sfumato.tables.packing import Packed
 
 DENSE_CELLS = 40_000_000
 

@@ -19,11 +19,11 @@ from functools import cache
 
 import numpy as np
 
-from sfumato.data.domain import domain_of
-from sfumato.data.frequency import FrequencyTable, from_codes
-from sfumato.data.hierarchies.hierarchy import Hierarchy
+from sfumato.hierarchies.hierarchy import Hierarchy
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.plans.recoding import at_levels
+from sfumato.tables.domain import domain_of
+from sfumato.tables.frequency import FrequencyTable, from_codes
 
 AGE = Hierarchy.from_paths(
     "age", [("24", "20-39", "*"), ("35", "20-39", "*"), ("47", "40-59", "*"), ("51", "40-59", "*")]

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sfumato.data.arrays import Codes, Counts64, Floats
-from sfumato.data.frequency import FrequencyTable
+from sfumato.runtime.arrays import Codes, Counts64, Floats
+from sfumato.tables.frequency import FrequencyTable
 
 
 class Form(StrEnum):

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.data.arrays import Codes, Counts64, Floats, Index
-from sfumato.data.compiled import compiled
-from sfumato.data.frequency import FrequencyTable
-from sfumato.data.parquet_files import MAX_ROWS, read_parquet
 from sfumato.errors import DataError
 from sfumato.measures.bits import Masks, diversity
 from sfumato.measures.classes import folded
 from sfumato.measures.kernels import Packing, class_index
 from sfumato.plans.plan import RecodingPlan
+from sfumato.runtime.arrays import Codes, Counts64, Floats, Index
+from sfumato.runtime.compiled import compiled
+from sfumato.runtime.parquet_files import MAX_ROWS, read_parquet
+from sfumato.tables.frequency import FrequencyTable
 
 MAX_RECODINGS = 1 << 24
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from sfumato.data.arrays import Floats
 from sfumato.errors import MeasureError, nearest
 from sfumato.measures.classes import ClassTable
 from sfumato.measures.facts import CutFigures, Form, Headline, Walked
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
+from sfumato.runtime.arrays import Floats
 
 Kind = Literal["privacy", "loss"]
 Direction = Literal["max", "min"]

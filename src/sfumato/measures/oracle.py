@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.data.arrays import Codes, Counts64, Flags, Floats
-from sfumato.data.domain import Domain
-from sfumato.data.frequency import FrequencyTable
 from sfumato.plans.recoding import Recoding
+from sfumato.runtime.arrays import Codes, Counts64, Flags, Floats
+from sfumato.tables.domain import Domain
+from sfumato.tables.frequency import FrequencyTable
 
 
 @dataclass(frozen=True, eq=False)

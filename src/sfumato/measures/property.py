@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from sfumato.data.arrays import Counts64, Flags, Floats
+from sfumato.runtime.arrays import Counts64, Flags, Floats
 
 if TYPE_CHECKING:
     from sfumato.measures.classes import ClassTable

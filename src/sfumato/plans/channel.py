@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.data.arrays import Floats
-from sfumato.data.atomic import write_text
-from sfumato.data.json_files import read_json
 from sfumato.errors import DataError, InputError, shortened
+from sfumato.runtime.arrays import Floats
+from sfumato.runtime.atomic import write_text
+from sfumato.runtime.json_files import read_json
 
 FORMAT = "sfumato-channel"
 SEVERAL = "sfumato-channels"

@@ -9,14 +9,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from sfumato.data.arrays import Codes, Counts64, Flags, Floats
-from sfumato.data.domain import Domain, leaf_values
-from sfumato.data.frequency import FrequencyTable
-from sfumato.data.hierarchies import Hierarchy
-from sfumato.data.labels import from_values, listed, spanned
-from sfumato.data.rows import MISSING
 from sfumato.errors import StudyError, shortened
+from sfumato.hierarchies import Hierarchy
+from sfumato.hierarchies.labels import from_values, listed, spanned
 from sfumato.plans.recoding import Recoding, at_level
+from sfumato.runtime.arrays import Codes, Counts64, Flags, Floats
+from sfumato.sources.cells import MISSING
+from sfumato.tables.domain import Domain, leaf_values
+from sfumato.tables.frequency import FrequencyTable
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def labels_of(domain: Domain, runs: Sequence[Sequence[int]]) -> list[str]:
     These are for the publisher. They hold values that may be gone from a release, which has labels of its own
     (`release.labels`).
 
-    >>> from sfumato.data.domain import domain_of
+    >>> from sfumato.tables.domain import domain_of
     >>> labels_of(domain_of("age", {"17": 1, "18": 1, "30": 1}), [[0, 1], [2]])
     ['[17 .. 18]', '30']
     >>> labels_of(domain_of("race", {"a": 1, "b": 1, "c": 1}), [[0, 1], [2]])

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from sfumato.data.arrays import Codes
-from sfumato.data.domain import Domain
-from sfumato.data.frequency import FrequencyTable
-from sfumato.data.hierarchies import Hierarchy
 from sfumato.errors import StudyError, shortened
+from sfumato.hierarchies import Hierarchy
 from sfumato.plans.recoding import Recoding, at_level, at_levels
+from sfumato.runtime.arrays import Codes
+from sfumato.tables.domain import Domain
+from sfumato.tables.frequency import FrequencyTable
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from sfumato.data.arrays import Codes, Floats
-from sfumato.data.domain import Domain, span_share
-from sfumato.data.frequency import FrequencyTable
 from sfumato.errors import HierarchyError, StudyError
+from sfumato.runtime.arrays import Codes, Floats
+from sfumato.tables.domain import Domain, span_share
+from sfumato.tables.frequency import FrequencyTable
 
 
 @dataclass(frozen=True, eq=False)

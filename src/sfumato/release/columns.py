@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from sfumato.data.hierarchies import ROOT, Hierarchy
-from sfumato.data.roles import Role
-from sfumato.data.rows import MISSING
 from sfumato.errors import HierarchyError, StudyError, shortened
+from sfumato.hierarchies import ROOT, Hierarchy
+from sfumato.sources.cells import MISSING
+from sfumato.sources.roles import Role
 from sfumato.study import Study
 
 KEYED = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.LABEL)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from sfumato.data.dependence import Dependence, Dependences, Protected, dependences
-from sfumato.data.engine import Engine
-from sfumato.data.roles import Role
-from sfumato.data.source import Source
 from sfumato.errors import shortened
 from sfumato.release.columns import ColumnRecode
 from sfumato.release.policy import Finding
 from sfumato.release.recode import complete_rows
+from sfumato.sources.engines.engine import Engine
+from sfumato.sources.roles import Role
+from sfumato.sources.source import Source
 from sfumato.study import Study
+from sfumato.tables.dependence import Dependence, Dependences, Protected, dependences
 
 LISTED = 5  # columns that a sentence names
 

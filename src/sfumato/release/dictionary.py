@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sfumato.data.labels import interval, number
-from sfumato.data.roles import Role
-from sfumato.data.rows import MISSING
+from sfumato.hierarchies.labels import interval, number
 from sfumato.measures.classes import ClassTable
 from sfumato.release.columns import ColumnRecode
 from sfumato.release.labels import is_public
+from sfumato.sources.cells import MISSING
+from sfumato.sources.roles import Role
 from sfumato.study import Study
 
 UNLISTED = "The original values behind each label are not listed: the list would show which of them occur in the data."
@@ -70,7 +70,7 @@ def labels_in(released: ClassTable) -> dict[str, set[str]]:
 def words_for(column: ColumnRecode, occurring: Collection[str]) -> str:
     """What was done to a quasi-identifier, in a sentence.
 
-    >>> from sfumato.data.hierarchies.hierarchy import flat
+    >>> from sfumato.hierarchies.hierarchy import flat
     >>> words_for(ColumnRecode("sex", flat("sex", ["F", "M"]), 1), {"*"})
     'Hidden: every value is released as *.'
     """

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sfumato.data.engine import Engine
-from sfumato.data.source import Source
-from sfumato.measures.whole import WholeFile
+from sfumato.auditing.whole import WholeFile
+from sfumato.release.history.shown import Description
 from sfumato.release.manifest import Content
 from sfumato.release.policy import Finding
-from sfumato.release.shown import Description
+from sfumato.sources.engines.engine import Engine
+from sfumato.sources.source import Source
 from sfumato.study import Study
 
 

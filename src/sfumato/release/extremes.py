@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from sfumato.data.engine import Engine
-from sfumato.data.roles import Role
-from sfumato.data.rows import cleaned, numeric
-from sfumato.data.source import Column, Source
+from sfumato.sources.cells import cleaned, numeric
+from sfumato.sources.engines.engine import Engine
+from sfumato.sources.roles import Role
+from sfumato.sources.source import Column, Source
 from sfumato.study import Study
 
 TIMES = 100  # the largest value against what most values stay below

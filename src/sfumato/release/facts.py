@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.measures.audit import finite
+from sfumato.auditing.audit import finite
+from sfumato.auditing.contribution import contributions
 from sfumato.measures.classes import ClassTable
-from sfumato.measures.contribution import contributions
 from sfumato.measures.standard import K
 from sfumato.release.columns import ColumnRecode
 from sfumato.release.dictionary import labels_in, words_for

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sfumato.data.engine import open_engine
-from sfumato.data.frequency import FrequencyTable
-from sfumato.data.source import TEXT, Column, Source
+from sfumato.auditing.whole import WholeFile, whole_file
 from sfumato.front import Front, Point
-from sfumato.measures.whole import WholeFile, whole_file
 from sfumato.release import pack
 from sfumato.release.columns import ColumnRecode, column_recodes
 from sfumato.release.recode import Below, Recoded, recode
+from sfumato.sources.engines.engine import open_engine
+from sfumato.sources.source import TEXT, Column, Source
+from sfumato.tables.frequency import FrequencyTable
 
 VIEW = "foreseen"
 

@@ -29,13 +29,13 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.data.arrays import Flags
-from sfumato.data.hierarchies import Hierarchy
-from sfumato.data.hierarchies.build import bounded
-from sfumato.data.hierarchies.recipes import HierarchyFile
-from sfumato.data.labels import from_values, listed, number, roundest
+from sfumato.hierarchies import Hierarchy
+from sfumato.hierarchies.build import bounded
+from sfumato.hierarchies.labels import from_values, listed, number, roundest
+from sfumato.hierarchies.recipes import HierarchyFile
 from sfumato.measures.classes import ClassTable
 from sfumato.plans.cuts import nodes_within
+from sfumato.runtime.arrays import Flags
 from sfumato.study import ColumnSettings
 
 WHOLE = re.compile(r"-?\d+$")

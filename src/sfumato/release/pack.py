@@ -12,22 +12,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from sfumato.data.domain import Domain
-from sfumato.data.frequency import FrequencyTable
-from sfumato.data.hierarchies import Hierarchy, load, save
-from sfumato.data.hierarchies.hierarchy import flat
-from sfumato.data.hierarchies.recipes import HierarchyFile
-from sfumato.data.inputs import note_unsealed
-from sfumato.data.json_files import read_json
-from sfumato.data.rows import MISSING
-from sfumato.data.settings import FOREIGN
-from sfumato.data.source import Source
-from sfumato.data.toml import toml_text
 from sfumato.errors import HierarchyError, InputError
+from sfumato.hierarchies import Hierarchy, load, save
+from sfumato.hierarchies.hierarchy import flat
+from sfumato.hierarchies.recipes import HierarchyFile
 from sfumato.plans.plan import RecodingPlan
 from sfumato.release.labels import Naming
 from sfumato.release.manifest import Content, Manifest
+from sfumato.runtime.inputs import note_unsealed
+from sfumato.runtime.json_files import read_json
+from sfumato.runtime.toml import toml_text
+from sfumato.sources.cells import MISSING
+from sfumato.sources.settings import FOREIGN
+from sfumato.sources.source import Source
 from sfumato.study import Study, read
+from sfumato.tables.domain import Domain
+from sfumato.tables.frequency import FrequencyTable
 
 FORMAT = 3
 PUBLIC = "public"

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.data.policy import RULE_K, RULE_UNIQUES, Acceptance, PolicySettings, Rule
+from sfumato.auditing.whole import WholeFile
 from sfumato.errors import InputError, UnreachableError
 from sfumato.measures.standard import DISTINCT_L, T_CLOSENESS, K
-from sfumato.measures.whole import WholeFile
+from sfumato.study.policy import RULE_K, RULE_UNIQUES, Acceptance, PolicySettings, Rule
 
 
 @dataclass(frozen=True)

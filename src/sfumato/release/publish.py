@@ -10,21 +10,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sfumato.data.atomic import new_folder, refuse_existing_folder
-from sfumato.data.engine import open_engine
-from sfumato.data.frequency import FrequencyTable
-from sfumato.data.policy import Acceptance
-from sfumato.data.stages import Stage, recording, stage
 from sfumato.front import Front, versions
 from sfumato.release import pack
 from sfumato.release.draft import Draft, Measured
-from sfumato.release.earlier import Comparison, check, entered
+from sfumato.release.history.earlier import Comparison, check, entered
 from sfumato.release.labels import Naming
 from sfumato.release.manifest import Content, Manifest
 from sfumato.release.policy import Finding, acceptances, accepted_findings, refuse_unaccepted
 from sfumato.release.recoding_draft import RecodingDraft
 from sfumato.release.sources import require_source, table_of
 from sfumato.report.release_pages import dictionary_page
+from sfumato.runtime.atomic import new_folder, refuse_existing_folder
+from sfumato.runtime.stages import Stage, recording, stage
+from sfumato.sources.engines.engine import open_engine
+from sfumato.study.policy import Acceptance
+from sfumato.tables.frequency import FrequencyTable
 
 
 @dataclass(frozen=True)

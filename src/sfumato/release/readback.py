@@ -13,10 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.data.domain import Domain
-from sfumato.data.frequency import FrequencyTable
+from sfumato.auditing.audit import finite
 from sfumato.errors import DataError, shortened
-from sfumato.measures.audit import finite
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.measure import Measure
 from sfumato.measures.registry import with_settings
@@ -24,6 +22,8 @@ from sfumato.measures.standard import GENERAL_LOSS
 from sfumato.plans.recoding import ColumnRecoding, at_level
 from sfumato.release.columns import ColumnRecode
 from sfumato.study import Study
+from sfumato.tables.domain import Domain
+from sfumato.tables.frequency import FrequencyTable
 
 FROM_SOURCE = {
     "originals": "needs the original values, so it is measured on the source",

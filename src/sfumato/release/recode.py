@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sfumato.data.engine import Engine, quoted
-from sfumato.data.formulas import neutralised, neutralised_sql
-from sfumato.data.roles import Role
-from sfumato.data.rows import MISSING, cleaned
-from sfumato.data.source import Column, Source
 from sfumato.errors import DataError, HierarchyError, StudyError, shortened
 from sfumato.plans.plan import RecodingPlan
 from sfumato.release.columns import KEYED, ColumnRecode
+from sfumato.sources.cells import MISSING, cleaned
+from sfumato.sources.engines.engine import Engine, quoted
+from sfumato.sources.formulas import neutralised, neutralised_sql
+from sfumato.sources.roles import Role
+from sfumato.sources.source import Column, Source
 from sfumato.study import Study
 
 

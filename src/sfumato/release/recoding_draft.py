@@ -9,16 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.data.engine import Engine
-from sfumato.data.frequency import FrequencyTable
-from sfumato.data.hierarchies import Hierarchy
-from sfumato.data.stages import stage
+from sfumato.auditing.whole import WholeFile, whole_file
 from sfumato.errors import InputError, SfumatoError, shortened
 from sfumato.front import Front, Point
+from sfumato.hierarchies import Hierarchy
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.registry import measure
 from sfumato.measures.suppression import suppress_planned
-from sfumato.measures.whole import WholeFile, whole_file
 from sfumato.plans.plan import RecodingPlan
 from sfumato.release import facts, pack
 from sfumato.release.columns import ColumnRecode, column_recodes
@@ -26,15 +23,18 @@ from sfumato.release.dependences import dependence_findings
 from sfumato.release.dictionary import data_dictionary, labels_in
 from sfumato.release.draft import Draft, Measured
 from sfumato.release.extremes import extreme_columns, extreme_warnings
+from sfumato.release.history.shown import Description, describe_recoding
 from sfumato.release.labels import Naming, named_trees, namings
 from sfumato.release.manifest import Content
 from sfumato.release.policy import Finding, policy_findings
 from sfumato.release.readback import figure_value, figures_of, loss_of, released_classes, same, weights_of
 from sfumato.release.recode import Below, Recoded, recode
 from sfumato.release.rows import differing_rows, refuse_torn, write_mixed
-from sfumato.release.shown import Description, describe_recoding
 from sfumato.report.release_pages import external_page, internal_page
+from sfumato.runtime.stages import stage
+from sfumato.sources.engines.engine import Engine
 from sfumato.study import Study
+from sfumato.tables.frequency import FrequencyTable
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sfumato.data.engine import open_engine
-from sfumato.measures.whole import whole_file
+from sfumato.auditing.whole import whole_file
 from sfumato.release import pack
 from sfumato.release.columns import ColumnRecode, column_recodes
 from sfumato.release.dictionary import data_dictionary, labels_in
@@ -22,6 +21,7 @@ from sfumato.release.sources import table_of
 from sfumato.release.verification import Difference
 from sfumato.release.verify import Again, Check, Verifier
 from sfumato.report.figures import number
+from sfumato.sources.engines.engine import open_engine
 from sfumato.study import Study
 
 

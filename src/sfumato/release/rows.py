@@ -7,9 +7,9 @@ import secrets
 from pathlib import Path
 from typing import Protocol
 
-from sfumato.data.engine import Engine, quoted
-from sfumato.data.source import Source
 from sfumato.errors import DataError
+from sfumato.sources.engines.engine import Engine, quoted
+from sfumato.sources.source import Source
 
 
 class Rows(Protocol):

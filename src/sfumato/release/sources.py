@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sfumato.data.address import is_database, located
-from sfumato.data.source import Source, open_source
 from sfumato.errors import InputError
+from sfumato.sources.address import is_database, located
+from sfumato.sources.source import Source, open_source
 from sfumato.study import Study, read
 
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import jinja2
 
-from sfumato.data.atomic import unfinished
-from sfumato.data.json_files import parse_json, read_limited
 from sfumato.errors import InputError, SfumatoError
 from sfumato.release import pack
 from sfumato.release.manifest import Manifest
 from sfumato.release.policy import Finding
 from sfumato.report.release_pages import block_of
+from sfumato.runtime.atomic import unfinished
+from sfumato.runtime.json_files import parse_json, read_limited
 from sfumato.version import __version__
 
 # What happens where a manifest holds something of another kind than it should, in our code or in a page.

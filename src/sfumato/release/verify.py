@@ -13,10 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sfumato.data.settings import EngineOptions
-from sfumato.data.source import Source
+from sfumato.auditing.whole import WholeFile
 from sfumato.errors import InputError, SfumatoError, StudyError
-from sfumato.measures.whole import WholeFile
 from sfumato.release import pack
 from sfumato.release.manifest import Content, Manifest
 from sfumato.release.policy import Finding
@@ -32,6 +30,8 @@ from sfumato.release.verification import (
     unaccepted,
     unfinished_release,
 )
+from sfumato.sources.settings import EngineOptions
+from sfumato.sources.source import Source
 from sfumato.study import Study, read
 
 REQUIRED = (pack.RUN, *pack.DICTIONARY, pack.INTERNAL, pack.EXTERNAL)

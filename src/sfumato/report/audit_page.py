@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from markupsafe import Markup
 
-from sfumato.measures.audit import Audit, Figure
+from sfumato.auditing.audit import Audit, Figure
 from sfumato.measures.registry import headlines
 from sfumato.report.figures import number, percent
 from sfumato.report.measured import shown

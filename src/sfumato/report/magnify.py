@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from sfumato.data.arrays import Floats
 from sfumato.front import Front, Objective
 from sfumato.measures.registry import known_measures
 from sfumato.report.figures import number
 from sfumato.report.page import ACCENT, SECOND
 from sfumato.report.panels import Panel, panel_figure
+from sfumato.runtime.arrays import Floats
 
 PARTS = 8  # the part that is enlarged is at most this share of the range of privacy
 FEWEST = 8  # points that are worth a plot of their own

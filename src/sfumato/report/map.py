@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from sfumato.data.frequency import FrequencyTable
 from sfumato.decide import Answer, ask
 from sfumato.front import Front, Objective, Point
 from sfumato.measures.registry import known_measures
@@ -19,6 +18,7 @@ from sfumato.report.matrix import matrix_figure
 from sfumato.report.measured import figures_of
 from sfumato.report.page import ACCENT, SECOND, figure, page
 from sfumato.report.partitions import partitions_figure
+from sfumato.tables.frequency import FrequencyTable
 from sfumato.version import __version__
 
 FAINT = "#b8c4cc"

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
-from sfumato.data.arrays import Counts64
-from sfumato.data.domain import Domain
-from sfumato.data.frequency import FrequencyTable
-from sfumato.data.rows import MISSING
 from sfumato.front import Point
 from sfumato.measures.classes import margins_of
 from sfumato.plans.recoding import ColumnRecoding
 from sfumato.report.page import ACCENT
 from sfumato.report.panels import Panel, panel_figure
+from sfumato.runtime.arrays import Counts64
+from sfumato.sources.cells import MISSING
+from sfumato.tables.domain import Domain
+from sfumato.tables.frequency import FrequencyTable
 
 TINTS = (ACCENT, "#7fb8bc")
 MOST = 160  # bars of one attribute; of a longer one neighbours within a group are summed

@@ -9,11 +9,11 @@ from typing import Any
 
 from markupsafe import Markup
 
-from sfumato.data.json_files import parse_json
 from sfumato.errors import DataError, shortened
 from sfumato.measures.standard import K
 from sfumato.report.figures import number, percent
 from sfumato.report.page import page
+from sfumato.runtime.json_files import parse_json
 from sfumato.version import __version__
 
 BLOCK = re.compile(r'<script type="application/json" id="figures">(.*?)</script>', re.DOTALL)

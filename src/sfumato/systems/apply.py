@@ -6,16 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sfumato.data.engine import Engine, open_engine, quoted
-from sfumato.data.frequency import FrequencyTable
-from sfumato.data.hierarchies import ROOT, Hierarchy
-from sfumato.data.policy import Acceptance
-from sfumato.data.roles import Role
-from sfumato.data.rows import MISSING, cleaned
-from sfumato.data.settings import EngineOptions
-from sfumato.data.source import Source
 from sfumato.errors import DataError, InputError, shortened
 from sfumato.front import Front, Objective, Point
+from sfumato.hierarchies import ROOT, Hierarchy
 from sfumato.measures.classes import classify
 from sfumato.measures.registry import measure
 from sfumato.measures.suppression import suppress_planned
@@ -29,8 +22,15 @@ from sfumato.release.recode import complete_rows
 from sfumato.release.recoding_draft import named_plan
 from sfumato.release.sources import reading, require_source, table_of
 from sfumato.release.verify import study_of, verifier_of
+from sfumato.sources.cells import MISSING, cleaned
+from sfumato.sources.engines.engine import Engine, open_engine, quoted
+from sfumato.sources.roles import Role
+from sfumato.sources.settings import EngineOptions
+from sfumato.sources.source import Source
 from sfumato.study import SearchSettings, Study, read, without_trees
+from sfumato.study.policy import Acceptance
 from sfumato.systems.registry import VERIFIERS, load_front
+from sfumato.tables.frequency import FrequencyTable
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ def with_stars(tree: Hierarchy, level: int, values: Sequence[str]) -> Hierarchy:
 
     A column that is released as it is (level 0) gets a level between, on which the known values stay as they are.
 
-    >>> from sfumato.data.hierarchies.hierarchy import flat
+    >>> from sfumato.hierarchies.hierarchy import flat
     >>> with_stars(flat("sex", ["F", "M"]), 0, ["X"]).paths
     [('F', 'F', '*'), ('M', 'M', '*'), ('X', '*', '*')]
     """

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.data.atomic import new_file
 from sfumato.errors import InputError, SfumatoWarning
+from sfumato.runtime.atomic import new_file
 from sfumato.study import Study
 from sfumato.version import __version__
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sfumato.data.atomic import write_text
-from sfumato.data.frequency import FrequencyTable
 from sfumato.front import Front
+from sfumato.runtime.atomic import write_text
 from sfumato.systems.registry import system_named
+from sfumato.tables.frequency import FrequencyTable
 
 
 def draw(

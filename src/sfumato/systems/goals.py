@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from sfumato.data.frequency import FrequencyTable
 from sfumato.errors import StudyError, nearest, shortened
 from sfumato.measures.goal import Goal
 from sfumato.measures.registry import measure, names
 from sfumato.measures.standard import K
 from sfumato.study import ALGORITHMS, SearchSettings, Study
+from sfumato.tables.frequency import FrequencyTable
 
 
 def goal_of(study: Study, name: str, direction: str | None, limit: float | None = None) -> Goal:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from sfumato.data.atomic import refuse_existing_folder
-from sfumato.data.policy import Acceptance
 from sfumato.decide import Choice
 from sfumato.release.publish import Release, publish_draft
+from sfumato.runtime.atomic import refuse_existing_folder
+from sfumato.study.policy import Acceptance
 from sfumato.systems.registry import system_named
 from sfumato.systems.run import Progress
 from sfumato.systems.system import Publishing

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from sfumato.data.frequency import FrequencyTable
-from sfumato.data.stages import recording, stage
 from sfumato.decide import Choice
 from sfumato.front import Front
 from sfumato.plans.cuts import CutPlan
@@ -19,12 +17,14 @@ from sfumato.release.recoding_draft import RecodingDraft
 from sfumato.release.recoding_verifier import CUTS, LATTICE
 from sfumato.release.verify import Verifier
 from sfumato.report.figures import number, number_or_infinity, percent
+from sfumato.runtime.stages import recording, stage
 from sfumato.study import Study
-from sfumato.systems.cuts import search_cuts
+from sfumato.systems.cuts.search import search_cuts
 from sfumato.systems.goals import check_measures
-from sfumato.systems.lattice import search_lattice
+from sfumato.systems.lattice.search import search_lattice
 from sfumato.systems.run import Run, Searcher
 from sfumato.systems.system import Publishing, Verdict
+from sfumato.tables.frequency import FrequencyTable
 
 
 def _search_cuts(study: Study, table: FrequencyTable, run: Run) -> Front:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from sfumato.data.frequency import FrequencyTable
 from sfumato.errors import InputError
 from sfumato.front import Front
 from sfumato.study import Study
 from sfumato.systems.checkpoint import Checkpoint
+from sfumato.tables.frequency import FrequencyTable
 
 Progress = Callable[[int, int], bool | None]  # told what is done and what there is; True asks to stop
 Live = Callable[[Callable[[], Front]], None]  # handed a way to have the best so far, which costs only if it is used

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sfumato.data.frequency import FrequencyTable
 from sfumato.front import Front
 from sfumato.study import Study
 from sfumato.systems.registry import system_named
 from sfumato.systems.run import Live, Progress, Run
+from sfumato.tables.frequency import FrequencyTable
 
 
 def search(

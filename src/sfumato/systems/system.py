@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from sfumato.data.frequency import FrequencyTable
-from sfumato.data.policy import Acceptance
 from sfumato.decide import Choice
 from sfumato.front import Front
 from sfumato.plans.plan import Plan
@@ -15,7 +13,9 @@ from sfumato.release.draft import Draft
 from sfumato.release.manifest import Manifest
 from sfumato.release.verify import Verifier
 from sfumato.study import Study
+from sfumato.study.policy import Acceptance
 from sfumato.systems.run import Progress, Run
+from sfumato.tables.frequency import FrequencyTable
 
 
 @dataclass(frozen=True)

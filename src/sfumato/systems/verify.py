@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sfumato.data.settings import EngineOptions
 from sfumato.release.verification import Verification
 from sfumato.release.verify import verify_release
+from sfumato.sources.settings import EngineOptions
 from sfumato.systems.registry import VERIFIERS
 
 

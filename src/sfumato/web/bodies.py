@@ -10,8 +10,8 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive, Scope
 
-from sfumato.data.json_files import parse_json
 from sfumato.errors import DataError
+from sfumato.runtime.json_files import parse_json
 
 MOST = 32 << 20  # bytes: a hierarchy of some hundred thousand values
 UPLOADS = "/api/uploads/"  # a table has its own limit

@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from sfumato.data.atomic import new_folder, write_text
 from sfumato.errors import InputError
+from sfumato.runtime.atomic import new_folder, write_text
 from sfumato.web.desk import command
 from sfumato.web.places import Places, new_id, read_json, write_json
 

@@ -9,11 +9,11 @@ import secrets
 from pathlib import Path
 from typing import Any
 
-from sfumato.data.atomic import write_text
-from sfumato.data.json_files import read_json as read_checked
-from sfumato.data.scratch import sweep
-from sfumato.data.source import matching_files
 from sfumato.errors import DataError, InputError
+from sfumato.runtime.atomic import write_text
+from sfumato.runtime.json_files import read_json as read_checked
+from sfumato.runtime.scratch import sweep
+from sfumato.sources.source import matching_files
 from sfumato.web.keys import FOLDER as KEYS
 
 WORK = "workbench"

@@ -63,7 +63,7 @@ def limit_memory(gigabytes: float) -> None:
     What counts is memory that can be written (RLIMIT_DATA). Address space alone says little: a worker that has just
     started reserves gigabytes of it.
     """
-    from sfumato.data.duck import bound_memory
+    from sfumato.sources.engines.duckdb import bound_memory
 
     most = int(gigabytes * (1 << 30))
     bound_memory(most // 2)

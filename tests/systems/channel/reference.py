@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from hypothesis import strategies as st
 
-from sfumato.data.arrays import Floats
+from sfumato.runtime.arrays import Floats
 
 CASES = {"normal": 0.8, "uniform": 0.75, "adult_age": 0.75, "adult_marital": 0.75}
 RECORDS = 10_000

@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.systems.channel.reference import priors
 
-from sfumato.algorithms.barrier import Barrier
-from sfumato.data.arrays import Floats
 from sfumato.measures import channel as measures
-from sfumato.plans.response import warner
-from sfumato.systems.channel.exact import ExactSearch
-from sfumato.systems.channel.optrr import OptrrSettings, optrr
-from sfumato.systems.channel.square import SquareSearch, SquareSettings
-from sfumato.systems.channel.variation import crossed, evaluated, mutated, repaired
+from sfumato.runtime.arrays import Floats
+from sfumato.systems.channel.engines.barrier import Barrier
+from sfumato.systems.channel.engines.exact import ExactSearch
+from sfumato.systems.channel.engines.optrr import OptrrSettings, optrr
+from sfumato.systems.channel.engines.square import SquareSearch, SquareSettings
+from sfumato.systems.channel.engines.variation import crossed, evaluated, mutated, repaired
+from sfumato.systems.channel.response import warner
 
 PRIOR = np.array([0.1, 0.2, 0.3, 0.25, 0.15])
 SHORT = OptrrSettings(generations=150, population=40, archive=40, seed=3, records=1000)
@@ -117,7 +117,7 @@ def test_the_barrier_s_slope_and_curvature(seed: int, epsilon: float | None) -> 
 def test_a_panel_of_the_paper_is_json_and_in_order() -> None:
     import json
 
-    from sfumato.systems.channel.reproduce import Case, reproduce_channel
+    from sfumato.reproduce.channel import Case, reproduce_channel
 
     case = Case("test", "three", np.array([0.5, 0.3, 0.2]), 0.8, with_em=True)
     (panel,) = reproduce_channel(generations=60, sweeps=0, only=[case])

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.systems.channel.reference import CASES, RECORDS, matrices, prior_of, priors, rows_of
 
-from sfumato.algorithms.thinning import balanced, thin
-from sfumato.data.arrays import Floats
 from sfumato.errors import InputError, UnreachableError
 from sfumato.measures import channel as measures
-from sfumato.plans.posteriors import corners
-from sfumato.systems.channel.exact import ExactSearch
+from sfumato.runtime.arrays import Floats
+from sfumato.systems.channel.engines.exact import ExactSearch
+from sfumato.systems.channel.engines.thinning import balanced, thin
+from sfumato.systems.channel.posteriors import corners
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -72,7 +72,7 @@ def test_the_optimum_keeps_its_promises(prior: Floats, tall: float, along: float
 def test_column_generation_gives_what_all_columns_give(monkeypatch: pytest.MonkeyPatch) -> None:
     prior = np.random.default_rng(3).dirichlet(np.full(8, 2.0))
     whole = [ExactSearch(prior, 0.7).at(p).matrix for p in (0.35, 0.55)]
-    monkeypatch.setattr("sfumato.systems.channel.exact.AT_ONCE", 20)
+    monkeypatch.setattr("sfumato.systems.channel.engines.exact.AT_ONCE", 20)
     search = ExactSearch(prior, 0.7)
     assert search.used.sum() < 0.6 * len(search.heights)
     for privacy, matrix in zip((0.35, 0.55), whole, strict=True):
@@ -112,7 +112,7 @@ def test_two_categories_have_a_closed_form() -> None:
     # At the lowest privacy, 1 − δ, two equally common categories leave nothing but Warner's matrix.
     prior = np.full(2, 0.5)
     found = ExactSearch(prior, 0.8).at(0.2)
-    from sfumato.plans.response import warner
+    from sfumato.systems.channel.response import warner
 
     assert measures.spread(found.matrix, prior) == pytest.approx(measures.spread(warner(2, 0.8), prior), rel=1e-6)
 

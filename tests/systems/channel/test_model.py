@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.systems.channel.reference import bell, matrices, priors
 
-from sfumato.data.arrays import Floats
 from sfumato.errors import InputError
 from sfumato.measures import channel as measures
 from sfumato.plans.channel import Channel, checked_prior, load_channel
-from sfumato.plans.response import frapp, grr, response_matrix, uniform_perturbation, warner
-from sfumato.systems.channel.exact import ExactSearch
+from sfumato.runtime.arrays import Floats
+from sfumato.systems.channel.engines.exact import ExactSearch
+from sfumato.systems.channel.response import frapp, grr, response_matrix, uniform_perturbation, warner
 
 
 def _twenty_one() -> list[tuple[str, Floats, Floats]]:

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.systems.channel.reference import bell
 
-from sfumato.data.arrays import Floats
 from sfumato.errors import InputError
-from sfumato.measures.recovery import em, inversion_matrix, linear, projected, weighted_matrix
-from sfumato.plans.response import warner
-from sfumato.systems.channel.exact import ExactSearch
+from sfumato.runtime.arrays import Floats
+from sfumato.systems.channel.engines.exact import ExactSearch
+from sfumato.systems.channel.recovery import em, inversion_matrix, linear, projected, weighted_matrix
+from sfumato.systems.channel.response import warner
 
 N, DRAWS = 10_000, 3000
 

@@ -20,9 +20,9 @@ import pytest
 import sfumato as sf
 from sfumato import cli
 from sfumato.plans.channel import Channel
-from sfumato.plans.response import warner
 from sfumato.release import pack
 from sfumato.systems.channel.again import channel_of
+from sfumato.systems.channel.response import warner
 
 COUNTS = {"clerk": 397, "cook": 301, "driver": 199, "nurse": 103}
 JOBS = tuple(COUNTS)

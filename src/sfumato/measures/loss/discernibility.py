@@ -7,12 +7,12 @@
 
 from __future__ import annotations
 
-from sfumato.data.arrays import Counts64
 from sfumato.measures.classes import ClassTable
 from sfumato.measures.facts import NodeFigures, Walked
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
+from sfumato.runtime.arrays import Counts64
 
 
 def size(classes: ClassTable) -> Property:

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.data.arrays import Floats
 from sfumato.measures.classes import ClassTable
 from sfumato.measures.facts import NodeFigures, Walked
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
+from sfumato.runtime.arrays import Floats
 
 
 def cells(classes: ClassTable) -> Property:

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.data.arrays import Floats
 from sfumato.measures.classes import ClassTable, ClassValues
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
+from sfumato.runtime.arrays import Floats
 
 
 def ranked(classes: ClassTable, column: str) -> tuple[ClassValues, Floats, Floats]:

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.data.arrays import Counts64, Floats
-from sfumato.data.domain import Domain
 from sfumato.measures.classes import ClassTable
 from sfumato.measures.facts import Headline
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
+from sfumato.runtime.arrays import Counts64, Floats
+from sfumato.tables.domain import Domain
 
 CHUNK = 1 << 21  # cells of classes × values held at once
 

@@ -11,23 +11,23 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.data.arrays import Floats
-from sfumato.data.disguised import mark_of
-from sfumato.data.engine import Engine
-from sfumato.data.json_files import read_json
-from sfumato.data.policy import RULE_K, PolicySettings
-from sfumato.data.source import Source
-from sfumato.data.tally import require
+from sfumato.auditing.whole import WholeFile, uniqueness
 from sfumato.errors import InputError
-from sfumato.measures.whole import WholeFile, uniqueness
 from sfumato.plans.channel import Channel
 from sfumato.release import pack
 from sfumato.release.dictionary import plain_dictionary
 from sfumato.release.manifest import Content
 from sfumato.release.policy import Finding, unique_findings
-from sfumato.report.channel_pages import external_page, internal_page
+from sfumato.runtime.arrays import Floats
+from sfumato.runtime.json_files import read_json
+from sfumato.sources.engines.engine import Engine
+from sfumato.sources.mark import mark_of
+from sfumato.sources.source import Source
+from sfumato.sources.value_counts import require
+from sfumato.study.policy import RULE_K, PolicySettings
 from sfumato.systems.channel import facts
 from sfumato.systems.channel.draw import TEST_COLUMN
+from sfumato.systems.channel.pages import external_page, internal_page
 from sfumato.systems.channel.readback import Rows
 
 CHANNEL = f"{pack.PRIVATE}/channel.json"

@@ -6,23 +6,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sfumato.data.arrays import Floats
-from sfumato.data.atomic import refuse_existing_folder
-from sfumato.data.engine import Engine, require_order
-from sfumato.data.policy import Acceptance
-from sfumato.data.source import Source
-from sfumato.data.stages import stage
-from sfumato.data.tally import require, tally
 from sfumato.errors import InputError, SfumatoError, StudyError, shortened
 from sfumato.plans.channel import Channel
 from sfumato.release import pack
 from sfumato.release.draft import Draft, Measured
+from sfumato.release.history.shown import Description, describe_disguise
 from sfumato.release.manifest import Content
 from sfumato.release.policy import acceptances
 from sfumato.release.publish import Release, publish_draft
-from sfumato.release.shown import Description, describe_disguise
 from sfumato.release.sources import table_of
+from sfumato.runtime.arrays import Floats
+from sfumato.runtime.atomic import refuse_existing_folder
+from sfumato.runtime.stages import stage
+from sfumato.sources.engines.engine import Engine, require_order
+from sfumato.sources.source import Source
+from sfumato.sources.value_counts import require, tally
 from sfumato.study import Study
+from sfumato.study.policy import Acceptance
 from sfumato.systems.channel import draw
 from sfumato.systems.channel.contents import CHANNEL, Disguise, Disguised, count_file, pages_of, private_text
 from sfumato.systems.channel.prior import complete_columns

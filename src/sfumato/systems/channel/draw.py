@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.data.arrays import Floats
-from sfumato.data.dialect import Dialect
-from sfumato.data.engine import Engine
-from sfumato.data.rows import cleaned
-from sfumato.data.source import Source
-from sfumato.data.tally import Tally, cell_sql, first_row
 from sfumato.errors import DataError
 from sfumato.plans.channel import Channel
+from sfumato.runtime.arrays import Floats
+from sfumato.sources.cells import cleaned
+from sfumato.sources.dialect import Dialect
+from sfumato.sources.engines.engine import Engine
+from sfumato.sources.source import Source
+from sfumato.sources.value_counts import Tally, cell_sql, first_row
 
 TEST_COLUMN = "sfumato_test_seed"
 BETWEEN = "\x1f"

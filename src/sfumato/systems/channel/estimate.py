@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.data.arrays import Floats
-from sfumato.data.disguised import SUFFIX, mark_of
-from sfumato.data.engine import open_engine
-from sfumato.data.settings import DataSettings, EngineOptions
-from sfumato.data.source import Source, open_source
-from sfumato.data.tally import Tally, first_row, require, tally
 from sfumato.errors import DataError, InputError, nearest
-from sfumato.measures.recovery import Recovered, em, inversion_matrix, linear, weighted_matrix
 from sfumato.plans.channel import Channel, load_channels, product
+from sfumato.runtime.arrays import Floats
+from sfumato.sources.engines.engine import open_engine
+from sfumato.sources.mark import SUFFIX, mark_of
+from sfumato.sources.settings import DataSettings, EngineOptions
+from sfumato.sources.source import Source, open_source
+from sfumato.sources.value_counts import Tally, first_row, require, tally
 from sfumato.systems.channel.prior import label_of
+from sfumato.systems.channel.recovery import Recovered, em, inversion_matrix, linear, weighted_matrix
 
 METHODS = ("auto", "inversion", "wls", "em")
 MOST_STRATA = 10_000

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.data.arrays import Floats
 from sfumato.errors import InputError
 from sfumato.measures import channel as measures
-from sfumato.measures.recovery import inversion_matrix, linear_error, weighted_matrix
 from sfumato.plans.channel import SEVERAL, Channel
+from sfumato.runtime.arrays import Floats
 from sfumato.systems.channel.families import least_error
+from sfumato.systems.channel.recovery import inversion_matrix, linear_error, weighted_matrix
 
 DIGITS = 3  # of every figure that the public reads
 SCALE = 10.0**DIGITS

@@ -7,14 +7,14 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from sfumato.data.arrays import Floats
 from sfumato.errors import InputError
 from sfumato.measures import channel as measures
 from sfumato.plans.channel import Channel
-from sfumato.plans.response import response_matrix
+from sfumato.runtime.arrays import Floats
 from sfumato.study import ChannelSettings
-from sfumato.systems.channel.exact import MOST_CATEGORIES, ExactSearch
+from sfumato.systems.channel.engines.exact import MOST_CATEGORIES, ExactSearch
 from sfumato.systems.channel.prior import Prior
+from sfumato.systems.channel.response import response_matrix
 from sfumato.systems.channel.search import guarantees
 
 

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.data.arrays import Floats
-from sfumato.data.engine import open_engine
-from sfumato.data.inputs import note_input
-from sfumato.data.roles import Role
-from sfumato.data.rows import MISSING
-from sfumato.data.source import open_source
-from sfumato.data.tally import Tally, tally
 from sfumato.errors import InputError, StudyError, nearest
 from sfumato.plans.channel import checked_prior
+from sfumato.runtime.arrays import Floats
+from sfumato.runtime.inputs import note_input
+from sfumato.sources.cells import MISSING
+from sfumato.sources.engines.engine import open_engine
+from sfumato.sources.roles import Role
+from sfumato.sources.source import open_source
+from sfumato.sources.value_counts import Tally, tally
 from sfumato.study import Study
 
 NO_VALUE = "(missing)"

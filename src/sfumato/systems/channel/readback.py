@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.data.arrays import Floats
-from sfumato.data.engine import Engine, quoted
-from sfumato.data.rows import MISSING
-from sfumato.data.source import Source
-from sfumato.data.tally import cell_sql, require
 from sfumato.errors import DataError
 from sfumato.plans.channel import Channel
+from sfumato.runtime.arrays import Floats
+from sfumato.sources.cells import MISSING
+from sfumato.sources.engines.engine import Engine, quoted
+from sfumato.sources.source import Source
+from sfumato.sources.value_counts import cell_sql, require
 
 LEVEL = 1e-6  # the chance that a file which the channel did make is refused
 MOST_VALUES = 200  # the reports are compared beside each value of a plain column with no more values than this

@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from sfumato.data.arrays import Floats
-from sfumato.data.source import open_source
 from sfumato.errors import InputError, UnreachableError
 from sfumato.front import Front, Objective, Point
 from sfumato.measures import channel as measures
 from sfumato.plans.channel import Channel
-from sfumato.plans.posteriors import capped_corners, output_name
+from sfumato.runtime.arrays import Floats
+from sfumato.sources.source import open_source
 from sfumato.study import ChannelSettings, Study
-from sfumato.systems.channel.exact import MOST_CATEGORIES, ExactSearch
-from sfumato.systems.channel.optrr import Archive, OptrrSettings, optrr
+from sfumato.systems.channel.engines.exact import MOST_CATEGORIES, ExactSearch
+from sfumato.systems.channel.engines.optrr import Archive, OptrrSettings, optrr
+from sfumato.systems.channel.engines.square import SquareSearch, SquareSettings
+from sfumato.systems.channel.posteriors import capped_corners, output_name
 from sfumato.systems.channel.prior import Prior, prior_of
-from sfumato.systems.channel.square import SquareSearch, SquareSettings
 from sfumato.systems.run import Run
 
 Progress = Callable[[int, int], bool | None]

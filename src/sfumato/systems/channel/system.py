@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from sfumato.data.frequency import FrequencyTable
 from sfumato.decide import Choice
 from sfumato.front import Front, Point
 from sfumato.plans.channel import Channel
@@ -21,6 +20,7 @@ from sfumato.systems.channel.search import search_channel
 from sfumato.systems.channel.verify import DISGUISES
 from sfumato.systems.run import Run
 from sfumato.systems.system import Publishing, Verdict
+from sfumato.tables.frequency import FrequencyTable
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.data.arrays import Floats
-from sfumato.data.engine import open_engine
-from sfumato.data.settings import DataSettings
 from sfumato.errors import InputError
 from sfumato.release import pack
 from sfumato.release.manifest import Content
 from sfumato.release.sources import table_of
 from sfumato.release.verification import Difference
 from sfumato.release.verify import Again, Check, Verifier
+from sfumato.runtime.arrays import Floats
+from sfumato.sources.engines.engine import open_engine
+from sfumato.sources.settings import DataSettings
 from sfumato.study import Study
 from sfumato.systems.channel import draw
 from sfumato.systems.channel.contents import CHANNEL, Disguise, count_file, pages_of, read_private

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.data.arrays import Counts64
-from sfumato.data.microfile import Microfile
 from sfumato.errors import InputError
 from sfumato.front import Front
 from sfumato.plans.swaps import SwapPlan
+from sfumato.runtime.arrays import Counts64
 from sfumato.study import Study
-from sfumato.systems.groups.files import read_target, settings_of
+from sfumato.systems.groups.attack.residual import Residual, residual_on
+from sfumato.systems.groups.files.microfile import Microfile
+from sfumato.systems.groups.files.read import read_target, settings_of
 from sfumato.systems.groups.front import front_of, swaps_of
-from sfumato.systems.groups.protect import Protection, attacked_again, attacks_on, influence_of, truths_of
-from sfumato.systems.groups.residual import Residual, residual_on
+from sfumato.systems.groups.search import Protection, attacked_again, attacks_on, influence_of, truths_of
 from sfumato.systems.run import Run
 from sfumato.systems.unlike import first_unlike, shown
 

@@ -7,24 +7,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sfumato.data.engine import Engine
-from sfumato.data.stages import stage
+from sfumato.auditing.whole import WholeFile, whole_file
 from sfumato.errors import SfumatoError
-from sfumato.measures.whole import WholeFile, whole_file
 from sfumato.plans.swaps import SwapPlan
 from sfumato.release import pack
 from sfumato.release.dictionary import plain_dictionary
 from sfumato.release.draft import Draft, Measured
 from sfumato.release.facts import guarded, guarded_share
+from sfumato.release.history.shown import Description, describe_swaps
 from sfumato.release.manifest import Content
 from sfumato.release.policy import Finding, unique_findings
 from sfumato.release.rows import differing_rows, refuse_torn, write_mixed
-from sfumato.release.shown import Description, describe_swaps
 from sfumato.release.sources import table_of
-from sfumato.release.swapped import Swapped, changed_marginals, exchange
-from sfumato.report.groups_pages import protected_page, swapped_page
+from sfumato.runtime.stages import stage
+from sfumato.sources.engines.engine import Engine
 from sfumato.study import Study
-from sfumato.systems.groups.files import settings_of
+from sfumato.systems.groups.files.read import settings_of
+from sfumato.systems.groups.pages import protected_page, swapped_page
+from sfumato.systems.groups.swapped import Swapped, changed_marginals, exchange
 
 MAPPING = ("area", "attributes", "vital", "leave_out", "only")
 

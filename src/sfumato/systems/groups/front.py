@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.data.source import open_source
 from sfumato.errors import InputError
 from sfumato.front import Front, Objective, Point
-from sfumato.measures.disclosure import WAYS
-from sfumato.measures.outliers import find_outliers
 from sfumato.plans.swaps import SwapPlan
-from sfumato.systems.groups.bounds import Signal
-from sfumato.systems.groups.files import settings_of
-from sfumato.systems.groups.protect import Level, Protection, signals_of
+from sfumato.sources.source import open_source
+from sfumato.systems.groups.attack.disclosure import WAYS
+from sfumato.systems.groups.attack.outliers import find_outliers
+from sfumato.systems.groups.files.read import settings_of
+from sfumato.systems.groups.search import Level, Protection, signals_of
+from sfumato.systems.groups.swapping.bounds import Signal
 
 OBJECTIVES = (
     Objective("findings", "min", title="areas found, over all attacks", privacy=True),

@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sfumato.data.policy import Acceptance
-from sfumato.data.source import open_source
 from sfumato.errors import SfumatoError
 from sfumato.front import Front
 from sfumato.release import pack
 from sfumato.release.policy import acceptances
 from sfumato.release.publish import Release, publish_draft
 from sfumato.release.sources import table_of
+from sfumato.sources.source import open_source
 from sfumato.study import Study
+from sfumato.study.policy import Acceptance
 from sfumato.systems.groups.again import attacked, refuse_unlike, worked_out_again
 from sfumato.systems.groups.draft import Protected, SwapDraft
-from sfumato.systems.groups.files import read_target, settings_of
+from sfumato.systems.groups.files.read import read_target, settings_of
 from sfumato.systems.groups.front import front_of, swaps_of, told_of
 from sfumato.systems.run import Progress, Run
 from sfumato.systems.unlike import first_unlike

@@ -6,8 +6,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sfumato.data.frequency import FrequencyTable
-from sfumato.data.stages import stage
 from sfumato.decide import Choice
 from sfumato.front import Front
 from sfumato.plans.swaps import SwapPlan
@@ -15,13 +13,15 @@ from sfumato.release.draft import Draft
 from sfumato.release.manifest import Manifest
 from sfumato.release.verify import Verifier
 from sfumato.report.figures import number
+from sfumato.runtime.stages import stage
 from sfumato.study import Study
 from sfumato.systems.groups.front import front_of, swaps_of, told_of
-from sfumato.systems.groups.protect import protect
 from sfumato.systems.groups.publish import protection_draft
+from sfumato.systems.groups.search import protect
 from sfumato.systems.groups.verify import SWAPS
 from sfumato.systems.run import Run
 from sfumato.systems.system import Publishing, Verdict
+from sfumato.tables.frequency import FrequencyTable
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Groups:
         compare: tuple[int, int] | None,  # noqa: ARG002
         table: FrequencyTable | None = None,  # noqa: ARG002
     ) -> str:
-        from sfumato.report.groups_pages import protection_page
+        from sfumato.systems.groups.pages import protection_page
 
         return protection_page(told_of(front, chosen))
 

@@ -11,23 +11,23 @@ import math
 from pathlib import Path
 from typing import Any
 
-from sfumato.data.engine import open_engine
-from sfumato.data.group_settings import GroupsSettings
+from sfumato.auditing.whole import whole_file
 from sfumato.errors import InputError
-from sfumato.measures.whole import whole_file
 from sfumato.release import pack
 from sfumato.release.manifest import Content, Manifest
 from sfumato.release.policy import unique_findings
 from sfumato.release.sources import reading, table_of
-from sfumato.release.swapped import changed_marginals, differing_parts
 from sfumato.release.verification import Difference
 from sfumato.release.verify import Again, Attack, Check, Verifier
+from sfumato.sources.engines.engine import open_engine
 from sfumato.study import Study, read
+from sfumato.study.groups import GroupsSettings
+from sfumato.systems.groups.attack.residual import residual_on
 from sfumato.systems.groups.draft import attack_findings, dictionary_of, figures_of, pages_of
-from sfumato.systems.groups.files import read_target, settings_of
-from sfumato.systems.groups.protect import attacks_on, truths_of
+from sfumato.systems.groups.files.read import read_target, settings_of
 from sfumato.systems.groups.publish import auxiliary_files
-from sfumato.systems.groups.residual import residual_on
+from sfumato.systems.groups.search import attacks_on, truths_of
+from sfumato.systems.groups.swapped import changed_marginals, differing_parts
 from sfumato.systems.unlike import first_unlike
 
 NOT_ATTACKED = "what attacks find: name as the source the run file that says what they learn from"

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sfumato.data.roles import Role
 from sfumato.decide import pick
 from sfumato.errors import InputError
 from sfumato.front import Front
+from sfumato.sources.roles import Role
 from sfumato.study import Study
 from sfumato.systems.channel.system import channel_of, flat
 from sfumato.systems.registry import load_front

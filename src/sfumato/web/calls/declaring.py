@@ -6,15 +6,15 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from sfumato.data.hierarchies.recipes import HierarchyFile
-from sfumato.data.roles import Role
-from sfumato.data.settings import DataSettings
-from sfumato.data.source import open_source
+from sfumato.auditing.audit import Audit
+from sfumato.auditing.audit import audit as audited
 from sfumato.errors import InputError, counted, shortened
-from sfumato.measures.audit import Audit
-from sfumato.measures.audit import audit as audited
+from sfumato.hierarchies.recipes import HierarchyFile
 from sfumato.measures.registry import known_measures
 from sfumato.measures.standard import GENERAL_LOSS
+from sfumato.sources.roles import Role
+from sfumato.sources.settings import DataSettings
+from sfumato.sources.source import open_source
 from sfumato.study import ColumnSettings, SearchSettings, Study
 from sfumato.web.calls.binding import refuse_changed, table_of_now
 from sfumato.web.calls.shelf import (
@@ -141,14 +141,14 @@ def estimate(places: Places, study: str) -> dict[str, Any]:
 
     import numpy as np
 
-    from sfumato.systems.prepared import Search
+    from sfumato.systems.lattice.prepared import Search
 
     declared = study_of(places, study)
     table = table_of(declared)
     bytes_ = sum(int(codes.nbytes) for codes in table.codes)
     told: dict[str, Any] = {"tuples": len(table.counts), "records": table.records, "bytes": bytes_}
     if declared.search.system == "cuts":
-        from sfumato.systems.cuts import CutSearch
+        from sfumato.systems.cuts.search import CutSearch
 
         ready = CutSearch(declared, table)
         return told | {"space": float(ready.space.size), "unit": "recodings", "seconds": None}

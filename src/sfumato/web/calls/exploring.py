@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.data.frequency import FrequencyTable
 from sfumato.decide import ask as asked
 from sfumato.decide import knee_of
 from sfumato.decide.revise import with_suppression
@@ -20,6 +19,7 @@ from sfumato.measures.suppression import suppress_planned
 from sfumato.release.foreseen import foreseen
 from sfumato.report.audit_page import BINS
 from sfumato.systems.registry import load_front
+from sfumato.tables.frequency import FrequencyTable
 from sfumato.web.calls.shelf import front_of, whole_of
 from sfumato.web.places import Places
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from sfumato.errors import InputError, StoppedError
 from sfumato.study import Study
-from sfumato.systems.groups.attack import attack
+from sfumato.systems.groups.attack.attack import attack
 from sfumato.systems.groups.front import told_of
 from sfumato.systems.search import search as find
 from sfumato.web.places import Places, read_json, write_json

@@ -9,16 +9,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sfumato.data.atomic import new_folder
-from sfumato.data.engine import open_engine
-from sfumato.data.preview import first_rows, spreads
-from sfumato.data.profile import profile as profiled
-from sfumato.data.roles import Role
-from sfumato.data.sample import sample
-from sfumato.data.source import Source, open_source
-from sfumato.data.suggest import suggest_all
-from sfumato.data.toml import parse_toml
-from sfumato.measures.inspection import inspect
+from sfumato.auditing.inspection import inspect
+from sfumato.runtime.atomic import new_folder
+from sfumato.runtime.toml import parse_toml
+from sfumato.samples.bundled import sample
+from sfumato.sources.engines.engine import open_engine
+from sfumato.sources.preview import first_rows, spreads
+from sfumato.sources.profile import profile as profiled
+from sfumato.sources.roles import Role
+from sfumato.sources.source import Source, open_source
+from sfumato.sources.suggest import suggest_all
 from sfumato.study import Study, read, write_run_file
 from sfumato.web.calls.binding import table_of_now
 from sfumato.web.calls.shelf import checked, profile_of, run_file, study_of, undecided_columns

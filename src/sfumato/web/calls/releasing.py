@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sfumato.data.atomic import new_file
 from sfumato.decide import ask, pick
 from sfumato.release.pack import DICTIONARY, EXTERNAL, INTERNAL, MANIFEST, PUBLIC, read_manifest
+from sfumato.runtime.atomic import new_file
 from sfumato.study import read
 from sfumato.systems.publish import publish as published
 from sfumato.systems.registry import VERIFIERS

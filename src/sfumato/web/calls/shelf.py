@@ -7,13 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sfumato.data.address import is_database
-from sfumato.data.frequency import FrequencyTable
-from sfumato.data.hierarchies.recipes import HierarchyFile
 from sfumato.errors import InputError
 from sfumato.front import Front
+from sfumato.hierarchies.recipes import HierarchyFile
+from sfumato.sources.address import is_database
 from sfumato.study import Study, read, write_run_file
 from sfumato.systems.registry import load_front
+from sfumato.tables.frequency import FrequencyTable
 from sfumato.web.calls.binding import is_changed
 from sfumato.web.places import ConflictError, Places, read_json, version_of
 

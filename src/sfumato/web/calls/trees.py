@@ -10,17 +10,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sfumato.data.compress import secret_hierarchy
-from sfumato.data.domain import domain_of, leaf_values
-from sfumato.data.hierarchies import Hierarchy, load, save
-from sfumato.data.hierarchies.edit import edited
-from sfumato.data.hierarchies.recipes import HierarchyFile, builder, recipe
-from sfumato.data.profile import values_of
-from sfumato.data.roles import Role
-from sfumato.data.source import Source, open_source
 from sfumato.errors import HierarchyError, InputError, nearest
-from sfumato.plans.gaps import segment_of
+from sfumato.hierarchies import Hierarchy, load, save
+from sfumato.hierarchies.edit import edited
+from sfumato.hierarchies.recipes import HierarchyFile, builder, recipe
+from sfumato.sources.profile import values_of
+from sfumato.sources.roles import Role
+from sfumato.sources.source import Source, open_source
 from sfumato.study import ColumnSettings, Study
+from sfumato.systems.cuts.space import segment_of
+from sfumato.tables.compress import secret_hierarchy
+from sfumato.tables.domain import domain_of, leaf_values
 from sfumato.web.calls.shelf import keep_study, refuse_stale, study_of
 from sfumato.web.places import Places, version_of
 

@@ -1,0 +1,1 @@
+"""What a table looks like before anything is done to it: its figures, its risk, roles to suggest."""

@@ -1,0 +1,209 @@
+"""Every figure of a table as it stands: all measures, the sizes of its classes, its riskiest columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.auditing.contribution import Contribution, contributions
+from sfumato.auditing.whole import WholeFile, whole_file
+from sfumato.errors import counted, shortened
+from sfumato.measures.classes import ClassTable, classify
+from sfumato.measures.measure import Measure
+from sfumato.measures.registry import with_settings
+from sfumato.measures.standard import K
+from sfumato.runtime.arrays import Counts64, Floats
+from sfumato.runtime.stages import stage
+from sfumato.sources.engines.engine import open_engine
+from sfumato.study import Study
+
+SHARES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measure of a table: its value, its folds, and the value for each sensitive column."""
+
+    measure: Measure
+    value: float | None
+    worst: float | None = None
+    mean: float | None = None
+    total: float | None = None
+    quantiles: Mapping[str, float] | None = None
+    columns: Mapping[str, float] | None = None
+    reason: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        measure = self.measure
+        found: dict[str, Any] = {"value": self.value, "direction": measure.direction, "kind": measure.kind}
+        if self.reason is None:
+            found |= {
+                "worst": self.worst,
+                "mean": self.mean,
+                "sum": self.total,
+                "quantiles": dict(self.quantiles or {}),
+            }
+        if self.columns:
+            found["columns"] = dict(self.columns)
+        if measure.parameters:
+            found["parameters"] = dict(measure.parameters)
+        found |= {"title": measure.title, "sentence": measure.sentence}
+        if self.reason is not None:
+            found["reason"] = self.reason
+        return finite(found)
+
+
+@dataclass(frozen=True, repr=False)
+class Audit:
+    """What `sfumato audit` found."""
+
+    classes: ClassTable
+    figures: Mapping[str, Figure]
+    contributions: tuple[Contribution, ...]
+    whole: WholeFile
+    notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"<Audit of {self.rows:,} records, {len(self.figures)} figures: k = {self.figures[K.name].value:g}>"
+
+    @property
+    def rows(self) -> int:
+        return self.classes.table.rows
+
+    def histogram(self) -> tuple[Counts64, Counts64]:
+        """Class sizes and how many released classes have each."""
+        sizes, number = np.unique(self.classes.size[self.classes.kept], return_counts=True)
+        return sizes, number
+
+    def risk_curve(self) -> tuple[Floats, Floats]:
+        """Share of all records whose prosecutor risk is at least r, for each risk r that occurs, highest first."""
+        kept = self.classes.kept
+        sizes, place = np.unique(self.classes.size[kept], return_inverse=True)
+        records = np.bincount(place, weights=self.classes.rows[kept])
+        return 1.0 / sizes, np.cumsum(records) / self.classes.records
+
+    def as_dict(self) -> dict[str, Any]:
+        """The audit as JSON knows it; infinities are null and named."""
+        table = self.classes.table
+        risk = {c.column: c for c in self.contributions}
+        columns: dict[str, Any] = {}
+        for domain in table.domains:
+            added = risk[domain.name]
+            columns[domain.name] = {
+                "role": "quasi_identifier",
+                "distinct": int(np.count_nonzero(domain.counts)),
+                "levels": domain.hierarchy.height + 1 if domain.declared else None,
+                "generalized": domain.generalized,
+                "missing": int(domain.counts[domain.missing]) if domain.missing is not None else 0,
+                "risk_contribution": {name: value for name, value in asdict(added).items() if name != "column"},
+            }
+        for name, values in table.sensitive.items():
+            distinct = int(np.count_nonzero(values.domain.counts))
+            columns[name] = {"role": "sensitive", "distinct": distinct, "distance": values.domain.distance}
+        if table.label is not None:
+            name = table.label.domain.name
+            columns[name] = {"role": "label", "distinct": int(np.count_nonzero(table.label.domain.counts))}
+        sizes, number = self.histogram()
+        return {
+            "rows": table.rows,
+            "classes": int(self.classes.kept.sum()),
+            "suppressed": self.classes.suppressed_rows,
+            "rows_read": table.rows_read,
+            "rows_dropped": table.rows_dropped,
+            "measures": {name: figure.as_dict() for name, figure in self.figures.items()},
+            "columns": columns,
+            "class_sizes": {"size": sizes.tolist(), "classes": number.tolist()},
+            "whole": self.whole.as_dict(),
+            "notes": list(self.notes),
+            "fingerprint": table.fingerprint,
+        }
+
+
+def audit(study: Study, path: str | Path | None = None) -> Audit:
+    """Measure a study's table, or another file read the same way, as it stands."""
+    chosen = with_settings(study.measures)
+    classes = classify(study.table(path))
+    figures = {name: figure(classes, found) for name, found in chosen.items()}
+    whole = _whole(study, path)
+    return Audit(classes, figures, tuple(contributions(classes)), whole, (_about_whole(whole), *_notes(classes)))
+
+
+def _whole(study: Study, path: str | Path | None) -> WholeFile:
+    source = study.source(path)
+    with open_engine(study.engine, study.engine_options) as engine, stage("all columns together"):
+        engine.attach(source, "raw")
+        return whole_file(engine, study, source, "raw")
+
+
+def _about_whole(whole: WholeFile) -> str:
+    """How unique records are over everything that is released, and how many columns no figure counts."""
+    number, share = len(whole.uncounted), 100 * whole.everything.unique_share
+    counted_in = "all of them are in the figures."
+    if number:
+        counted_in = (
+            f"{counted(number, 'column')} {'is' if number == 1 else 'are'} in none of the figures: "
+            f"{shortened(whole.uncounted, 12)}."
+        )
+    columns = counted(whole.everything.columns, "column")
+    return f"Over all {columns} that are released, {share:.1f} % of the records are unique; {counted_in}"
+
+
+def figure(classes: ClassTable, measure: Measure) -> Figure:
+    """One measure with all its folds; for several sensitive columns, the folds of the worst."""
+    if reason := measure.available(classes):
+        return Figure(measure, None, reason=reason)
+    values = {column: measure.value(classes, column) for column in measure.columns(classes)}
+    better = max if measure.direction == "min" else min
+    worst = better(values, key=lambda column: values[column])
+    found = measure.property(classes, worst)
+    quantiles = dict(zip([f"{share:g}" for share in SHARES], found.quantiles(SHARES), strict=True))
+    named = {column: value for column, value in values.items() if column is not None}
+    return Figure(
+        measure, values[worst], found.worst(measure.direction), found.mean(), found.total(), quantiles, named or None
+    )
+
+
+def finite(found: dict[str, Any]) -> dict[str, Any]:
+    """The same without infinities: null instead, and where they stood under "infinite".
+
+    >>> finite({"value": float("inf"), "columns": {"a": float("inf"), "b": 1.0}})
+    {'value': None, 'columns': {'a': None, 'b': 1.0}, 'infinite': ['value', 'columns.a']}
+    """
+    infinite: list[str] = []
+
+    def clean(value: Any, where: str) -> Any:
+        if isinstance(value, dict):
+            return {name: clean(inner, f"{where}.{name}" if where else name) for name, inner in value.items()}
+        if isinstance(value, float) and not math.isfinite(value):
+            infinite.append(where)
+            return None
+        return value
+
+    cleaned: dict[str, Any] = clean(found, "")
+    return cleaned | ({"infinite": infinite} if infinite else {})
+
+
+def _notes(classes: ClassTable) -> list[str]:
+    """What a reader of the figures must know."""
+    table = classes.table
+    notes = []
+    if table.rows_dropped:
+        notes.append(f"{table.rows_dropped:,} of {table.rows_read:,} rows have missing values and are left out.")
+    starred = int(table.counts[table.starred].sum())
+    if starred:
+        notes.append(f"{starred:,} rows have every quasi-identifier hidden; they count as suppressed, not as a class.")
+    if table.removed:
+        notes.append(f"{table.removed:,} records were removed before; they count as suppressed.")
+    undeclared = [d.name for d in table.domains if not d.declared]
+    if undeclared:
+        notes.append(
+            f"No hierarchy for {', '.join(undeclared)}: losses take these columns as they stand, and only * as hidden."
+        )
+    if any(domain.wildcard for domain in table.domains):
+        notes.append("Missing values match anything: a record hides among all that agree where both are known.")
+    return notes

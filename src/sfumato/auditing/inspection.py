@@ -1,0 +1,111 @@
+"""Look at a table nobody has declared anything about yet: its columns, and what singles its records out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sfumato.auditing.first_run_file import first_run_file
+from sfumato.auditing.singling_out import Combination, sets_that_single_out
+from sfumato.auditing.whole import Uniqueness, uniqueness_of
+from sfumato.sources.engines.engine import open_engine
+from sfumato.sources.profile import ColumnProfile, complete_rows, profile
+from sfumato.sources.settings import DataSettings, EngineOptions
+from sfumato.sources.source import Source, open_source
+from sfumato.sources.suggest import Suggestion, suggest_all
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What a look at a table showed.
+
+    `everything` is how unique its records are over all columns that may be released: all but those that are suggested
+    as identifiers or to be left out. `rows_searched` is among how many rows `combinations` were looked for; their
+    figures are of all rows. `complete` rows have no missing value in a column that may be measured.
+    """
+
+    source: Source
+    columns: tuple[ColumnProfile, ...]
+    suggestions: tuple[Suggestion, ...]
+    combinations: tuple[Combination, ...]
+    rows_searched: int
+    everything: Uniqueness
+    complete: int
+
+    @property
+    def rows(self) -> int:
+        return self.columns[0].rows
+
+    @property
+    def undecided(self) -> list[str]:
+        """The columns that nothing is known about: nothing runs before each has a role."""
+        return [c.name for c, s in zip(self.columns, self.suggestions, strict=True) if s.role is None]
+
+    @property
+    def na_words(self) -> list[str]:
+        """What nearly always means missing: what was declared, and the usual words that occur."""
+        return sorted({word for column in self.columns for word in column.na_words} | set(self.source.settings.na))
+
+    @property
+    def missing_candidates(self) -> dict[str, list[str]]:
+        """What may mean missing, and in which columns. Declared in `na`, a value means missing in every column."""
+        found: dict[str, list[str]] = {}
+        for column in self.columns:
+            for word in column.candidates:
+                found.setdefault(word, []).append(column.name)
+        return found
+
+    def as_dict(self) -> dict[str, Any]:
+        described = zip(self.columns, self.suggestions, strict=True)
+        return {
+            "rows": self.rows,
+            "columns": {column.name: column.as_dict() | suggestion.as_dict() for column, suggestion in described},
+            "undecided": self.undecided,
+            "combinations": [{"columns": list(c.columns), "unique": c.unique} for c in self.combinations],
+            "combinations_searched_in_rows": self.rows_searched,
+            "all_columns": self.everything.as_dict(),
+        }
+
+    def run_file(self, path: str, password_file: str | None = None) -> str:
+        """A run file to start from; `path` is how it calls the table, `password_file` the password of a database."""
+        return first_run_file(
+            self.source,
+            list(zip(self.columns, self.suggestions, strict=True)),
+            path=path,
+            password_file=password_file,
+            na=self.na_words,
+            candidates=self.missing_candidates,
+            complete=self.complete,
+        )
+
+
+def inspect(path: str, options: EngineOptions | None = None, **settings: Any) -> Inspection:
+    """Profile a table, suggest roles, and find the small sets of columns that single most records out.
+
+    `settings` are those of the [data] section; encoding and header are detected unless given.
+    """
+    source = open_source(DataSettings.given(path=path, **({"encoding": "auto", "header": "auto"} | settings)))
+    with open_engine("duckdb", options) as engine:
+        columns = profile(engine, source)
+        suggestions = suggest_all(columns)
+        leaving = _leaving(columns, suggestions)
+        singled = sets_that_single_out(engine, source, leaving, columns[0].rows)
+        everything = uniqueness_of(engine, [source.column(name).sql for name in leaving], "profiled")
+        measured = [c.name for c, s in zip(columns, suggestions, strict=True) if s.role is None or s.role.measured]
+        words = {word for column in columns for word in column.na_words} | set(source.settings.na)
+        complete = complete_rows(engine, source, measured, sorted(words))
+    return Inspection(
+        source=source,
+        columns=tuple(columns),
+        suggestions=tuple(suggestions),
+        combinations=singled.combinations,
+        rows_searched=singled.rows_searched,
+        everything=everything,
+        complete=complete,
+    )
+
+
+def _leaving(columns: Sequence[ColumnProfile], suggestions: Sequence[Suggestion]) -> list[str]:
+    """The columns that may be released, as far as is known."""
+    return [c.name for c, s in zip(columns, suggestions, strict=True) if s.role is None or s.role.released]

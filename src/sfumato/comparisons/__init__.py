@@ -1,0 +1,1 @@
+"""Other recodings of the same table: Mondrian, Datafly, the best node."""

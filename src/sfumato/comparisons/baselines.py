@@ -1,0 +1,189 @@
+"""Baselines beside our own fronts: Mondrian, Datafly and the best node of the lattice, each at the k asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from sfumato.comparisons.comparable import asked_of, no_levels, refuse_fronts, refuse_table
+from sfumato.comparisons.cost import TITLES, Cost, Costs, cost_of
+from sfumato.comparisons.datafly import Levels, datafly
+from sfumato.comparisons.local import DIVIDES, LocalTable
+from sfumato.comparisons.optimum import classes_at, optimum
+from sfumato.errors import InputError, StudyError, UnreachableError, nearest, shortened
+from sfumato.front import Front, Point
+from sfumato.measures.classes import ClassTable, classify
+from sfumato.measures.standard import DISTINCT_L, GENERAL_LOSS, K
+from sfumato.measures.suppression import budget, suppress_planned
+from sfumato.plans.levels import LevelPlan
+from sfumato.plans.plan import RecodingPlan
+from sfumato.plans.recoding import at_level
+from sfumato.study import SearchSettings, Study
+from sfumato.systems.goals import check_weights
+from sfumato.systems.lattice.search import search_lattice
+from sfumato.systems.run import Run
+from sfumato.tables.frequency import FrequencyTable
+
+BY_LEVELS = ("lattice_optimum", "datafly")
+METHODS = (*BY_LEVELS, *DIVIDES)
+DEFAULT = tuple(name for name in METHODS if name != "mondrian_even")
+
+
+def baselines(
+    study: Study,
+    ks: Sequence[int] | None = None,
+    *,
+    l: int = 1,
+    fronts: Sequence[Front] = (),
+    methods: Sequence[str] | None = None,
+    table: FrequencyTable | None = None,
+) -> Costs:
+    """What other kinds of recoding cost at each k, and what the points of our fronts cost that reach it.
+
+    All are measured the same way, within the study's suppression limit; `l` asks for different sensitive values in each
+    class besides.
+
+    >>> import sfumato as sf
+    >>> found = sf.baselines(sf.read(sf.sample("adult")), ks=[10])
+    >>> for row in found:
+    ...     print(f"{row.title}: k {row.k}, loss {row.loss:.3f}, {row.suppressed} suppressed, {row.classes} classes")
+    lattice optimum: k 10, loss 0.375, 276 suppressed, 81 classes
+    Datafly: k 10, loss 0.442, 171 suppressed, 70 classes
+    Mondrian, strict: k 10, loss 0.086, 0 suppressed, 1713 classes
+    Mondrian, relaxed: k 10, loss 0.083, 0 suppressed, 1846 classes
+    """
+    unknown = [name for name in methods or () if name not in METHODS]
+    if unknown:
+        raise InputError(f'unknown method "{unknown[0]}"', expected="a method", remedy=nearest(unknown[0], METHODS))
+    table = study.table() if table is None else table
+    asked = asked_of(ks, table.rows)
+    refuse_table(table, l)
+    refuse_fronts(study, table, fronts)
+    check_weights(study.search, table)
+    most = budget(study.search.max_suppression, table.records)
+    notes: list[str] = []
+    rows: list[Cost] = []
+    found: dict[str, str] = {}
+    for front in fronts:
+        found[front.system] = front.how
+        rows += _ours(front, table, asked, l)
+    wanted = list(methods or DEFAULT)
+    reason = no_levels(table)
+    if reason and set(wanted) & set(BY_LEVELS):
+        notes.append(f"left out: {shortened(TITLES[name] for name in wanted if name in BY_LEVELS)} ({reason})")
+        wanted = [name for name in wanted if name not in BY_LEVELS]
+    local = LocalTable.of(study, table) if set(wanted) & set(DIVIDES) else None
+    for name in wanted:
+        for k in asked:
+            if name == "lattice_optimum":
+                rows.append(_optimum(study, table, k, l, most))
+            elif name == "datafly":
+                rows.append(_datafly(study, table, k, l, most))
+            elif local is not None:
+                rows.append(local.cost(name, k, l))
+    if not rows:
+        raise StudyError(
+            notes[0], expected="a hierarchy for each quasi-identifier", remedy="mondrian_strict needs none"
+        )
+    over = [row for row in rows if row.method == "datafly" and (row.suppressed or 0) > most]
+    if over:
+        notes.append(
+            f"Datafly suppresses up to k records by its own rule, here more than the limit of {most:,}: "
+            + ", ".join(f"{row.suppressed:,} at k = {row.asked:,}" for row in over)
+        )
+    return Costs(tuple(rows), table.records, most, l, tuple(notes), found)
+
+
+def _ours(front: Front, table: FrequencyTable, asked: Sequence[int], l: int) -> list[Cost]:
+    """For each k, the point of a front with least loss that reaches it, measured as all the others are."""
+    weights = _weights(front.study, table)
+    known: dict[int, Cost] = {}
+
+    def cost(point: Point) -> Cost:
+        if point.id not in known:
+            known[point.id] = cost_of(front.system, 0, _classes(table, point.recoding_plan, weights))
+            if abs((known[point.id].loss or 0.0) - point.loss) > 1e-9:
+                raise InputError(
+                    f"point {point.id} of the front of {front.system} does not lose here what the front says",
+                    expected="a front that was searched with the same hierarchies, and not as a reproduction",
+                    remedy="search again",
+                )
+        return known[point.id]
+
+    rows = []
+    for k in asked:
+        for point in sorted(front.points, key=lambda point: point.loss):
+            if point.values.get(K.name, k) < k or point.values.get(DISTINCT_L.name, l) < l:
+                continue
+            there = cost(point)
+            if (there.k or 0) >= k and (l <= 1 or (there.l or 0) >= l):
+                rows.append(_at(there, k, f"point {point.id}"))
+                break
+        else:
+            rows.append(Cost(front.system, k, note="no point of the front reaches it"))
+    return rows
+
+
+def _optimum(study: Study, table: FrequencyTable, k: int, l: int, most: int) -> Cost:
+    """The node with least loss once classes that fall short are suppressed within the limit."""
+    weights = _weights(study, table)
+    levels = optimum(table, k, l, most, weights, study.search.seed) if l > 1 else _by_size(study, table, k)
+    if levels is None:
+        return Cost("lattice_optimum", k, note="no node of the lattice reaches it within the suppression limit")
+    return _at(cost_of("lattice_optimum", k, classes_at(table, levels, k, l, weights)), k, _words(levels))
+
+
+def _by_size(study: Study, table: FrequencyTable, k: int) -> Levels | None:
+    """The same by size alone, which the lattice search knows how to do fast."""
+    settings = SearchSettings(
+        objectives=(GENERAL_LOSS.name,),
+        constraints={K.name: float(k)},
+        max_suppression=study.search.max_suppression,
+        weights=study.search.weights,
+        seed=study.search.seed,
+        threads=study.search.threads,
+    )
+    try:
+        front = search_lattice(study.with_search(settings), table, Run())
+    except UnreachableError:
+        return None
+    plan = min(front.points, key=lambda point: (point.loss, point.suppressed)).plan
+    return tuple(plan.levels[name] for name in table.columns) if isinstance(plan, LevelPlan) else None
+
+
+def _datafly(study: Study, table: FrequencyTable, k: int, l: int, most: int) -> Cost:
+    weights = _weights(study, table)
+
+    def different(column: int, level: int) -> int:
+        groups = at_level(table.domains[column], level).groups
+        return len(np.unique(groups[table.codes[column]]))
+
+    levels = datafly(
+        [domain.hierarchy.height for domain in table.domains],
+        different,
+        lambda at: classes_at(table, at, k, l).suppressed_rows,
+        max(k, most),
+        table.records,
+    )
+    if levels is None:
+        return Cost("datafly", k, note="the fully hidden table does not reach it")
+    return _at(cost_of("datafly", k, classes_at(table, levels, k, l, weights)), k, _words(levels))
+
+
+def _classes(table: FrequencyTable, plan: RecodingPlan, weights: Sequence[float]) -> ClassTable:
+    classes = classify(table, plan.recoding(table), weights)
+    return suppress_planned(classes, plan.suppress_below, plan.diversity_below)
+
+
+def _weights(study: Study, table: FrequencyTable) -> tuple[float, ...]:
+    return tuple(study.search.weights.get(name, 1.0) for name in table.columns)
+
+
+def _at(cost: Cost, k: int, note: str) -> Cost:
+    return replace(cost, asked=k, note=note)
+
+
+def _words(levels: Levels) -> str:
+    return "levels " + " ".join(str(level) for level in levels)

@@ -1,1 +1,0 @@
-"""Reading a source, roles, hierarchies, the engines, the frequency table."""

@@ -1,6 +1,0 @@
-"""Columns that give others away: what a released column tells of one that is generalized, withheld or sensitive."""
-
-from sfumato.data.dependence.find import dependences
-from sfumato.data.dependence.types import Dependence, Dependences, Identifying, Protected
-
-__all__ = ["Dependence", "Dependences", "Identifying", "Protected", "dependences"]

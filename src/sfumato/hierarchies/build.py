@@ -1,0 +1,292 @@
+"""Build a hierarchy from the values of a column: intervals, quantiles, breaks, prefixes, dates, frequency, flat."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from decimal import ROUND_FLOOR, Decimal
+from itertools import pairwise
+
+from sfumato.errors import HierarchyError, shortened
+from sfumato.hierarchies.hierarchy import ROOT, Hierarchy, flat
+from sfumato.hierarchies.labels import number, spanned
+
+Labeller = Callable[[str], str]
+DATE_LEVELS = ("month", "quarter", "year", "decade")
+
+
+def equal_width(
+    name: str,
+    labels: Sequence[str],
+    widths: Sequence[float] | None = None,
+    origin: float = 0.0,
+    decimal: str = ".",
+    counts: Sequence[int] = (),
+) -> Hierarchy:
+    """Intervals of equal width, each level's width a multiple of the one below.
+
+    Without widths they are `default_widths` of the values and the records that have them.
+
+    >>> equal_width("age", ["17", "18", "23"], [5, 10]).paths[0]
+    ('17', '15-19', '10-19', '*')
+    """
+    values = _numeric(name, labels, decimal)
+    steps = [_exact(width) for width in widths or default_widths(list(values.values()), counts)]
+    if not all(step.is_finite() and step > 0 for step in steps):
+        raise HierarchyError(f"a width of {name} is not above 0", expected="widths above 0", remedy="widths = [5, 10]")
+    for small, large in pairwise(steps):
+        if large <= small or large % small != 0:
+            raise HierarchyError(
+                f"interval widths {small} and {large} of {name} do not nest",
+                expected="each width a multiple of the one before",
+                remedy=f"{small}, {small * 2}, {small * 4}",
+            )
+    # Decimals, because 4821.7 / 0.1 is not a whole number of floats.
+    exact = {label: _exact(label.replace(",", ".") if decimal == "," else label) for label in values}
+    start = _exact(origin)
+    whole = all(value == value.to_integral_value() for value in (*exact.values(), *steps, start))
+
+    def step_of(width: Decimal) -> Labeller:
+        def labelled(label: str) -> str:
+            low = start + ((exact[label] - start) / width).to_integral_value(rounding=ROUND_FLOOR) * width
+            return bounded(low, low + width, whole)
+
+        return labelled
+
+    return _assembled(name, _in_order(values), [step_of(width) for width in steps])
+
+
+def quantile(name: str, labels: Sequence[str], counts: Sequence[int], bins: int = 8, decimal: str = ".") -> Hierarchy:
+    """Groups of neighbouring values that hold about equally many records; each level joins two groups.
+
+    >>> quantile("x", ["1", "2", "3", "9"], [5, 5, 5, 5], bins=4).paths[3]
+    ('9', '[3 .. 9]', '*')
+    """
+    values = _numeric(name, labels, decimal)
+    if bins < 2:
+        raise HierarchyError(f"{bins} bins for {name}", expected="at least 2 bins")
+    weight = dict(zip(labels, counts, strict=True))
+    ordered = _in_order(values)
+    total, running = max(sum(counts), 1), 0
+    bin_of: dict[str, int] = {}
+    for label in ordered:  # a value falls where the middle of its records does
+        bin_of[label] = min(int((running + weight[label] / 2) * bins / total), bins - 1)
+        running += weight[label]
+
+    def step(joined: int) -> Labeller:
+        members: dict[int, list[str]] = {}
+        for label in ordered:
+            members.setdefault(bin_of[label] // joined, []).append(label)
+        ends = {group: spanned(found[0], found[-1]) for group, found in members.items()}
+        return lambda label: ends[bin_of[label] // joined]
+
+    steps, joined = [], 1
+    while joined < bins:
+        steps.append(step(joined))
+        joined *= 2
+    return _assembled(name, ordered, steps)
+
+
+def breaks(name: str, labels: Sequence[str], levels: Sequence[Sequence[float]], decimal: str = ".") -> Hierarchy:
+    """Fixed breaks: a value belongs to the group that starts at the last break not above it.
+
+    >>> breaks("age", ["10", "30", "70"], [[18, 40, 65], [18]]).paths
+    [('10', '<18', '<18', '*'), ('30', '18-39', '>=18', '*'), ('70', '>=65', '>=18', '*')]
+    """
+    values = _numeric(name, labels, decimal)
+    sorted_levels = [sorted(set(level)) for level in levels]
+    for fine, coarse in pairwise(sorted_levels):
+        extra = [f"{point:g}" for point in coarse if point not in fine]
+        if extra:
+            raise HierarchyError(
+                f"breaks of {name} do not nest: {shortened(extra)} stands in a coarser level only",
+                expected="each level's breaks among those of the level below",
+            )
+    whole = all(v == int(v) for v in (*values.values(), *(p for level in sorted_levels for p in level)))
+
+    def step(points: list[float]) -> Labeller:
+        def labelled(label: str) -> str:
+            place = bisect_right(points, values[label])
+            if place == 0:
+                return f"<{_plain(points[0])}"
+            if place == len(points):
+                return f">={_plain(points[-1])}"
+            return bounded(points[place - 1], points[place], whole)
+
+        return labelled
+
+    return _assembled(name, _in_order(values), [step(level) for level in sorted_levels if level])
+
+
+def prefix(name: str, labels: Sequence[str], keep: Sequence[int] | None = None, mask: str = "*") -> Hierarchy:
+    """Codes such as postcodes: each level keeps fewer leading characters.
+
+    >>> prefix("zip", ["47677", "47602"], keep=[3]).paths[0]
+    ('47602', '476**', '*')
+    """
+    longest = max((len(label) for label in labels), default=0)
+    kept = sorted(keep if keep is not None else range(1, longest), reverse=True)
+    if kept and kept[-1] < 1:
+        raise HierarchyError(
+            f"{kept[-1]} characters of {name} cannot be kept", expected="at least 1", remedy="keep = [3, 2]"
+        )
+
+    def step(length: int) -> Labeller:
+        return lambda label: label[:length] + mask * (len(label) - length)
+
+    return _assembled(name, sorted(labels), [step(length) for length in kept])
+
+
+def dates(
+    name: str, labels: Sequence[str], levels: Sequence[str] = DATE_LEVELS, pattern: str = "%Y-%m-%d"
+) -> Hierarchy:
+    """Days to months, quarters, years, decades.
+
+    >>> dates("born", ["1987-05-03"]).paths[0]
+    ('1987-05-03', '1987-05', '1987-Q2', '1987', '1980s', '*')
+    """
+    unknown = [level for level in levels if level not in DATE_LEVELS]
+    if unknown:
+        raise HierarchyError(f"unknown date levels: {shortened(unknown)}", expected=", ".join(DATE_LEVELS))
+    days: dict[str, datetime.datetime] = {}
+    wrong = []
+    for label in labels:
+        try:
+            days[label] = datetime.datetime.strptime(label, pattern)
+        except re.error:
+            raise HierarchyError(
+                f"{pattern!r} is no pattern for dates", expected="each part once", remedy='pattern = "%d.%m.%Y"'
+            ) from None
+        except ValueError:
+            wrong.append(label)
+    if wrong:
+        raise HierarchyError(
+            f"{len(wrong)} values of {name} are not dates: {shortened(wrong, 3)}",
+            expected=f"dates written {pattern}",
+            remedy='another format, such as pattern = "%d.%m.%Y", or a missing value declared in na',
+        )
+    written: dict[str, Callable[[datetime.datetime], str]] = {
+        "month": lambda day: f"{day.year:04}-{day.month:02}",
+        "quarter": lambda day: f"{day.year:04}-Q{(day.month + 2) // 3}",
+        "year": lambda day: f"{day.year:04}",
+        "decade": lambda day: f"{day.year // 10 * 10:04}s",
+    }
+
+    def step(level: str) -> Labeller:
+        return lambda label: written[level](days[label])
+
+    ordered = sorted(labels, key=lambda label: days[label])
+    return _assembled(name, ordered, [step(level) for level in DATE_LEVELS if level in levels])
+
+
+def frequency(
+    name: str,
+    labels: Sequence[str],
+    counts: Sequence[int],
+    shares: Sequence[float] = (0.005, 0.02, 0.1),
+    other: str = "other",
+) -> Hierarchy:
+    """Rare values first: each level puts the values rarer than a share of the records together.
+
+    >>> frequency("job", ["clerk", "smith", "diver"], [90, 9, 1], [0.02, 0.1]).paths[2]
+    ('diver', 'other <2%', 'other <10%', '*')
+    """
+    if not all(0 < limit < 1 for limit in shares):
+        raise HierarchyError(
+            f"shares {list(shares)} for {name}", expected="shares between 0 and 1", remedy="shares = [0.01, 0.1]"
+        )
+    total = max(sum(counts), 1)
+    share = {label: count / total for label, count in zip(labels, counts, strict=True)}
+
+    def step(limit: float) -> Labeller:
+        together = f"{other} <{limit * 100:g}%"  # its own name at each level, because it stands for other values
+        if together in share:  # another name would tell everybody that somebody has this value
+            raise HierarchyError(
+                f'"{together}" is a value of {name}', expected="another name for rare values", remedy='other = "rare"'
+            )
+        return lambda label: together if share[label] < limit else label
+
+    ordered = sorted(labels, key=lambda label: (-share[label], label))
+    return _assembled(name, ordered, [step(limit) for limit in sorted(shares)])
+
+
+def default_widths(values: Sequence[float], counts: Sequence[int] = ()) -> list[float]:
+    """A round width that makes about sixteen groups, and its doubles up to half the range.
+
+    The lowest and the highest hundredth of the records do not count, so that widths tell nothing of a few people.
+
+    >>> default_widths([17, 90]), default_widths([3, 17, 90, 10**6], [1, 150, 150, 1])
+    ([5, 10, 20, 40], [5, 10, 20, 40])
+    """
+    records = dict(zip(values, counts or [1] * len(values), strict=True))
+    few = sum(records.values()) // 100
+    extent = _without(few, records, reverse=True) - _without(few, records)
+    if extent <= 0:
+        return [1]
+    power = 10.0 ** math.floor(math.log10(extent / 16))
+    width = next(m * power for m in (1, 2, 5, 10) if m * power >= extent / 16 * 0.999)
+    if sum(count for value, count in records.items() if value != int(value)) <= few:
+        width = max(width, 1)  # whole numbers have no parts
+    found = []
+    while width < extent:
+        found.append(int(width) if width == int(width) else width)
+        width *= 2
+    return found or [width]
+
+
+def _without(few: int, records: dict[float, int], *, reverse: bool = False) -> float:
+    """The lowest value (the highest, if `reverse`) when so few records are left out."""
+    for value in sorted(records, reverse=reverse):
+        few -= records[value]
+        if few < 0:
+            return value
+    raise HierarchyError("a column without records", expected="values to build from")
+
+
+def _numeric(name: str, labels: Sequence[str], decimal: str) -> dict[str, float]:
+    parsed = {label: number(label, decimal) for label in labels}
+    wrong = [label for label, value in parsed.items() if value is None]
+    if wrong or not labels:
+        raise HierarchyError(
+            f"{len(wrong)} values of {name} are not numbers: {shortened(wrong, 3)}",
+            expected="numbers",
+            remedy='declare what means "missing" in na, set decimal = ",", or use another kind of hierarchy',
+        )
+    return {label: value for label, value in parsed.items() if value is not None}
+
+
+def _in_order(values: dict[str, float]) -> list[str]:
+    return sorted(values, key=lambda label: (values[label], label))
+
+
+def _exact(value: float | str) -> Decimal:
+    """A number as it is written, without the noise of its binary form."""
+    return Decimal(str(value).strip())
+
+
+def bounded(low: float | Decimal, high: float | Decimal, whole: bool) -> str:
+    """An interval as a label: closed for whole numbers, half-open for others."""
+    if not whole:
+        return f"[{_plain(low)}, {_plain(high)})"
+    last = high - 1
+    if low == last:
+        return _plain(low)
+    return f"[{_plain(low)}, {_plain(last)}]" if low < 0 else f"{_plain(low)}-{_plain(last)}"
+
+
+def _plain(value: float | Decimal) -> str:
+    return str(int(value)) if value == int(value) else f"{float(value):.12g}"
+
+
+def _assembled(name: str, labels: Sequence[str], steps: Sequence[Labeller]) -> Hierarchy:
+    """Paths from labellers, without levels that change nothing."""
+    columns: list[list[str]] = [list(labels)]
+    for step in steps:
+        column = [step(label) for label in labels]
+        if column != columns[-1]:
+            columns.append(column)
+    columns.append([ROOT] * len(labels))
+    return Hierarchy.from_paths(name, list(zip(*columns, strict=True))) if labels else flat(name, labels)

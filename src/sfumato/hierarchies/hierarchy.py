@@ -1,0 +1,170 @@
+"""A domain generalization hierarchy: labels per level, and integer maps from leaf to label."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from sfumato.errors import HierarchyError, shortened
+from sfumato.runtime.arrays import Codes
+
+ROOT = "*"
+MOST_LEVELS = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Hierarchy:
+    """A tree of labels in which every leaf has the same height.
+
+    `levels[0]` are the leaves in leaf order; `maps[l][leaf]` is the position of the leaf's label in `levels[l]`.
+
+    >>> h = Hierarchy.from_paths("marital", [("single", "alone", "*"), ("widowed", "alone", "*"), ("wed", "wed", "*")])
+    >>> h.height, h.levels[1], h.maps[1].tolist(), h.sizes[1].tolist()
+    (2, ('alone', 'wed'), [0, 0, 1], [2, 1])
+    """
+
+    name: str
+    levels: tuple[tuple[str, ...], ...]
+    maps: tuple[Codes, ...]
+
+    @classmethod
+    def from_paths(cls, name: str, paths: Sequence[Sequence[str]]) -> Hierarchy:
+        """From one leaf-to-root path per leaf. Checks that it is a hierarchy, and says what to mend if not."""
+        check_paths(name, paths)
+        levels, maps = [], []
+        for column in zip(*paths, strict=True):
+            codes: dict[str, int] = {}
+            maps.append(np.array([codes.setdefault(label, len(codes)) for label in column], dtype=np.int32))
+            levels.append(tuple(codes))
+        return cls(name, tuple(levels), tuple(maps))
+
+    @property
+    def leaves(self) -> tuple[str, ...]:
+        return self.levels[0]
+
+    @property
+    def height(self) -> int:
+        """The number of generalization steps: level 0 is the value itself, level `height` the root."""
+        return len(self.levels) - 1
+
+    @property
+    def root(self) -> str:
+        return self.levels[-1][0]
+
+    @cached_property
+    def sizes(self) -> tuple[Codes, ...]:
+        """Leaves under each label, per level."""
+        return tuple(
+            np.bincount(m, minlength=len(g)).astype(np.int32) for m, g in zip(self.maps, self.levels, strict=True)
+        )
+
+    @cached_property
+    def parents(self) -> tuple[Codes, ...]:
+        """For each level but the last, the position of each label's parent one level up."""
+        found = []
+        for below, above, labels in zip(self.maps, self.maps[1:], self.levels, strict=False):
+            parent = np.zeros(len(labels), dtype=np.int32)
+            parent[below] = above
+            found.append(parent)
+        return tuple(found)
+
+    @cached_property
+    def nodes(self) -> dict[str, tuple[int, int]]:
+        """Where each label first stands: (level, position), lowest level first."""
+        found: dict[str, tuple[int, int]] = {}
+        for level, labels in enumerate(self.levels):
+            for position, label in enumerate(labels):
+                found.setdefault(label, (level, position))
+        return found
+
+    @property
+    def paths(self) -> list[tuple[str, ...]]:
+        """One leaf-to-root path per leaf: the rows of its file."""
+        return [
+            tuple(labels[m[leaf]] for labels, m in zip(self.levels, self.maps, strict=True))
+            for leaf in range(len(self.leaves))
+        ]
+
+    def with_leaf(self, label: str) -> Hierarchy:
+        """The same hierarchy with one more leaf that stays itself up to the root.
+
+        This is how a missing value that the file does not place joins a hierarchy as a category of its own.
+        """
+        return Hierarchy.from_paths(self.name, [*self.paths, (*[label] * self.height, self.root)])
+
+
+def flat(name: str, labels: Sequence[str]) -> Hierarchy:
+    """The hierarchy that keeps a value or hides it.
+
+    >>> flat("sex", ["F", "M"]).paths
+    [('F', '*'), ('M', '*')]
+    """
+    return Hierarchy.from_paths(name, [(label, ROOT) for label in labels])
+
+
+def check_paths(name: str, paths: Sequence[Sequence[str]]) -> None:
+    """Raise unless the paths make a hierarchy: equal lengths, leaves once, nested levels, one root."""
+    if not paths:
+        raise HierarchyError(f"the hierarchy of {name} has no rows", expected="one row per value")
+    width = len(paths[0])
+    uneven = [i for i, path in enumerate(paths) if len(path) != width]
+    if uneven:
+        raise HierarchyError(
+            f"the hierarchy of {name} has {len(uneven)} rows without {width} levels; the first is row {uneven[0] + 1}",
+            expected=f"{width} levels in every row",
+        )
+    if width > MOST_LEVELS:
+        raise HierarchyError(
+            f"the hierarchy of {name} has {width} levels", expected=f"at most {MOST_LEVELS}", remedy="leave out levels"
+        )
+    if width < 2:
+        raise HierarchyError(
+            f"the hierarchy of {name} has only the values themselves",
+            expected="at least two levels, the last with one root",
+            remedy=f'check the separator, or add a last column of "{ROOT}"',
+        )
+    leaves = [path[0] for path in paths]
+    if ROOT in leaves:
+        raise HierarchyError(
+            f'"{ROOT}" is a value of {name}',
+            expected=f'values other than "{ROOT}", which means hidden',
+            remedy=f'declare it as missing, na = ["{ROOT}"], or give the value another name',
+        )
+    if len(set(leaves)) < len(leaves):
+        seen: set[str] = set()
+        repeated = [leaf for leaf in leaves if leaf in seen or seen.add(leaf)]  # type: ignore[func-returns-value]
+        raise HierarchyError(
+            f"the hierarchy of {name} has {len(repeated)} duplicate leaves: {shortened(repeated, 3)}",
+            expected="one row per value",
+            remedy="delete the repeated rows",
+        )
+    _check_nesting(name, paths)
+    roots = sorted({path[-1] for path in paths})
+    if len(roots) > 1:
+        raise HierarchyError(
+            f"the hierarchy of {name} has {len(roots)} roots: {shortened(roots, 3)}",
+            expected="one value in the last column",
+            remedy=f'add a last column of "{ROOT}"',
+        )
+
+
+def _check_nesting(name: str, paths: Sequence[Sequence[str]]) -> None:
+    """Each level must be a coarsening of the one below: a label has one parent."""
+    for level in range(len(paths[0]) - 1):
+        parent: dict[str, str] = {}
+        torn: dict[str, set[str]] = {}
+        for path in paths:
+            above = parent.setdefault(path[level], path[level + 1])
+            if above != path[level + 1]:
+                torn.setdefault(path[level], {above}).add(path[level + 1])
+        if torn:
+            label, above_labels = next(iter(torn.items()))
+            raise HierarchyError(
+                f"the hierarchy of {name} is not nested: {len(torn)} labels of level {level} have several parents; "
+                f'the first is "{label}", under {shortened(sorted(map(repr, above_labels)), 3)}',
+                expected=f"one label of level {level + 1} for each label of level {level}",
+                remedy=f'give the parts of "{label}" different names, or the same parent',
+            )

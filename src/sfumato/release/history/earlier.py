@@ -1,0 +1,279 @@
+"""The check at the door: what a new release tells together with each earlier one about the same people.
+
+Every kind of release uses it in the same way:
+
+    comparison = check(engine, study, source, description, state=state)   # the source is attached as `raw`
+    refuse_unaccepted(comparison.findings, study.policy.accept)
+    with entered(comparison, folder) as warnings:                         # written down before, confirmed after
+        part.rename(folder)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sfumato.errors import shortened
+from sfumato.release.history.joint import Joint, join_releases
+from sfumato.release.history.ledger import RELEASED, WITHDRAWN, Entry, Ledger, new_id, now
+from sfumato.release.history.people import HashedRows, hashed_rows, own_hashes
+from sfumato.release.history.repeated import Places, Reports, add_up, compare_places, hashed_pairs
+from sfumato.release.history.shown import Description
+from sfumato.release.policy import Finding
+from sfumato.sources.engines.engine import Engine
+from sfumato.sources.source import Source
+from sfumato.study import Study
+from sfumato.study.policy import PolicySettings
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a new release tells together with earlier ones: findings that need an acceptance, and warnings."""
+
+    findings: tuple[Finding, ...]
+    warnings: tuple[str, ...]
+    ledger: Ledger
+    entry: Entry
+    known: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Match:
+    """An earlier release about the same people; `rows` are its own where the table has changed since."""
+
+    entry: Entry
+    share: float = 1.0
+    rows: HashedRows | None = None
+    new: int = 0
+    gone: int = 0
+
+
+def check(
+    engine: Engine, study: Study, source: Source, description: Description, *, state: str | Path | None = None
+) -> Comparison:
+    """Compare a release that is about to be made with every earlier one about the same people.
+
+    The source is attached to the engine as `raw`. Nothing is written.
+    """
+    ledger = Ledger(state)
+    key = ledger.key
+    description = replace(description, swaps=hashed_pairs(engine, source, key, description), pairs=None)
+    own = own_hashes(engine, source, description.person, key)
+    entry = Entry(new_id(), now(), Path(), source.fingerprint, description, tuple(own))
+    reading = ledger.read()
+    warnings = []
+    if reading.unreadable:
+        lines = "1 line" if reading.unreadable == 1 else f"{reading.unreadable:,} lines"
+        warnings.append(f"{lines} of the ledger cannot be read: releases they were about were not compared.")
+    warnings += [
+        f"publishing to {folder} was interrupted, and the folder does not exist: it was not compared."
+        for digest, folder in reading.interrupted
+        if digest == source.fingerprint
+    ]
+    matches = _matches(engine, source, key, entry, reading.entries)
+    findings: list[Finding] = []
+    for match in _different(matches, entry):
+        found, said = _compare(engine, source, key, study.policy, match, description)
+        findings += found
+        warnings += said
+    findings += _reports(engine, source, description, matches)
+    return Comparison(tuple(findings), tuple(dict.fromkeys(warnings)), ledger, entry, reading.ids)
+
+
+@contextmanager
+def entered(comparison: Comparison | None, folder: Path) -> Iterator[list[str]]:
+    """Enter a release in the ledger around the moment at which it gets its name; None enters nothing.
+
+    It is written down before, confirmed after, and withdrawn if the name was not given; whoever is killed in between
+    leaves a line that counts if the folder exists. Yields a list for warnings, filled at the end.
+    """
+    warnings: list[str] = []
+    if comparison is None:
+        yield warnings
+        return
+    ledger, entry = comparison.ledger, replace(comparison.entry, folder=folder.absolute())
+    existed = folder.exists()
+    ledger.intend(entry)
+    try:
+        ledger.refuse_others(entry, comparison.known)
+        yield warnings
+    except BaseException:
+        if existed or not folder.exists():
+            with suppress(OSError):  # without this line, a folder that does not exist is not counted either
+                ledger.end(entry, WITHDRAWN)
+        raise
+    try:
+        ledger.end(entry, RELEASED)
+    except OSError as error:
+        warnings.append(
+            f"the release could not be confirmed in the ledger ({error.strerror}); it is known by its folder."
+        )
+
+
+def _matches(engine: Engine, source: Source, key: str, entry: Entry, earlier: Sequence[Entry]) -> list[Match]:
+    """The earlier releases that are about the same people: the same table, or half of the rows shared."""
+    hashed = {rows.columns: rows for rows in entry.rows}
+    matches = []
+    for other in earlier:
+        if other.source == entry.source:
+            matches.append(Match(other))
+            continue
+        for rows in other.rows:
+            if not set(rows.columns) <= set(source.names):
+                continue
+            if rows.columns not in hashed:
+                hashed[rows.columns] = hashed_rows(engine, source, rows.columns, key)
+            own = hashed[rows.columns]
+            if rows.same_people(own):
+                shared = rows.shared(own)
+                common = round(shared * min(rows.rows, own.rows))
+                known = rows if rows.whole else None
+                matches.append(Match(other, shared, known, own.rows - common, rows.rows - common))
+                break
+    return matches
+
+
+def _different(matches: Sequence[Match], entry: Entry) -> list[Match]:
+    """The matches to compare one by one: each description of each source once, the last; not the same release again."""
+    last: dict[tuple[str, str], Match] = {}
+    for match in matches:
+        last[match.entry.source, match.entry.description.digest] = match
+    same = (entry.source, entry.description.digest)
+    return [match for name, match in last.items() if name != same or entry.description.random]
+
+
+def _compare(
+    engine: Engine, source: Source, key: str, policy: PolicySettings, match: Match, description: Description
+) -> tuple[list[Finding], list[str]]:
+    """One earlier release beside the new one: what is refused, or else what is said."""
+    first = match.entry.description
+    joint = join_releases(engine, source, first, description, k=policy.k, l=policy.l, known=match.rows, key=key)
+    places = compare_places(engine, source, key, first.within(source.names), description)
+    findings = []
+    learned = _learned(joint, policy)
+    text = _about(match, source) + " " + _difference(first, description, joint)
+    if learned and joint.first_adds and joint.second_adds and joint.linking:
+        what = f"{text} Somebody who links the two files learns: {'; '.join(learned)}. {_links(joint)}"
+        findings.append(Finding("earlier", what))
+    if places is not None and places.differing:
+        findings.append(Finding("earlier", f"{_about(match, source)} {_places(places)}"))
+    if findings or first.random or not (joint.first_adds or joint.second_adds):
+        return findings, []
+    follows = " It shows nothing that does not follow from the other one." if not joint.first_adds else ""
+    follows = " This release shows nothing that does not follow from it." if not joint.second_adds else follows
+    return [], [f"{text}{follows} {_links(joint)}"]
+
+
+def _reports(engine: Engine, source: Source, new: Description, matches: Sequence[Match]) -> list[Finding]:
+    """Columns that are disguised here or were before, and of which several files tell something."""
+    findings = []
+    for column in source.names:
+        showing = [m for m in matches if column in m.entry.description.columns]
+        kinds = [m.entry.description.columns[column].kind for m in showing]
+        own = new.columns[column].kind if column in new.columns else None
+        if own is None or not showing or "disguised" not in (own, *kinds):
+            continue
+        if own != "disguised":  # labels are the same however often they are shown
+            showing = [m for m, kind in zip(showing, kinds, strict=True) if kind == "disguised"]
+        descriptions = {m.entry.id if m.entry.description.random else m.entry.description.digest: m for m in showing}
+        reports = add_up(engine, source, column, new, [m.entry.description for m in descriptions.values()])
+        if reports is not None:
+            joint = join_releases(engine, source, showing[-1].entry.description, new, k=0, l=0)
+            findings.append(Finding("earlier", f"{_about(showing[-1], source)} {_guessed(reports)} {_links(joint)}"))
+    return findings
+
+
+def _learned(joint: Joint, policy: PolicySettings) -> list[str]:
+    """What the two files tell together that breaks the policy."""
+    learned = []
+    if joint.small:
+        be = "person is" if joint.small == 1 else "people are"
+        learned.append(
+            f"{joint.small:,} {be} in joint classes of fewer than {policy.k} (the smallest has {joint.smallest:,})"
+        )
+    for column, people in joint.exact.items():
+        learned.append(f"the exact value of {column} follows for {people:,} people")
+    for column, people in joint.alike.items():
+        learned.append(f"{people:,} people are in joint classes with fewer than {policy.l} values of {column}")
+    if joint.unique > policy.uniques * joint.people:
+        learned.append(f"{joint.unique:,} people are unique in the two files together and in neither alone")
+    return learned
+
+
+def _about(match: Match, source: Source) -> str:
+    """Which earlier release it is, and how it is known to be about the same people."""
+    entry = match.entry
+    text = f"The release of {entry.day} to {entry.folder} is of the same table."
+    if entry.source != source.fingerprint:
+        text = (
+            f"The release of {entry.day} to {entry.folder} is about the same people: {match.share:.1%} of the rows "
+            "of the smaller table are in both."
+        )
+        if match.new:
+            be = "row of this table is" if match.new == 1 else "rows of this table are"
+            text += f" {match.new:,} {be} new" + ("." if match.rows else ", and could not be told from the others.")
+        if match.gone:
+            text += f" {match.gone:,} of its rows are no longer in the table, and were not compared."
+        lacking = [name for name in entry.description.columns if name not in source.names]
+        if lacking:
+            text += f" Its columns {shortened(lacking)} are not in this table, and were not compared."
+    return text
+
+
+def _difference(first: Description, second: Description, joint: Joint) -> str:
+    """In which columns the two differ, and who is in one of them only."""
+    parts = []
+    labels = [
+        name
+        for name, column in second.columns.items()
+        if name in first.columns and first.columns[name].as_dict() != column.as_dict()
+    ]
+    if labels:
+        parts.append(f"shows {shortened(labels)} differently")
+    lacking = [name for name in second.columns if name not in first.columns]
+    if lacking:
+        parts.append(f"lacks {shortened(lacking)}")
+    more = [name for name in first.columns if name not in second.columns]
+    if more:
+        parts.append(f"has {shortened(more)} as well")
+    text = f"It {', '.join(parts)}." if parts else "It has the same columns and labels."
+    if joint.single:
+        text += f" {joint.single:,} people are in one of the two files only."
+    return text
+
+
+def _links(joint: Joint) -> str:
+    """How many rows in fact link."""
+    if not joint.linking:
+        return "The two files show nothing by which a row of one could be linked to a row of the other."
+    text = (
+        f"{'' if joint.counted else 'At least '}{joint.linked:,} of {joint.both:,} people in both files link uniquely"
+    )
+    text += f" by what both show ({shortened(joint.linking)})"
+    if joint.affected:
+        text += f"; of the people named above, {joint.linked_affected:,} link uniquely"
+    return text + "."
+
+
+def _places(places: Places) -> str:
+    """Exchanged cells that differ."""
+    return (
+        f"{places.same:,} of {max(places.pairs):,} exchanged pairs are the same; {places.differing:,} rows show "
+        f"another place in the two files ({shortened(places.columns)}), and whoever links them knows that these were "
+        f"exchanged. {places.linked:,} of them link uniquely by the columns that both keep."
+    )
+
+
+def _guessed(reports: Reports) -> str:
+    """What several reports of one column tell together."""
+    alone, name = reports.alone, "this file"
+    if alone is None or alone.right >= reports.together.right - 1e-9:
+        alone, name = reports.before, "the earlier file"
+    more = f" ({reports.left_out} more were left out)" if reports.left_out else ""
+    return (
+        f"With it there are {reports.files} reports{more}: the best guess of {reports.column} is right for "
+        f"{reports.together.right:.1%} of people, with {name} alone for {alone.right:.1%}; after some "
+        f"reports one can be {reports.together.surest:.1%} sure of it, with {name} alone {alone.surest:.1%}."
+    )

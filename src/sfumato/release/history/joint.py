@@ -1,0 +1,187 @@
+"""Two releases of one table held together: classes, exact values and rows that link, counted on the rows themselves.
+
+The attacker holds both files. In the worst case they know which row of one belongs to which row of the other; then a
+person hides only among those who look alike in both files: the joint class. How many rows in fact link without doubt,
+by what both files show, is counted too. All of it runs in the engine, over the source that is attached as `raw`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sfumato.release.history.linking import linking, links
+from sfumato.release.history.people import HashedRows
+from sfumato.release.history.shown import Description
+from sfumato.release.history.side_by_side import SideBySide
+from sfumato.sources.engines.engine import Engine
+from sfumato.sources.source import Source
+
+FAR = 2**62
+
+
+@dataclass(frozen=True)
+class Joint:
+    """What two releases show together of the people in either of them.
+
+    `small` people are in a joint class below k that is smaller than their class in one of the files; `exact` have,
+    per column, a value that follows from the two labels and from neither alone; `alike`, per sensitive column, are in
+    a joint class with too few values of it, and fewer than each file alone; `unique` are told apart from everyone by
+    the two files together and by neither alone. `linked` people's rows fit each other and no other row (at least so
+    many where `counted` is false), `linked_affected` of them are small or exact. `linking` are the columns that link;
+    without any, rows cannot be linked. `first_adds`: the first file shows what does not follow from the second.
+    """
+
+    people: int
+    both: int
+    single: int
+    smallest: int
+    small: int
+    exact: dict[str, int]
+    alike: dict[str, int]
+    unique: int
+    affected: int
+    linked: int
+    linked_affected: int
+    counted: bool
+    linking: tuple[str, ...]
+    first_adds: bool
+    second_adds: bool
+
+
+def join_releases(
+    engine: Engine,
+    source: Source,
+    first: Description,
+    second: Description,
+    *,
+    k: int,
+    l: int,
+    known: HashedRows | None = None,
+    key: str = "",
+) -> Joint:
+    """Hold two releases of a source together. `known` are the rows that the first was made of, if others are new."""
+    pair = SideBySide(engine, source, first.within(source.names), second.within(source.names))
+    pair.read(known, key)
+    pair.show()
+    pair.suppress()
+    people, both, single, smallest, small = _classes(pair, k)
+    exact = _exact_values(pair)
+    linked, linked_affected, counted = links(pair)
+    affected = pair.number("SELECT sum(n * f) FROM ledger_seen")
+    first_adds, second_adds = _adds(pair)
+    joint = Joint(
+        people=people,
+        both=both,
+        single=single,
+        smallest=smallest,
+        small=small,
+        exact=exact,
+        alike=_alike(pair, l) if l > 1 else {},
+        unique=_uniques(pair),
+        affected=affected,
+        linked=linked,
+        linked_affected=linked_affected,
+        counted=counted,
+        linking=linking(pair),
+        first_adds=first_adds,
+        second_adds=second_adds,
+    )
+    pair.drop()
+    return joint
+
+
+def _classes(pair: SideBySide, k: int) -> tuple[int, int, int, int, int]:
+    """People, those in both files, those in one only, the smallest joint class, and people in small ones."""
+    keys = ", ".join(["ia", "ib", *pair.listed("ab")])
+    grouped = f"SELECT {keys}, CAST(sum(n) AS BIGINT) AS n FROM ledger_present GROUP BY {keys}"
+    own = [f"sum(n) OVER (PARTITION BY {', '.join([f'i{s}', *pair.listed(s)])}) AS n{s}" for s in "ab"]
+    larger = "greatest(CASE WHEN ia = 1 THEN na ELSE 0 END, CASE WHEN ib = 1 THEN nb ELSE 0 END)"
+    small = f"CASE WHEN n < {int(k)} AND n < {larger} THEN 1 ELSE 0 END AS small"
+    pair.table("classes", f"SELECT {keys}, n, {small} FROM (SELECT *, {', '.join(own)} FROM ({grouped}) AS g) AS o")
+    exact = " + ".join(["0", *pair.listed("e")])
+    on = " AND ".join(f"p.{name} = z.{name}" for name in ["ia", "ib", *pair.listed("ab")])
+    flag = f"CASE WHEN z.small = 1 OR (p.ia = 1 AND p.ib = 1 AND {exact} > 0) THEN 1 ELSE 0 END AS f"
+    pair.table("seen", f"SELECT p.*, {flag} FROM ledger_present AS p JOIN ledger_classes AS z ON {on}")
+    counts = ["sum(n)", "sum(n * ia * ib)", "sum(n * (ia + ib - 2 * ia * ib))", "min(n)", "sum(n * small)"]
+    row = pair.engine.rows(f"SELECT {', '.join(counts)} FROM ledger_classes")[0]
+    people, both, single, smallest, affected = (int(number or 0) for number in row)
+    return people, both, single, smallest, affected
+
+
+def _exact_values(pair: SideBySide) -> dict[str, int]:
+    """Per column, how many people's value follows from the two labels together."""
+    counted = {
+        pair.names[i]: pair.number(f"SELECT sum(n * e{i}) FROM ledger_present WHERE ia = 1 AND ib = 1")
+        for i, overlapped in pair.overlaps.items()
+        if overlapped.exact.any()
+    }
+    return {name: count for name, count in counted.items() if count}
+
+
+def _alike(pair: SideBySide, l: int) -> dict[str, int]:
+    """Per sensitive column, how many people are in joint classes with fewer than l values, fewer than alone."""
+    counted = {}
+    for j, name in enumerate(pair.sensitive):
+        shown = [name in d.columns and d.columns[name].kind == "kept" for d in (pair.first, pair.second)]
+        sides = [side for side, visible in zip("ab", shown, strict=True) if visible]
+        if not sides:
+            continue
+        keys = ["ia", "ib", *pair.listed("ab")]
+        values = f"count(DISTINCT s{j}) AS d"
+        joint = f"SELECT {', '.join(keys)}, sum(n) AS n, {values} FROM ledger_present GROUP BY {', '.join(keys)}"
+        joins, alone = [], []
+        for side in sides:
+            own = [f"i{side}", *pair.listed(side)]
+            one = f"SELECT {', '.join(own)}, {values} FROM ledger_present GROUP BY {', '.join(own)}"
+            on = " AND ".join(f"t.{name} = d{side}.{name}" for name in own)
+            joins.append(f"JOIN ({one}) AS d{side} ON {on}")
+            alone.append(f"CASE WHEN t.i{side} = 1 THEN d{side}.d ELSE {FAR} END")
+        before = f"least({', '.join(alone)})" if len(alone) > 1 else alone[0]
+        where = f"t.d < {int(l)} AND t.d < {before} AND {before} < {FAR}"
+        counted[name] = pair.number(f"SELECT sum(t.n) FROM ({joint}) AS t {' '.join(joins)} WHERE {where}")
+    return {name: count for name, count in counted.items() if count}
+
+
+def _uniques(pair: SideBySide) -> int:
+    """People whom the two files together tell apart from everyone, though neither does alone."""
+    keys = ["ia", "ib", *pair.listed("ab"), "x", "xa", "xb"]
+    grouped = f"SELECT {', '.join(keys)}, sum(n) AS n FROM ledger_present GROUP BY {', '.join(keys)}"
+    own = [
+        f"sum(n) OVER (PARTITION BY {', '.join([f'i{side}', *pair.listed(side), 'x', f'x{side}'])}) AS n{side}"
+        for side in "ab"
+    ]
+    where = "n = 1 AND NOT (ia = 1 AND na = 1) AND NOT (ib = 1 AND nb = 1)"
+    return pair.number(f"SELECT sum(n) FROM (SELECT *, {', '.join(own)} FROM ({grouped}) AS g) AS o WHERE {where}")
+
+
+def _adds(pair: SideBySide) -> tuple[bool, bool]:
+    """Whether the first file shows what does not follow from the second, and the other way round."""
+    answers = []
+    for side, other, one, two in (("a", "b", pair.first, pair.second), ("b", "a", pair.second, pair.first)):
+        answers.append(_columns_add(pair, side, one, two) or _presence_adds(pair, side, other))
+    return answers[0], answers[1]
+
+
+def _columns_add(pair: SideBySide, side: str, one: Description, two: Description) -> bool:
+    if one.random or (one.swaps and sorted(one.swaps) != sorted(two.swaps)):
+        return True
+    for name, column in one.columns.items():
+        other = two.columns.get(name)
+        if name in pair.names:
+            overlapped = pair.overlaps.get(pair.names.index(name))
+            if overlapped is None:  # only one of the two shows it for certain
+                if pair.number(f"SELECT count(DISTINCT {side}{pair.names.index(name)}) FROM ledger_shown") > 1:
+                    return True
+            elif not (overlapped.first_follows if side == "a" else overlapped.second_follows):
+                return True
+        elif other is None or other.kind != column.kind:
+            return True
+    return False
+
+
+def _presence_adds(pair: SideBySide, side: str, other: str) -> bool:
+    """Whether somebody is in this file only, or a class of the other file is partly in this one."""
+    keys = ", ".join([f"i{other}", *pair.listed(other)])
+    spans = f"SELECT min(i{side}) AS low, max(i{side}) AS high FROM ledger_classes WHERE i{other} = 1 GROUP BY {keys}"
+    single = pair.number(f"SELECT count(*) FROM ledger_classes WHERE i{side} = 1 AND i{other} = 0")
+    return single > 0 or pair.number(f"SELECT count(*) FROM ({spans}) AS g WHERE low <> high") > 0

@@ -1,0 +1,280 @@
+"""The ledger: a private folder that knows every release, written before a release gets its name and confirmed after.
+
+In the folder `ledger` of the state folder stand `releases.jsonl`, one line per event, and for each release a file with
+its description and one with the hashes of its rows; and the key of those hashes. Nobody else may read any of it.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import os
+import secrets
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.errors import InputError, nearest
+from sfumato.release.history.people import HashedRows
+from sfumato.release.history.shown import Description
+from sfumato.runtime.atomic import sync, write_bytes, write_text
+from sfumato.runtime.json_files import parse_json, read_json
+from sfumato.runtime.seal import state_folder
+
+FOLDER = "ledger"
+LINES = "releases.jsonl"
+KEY = "key"
+LEAST_REASON = 10
+INTENDED, RELEASED, WITHDRAWN = "intended", "released", "withdrawn"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A release in the ledger: when, where to, of which source, and what it shows."""
+
+    id: str
+    time: str
+    folder: Path
+    source: str
+    description: Description
+    rows: tuple[HashedRows, ...]
+
+    @property
+    def day(self) -> str:
+        return self.time.partition("T")[0]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The entries of a ledger, releases whose end is not known (source and folder), and how much cannot be read.
+
+    `ids` are all that were entered, whatever became of them.
+    """
+
+    entries: tuple[Entry, ...]
+    interrupted: tuple[tuple[str, Path], ...]
+    unreadable: int
+    ids: frozenset[str]
+
+
+class Ledger:
+    """The ledger in a state folder; nothing is written to it before a release is entered."""
+
+    def __init__(self, state: str | Path | None = None) -> None:
+        self.folder = state_folder(state).absolute() / FOLDER
+
+    @cached_property
+    def key(self) -> str:
+        """The key of the row hashes, the same for all releases: drawn at the first one, and kept beside them."""
+        kept = self._kept_key()
+        return secrets.token_hex(32) if kept is None else kept
+
+    def _kept_key(self) -> str | None:
+        path = self.folder / KEY
+        if not path.exists():
+            return None
+        with _explained(self.folder):
+            text = path.read_text(encoding="ascii", errors="replace").strip()
+        if len(text) != 64:
+            raise InputError(
+                f"the key of the ledger in {self.folder} cannot be used",
+                expected="the file as it was written",
+                remedy="restore it; without it, earlier sources are recognized only if not a byte of them has changed",
+            )
+        return text
+
+    def _keep_key(self) -> None:
+        """Keep the key if there is none yet; another process that was first has made hashes that ours do not match."""
+        part = self.folder / f".{secrets.token_hex(8)}.part"
+        write_bytes(part, self.key.encode("ascii"), private=True)
+        with suppress(FileExistsError):
+            os.link(part, self.folder / KEY)
+        part.unlink()
+        if self._kept_key() != self.key:
+            raise _at_the_same_time()
+
+    def read(self) -> Reading:
+        """Every release that is known. What cannot be read is passed over, and counted."""
+        events, unreadable = self._events()
+        ended = {str(event["id"]): str(event["event"]) for event in events if event["event"] != INTENDED}
+        entries, interrupted = [], []
+        for event in events:
+            if event["event"] != INTENDED or ended.get(str(event["id"])) == WITHDRAWN:
+                continue
+            if str(event["id"]) not in ended and not Path(str(event["folder"])).exists():
+                interrupted.append((str(event["source"]), Path(str(event["folder"]))))
+                continue
+            try:
+                entries.append(self._entry(event))
+            except (OSError, KeyError, ValueError, TypeError, AttributeError, InputError):
+                unreadable += 1
+        ids = frozenset(str(event["id"]) for event in events)
+        return Reading(tuple(entries), tuple(interrupted), unreadable, ids)
+
+    def intend(self, entry: Entry) -> None:
+        """Write down a release that is about to get its name."""
+        arrays: dict[str, Any] = {}
+        for number, rows in enumerate(entry.rows):
+            arrays |= {f"hashes{number}": rows.hashes, f"counts{number}": rows.counts}
+        packed = io.BytesIO()
+        np.savez(packed, **arrays)
+        content = {
+            "description": entry.description.as_dict(),
+            "rows": [
+                {"columns": r.columns, "rows": r.rows, "distinct": r.distinct, "limit": r.limit} for r in entry.rows
+            ],
+        }
+        with _explained(self.folder):
+            _private_folder(self.folder)
+            self._keep_key()
+            write_bytes(self.folder / f"{entry.id}.npz", packed.getvalue(), private=True)
+            write_text(self.folder / f"{entry.id}.json", json.dumps(content, ensure_ascii=False), private=True)
+            self._append(
+                {
+                    "event": INTENDED,
+                    "id": entry.id,
+                    "time": entry.time,
+                    "folder": str(entry.folder),
+                    "system": entry.description.system,
+                    "source": entry.source,
+                }
+            )
+
+    def end(self, entry: Entry, event: str, reason: str = "") -> None:
+        """Write down how it ended: released, or withdrawn because nothing was written or nothing left."""
+        self._append({"event": event, "id": entry.id, "time": now(), "reason": reason})
+        if event == WITHDRAWN:
+            for suffix in (".json", ".npz"):
+                (self.folder / f"{entry.id}{suffix}").unlink(missing_ok=True)
+
+    def withdraw(self, name: str, reason: str) -> Entry:
+        """Take a release out of the comparison that never left the house; the line stays, with the reason."""
+        entries = {entry.id: entry for entry in self.read().entries}
+        if name not in entries:
+            raise InputError(
+                f'the ledger has no release "{name}"', expected="the id of a release", remedy=nearest(name, entries)
+            )
+        if len(reason.strip()) < LEAST_REASON:
+            raise InputError(
+                "a release is withdrawn without a reason",
+                expected=f"why it never left, in {LEAST_REASON} characters or more",
+            )
+        with _explained(self.folder):
+            self.end(entries[name], WITHDRAWN, reason)
+        return entries[name]
+
+    def refuse_others(self, entry: Entry, known: Collection[str]) -> None:
+        """Raise if another release of the same source was entered before this one and after `known` was read."""
+        events, _ = self._events()
+        gone = {str(event["id"]) for event in events if event["event"] == WITHDRAWN}
+        for event in events:
+            if event["id"] == entry.id:
+                return
+            fresh = event["event"] == INTENDED and event["id"] not in known and event["id"] not in gone
+            if fresh and event["source"] == entry.source:
+                raise _at_the_same_time()
+
+    def _events(self) -> tuple[list[dict[str, Any]], int]:
+        path = self.folder / LINES
+        if not path.exists():
+            return [], 0
+        with _explained(self.folder):
+            text = path.read_text(encoding="utf-8", errors="replace")
+        events, unreadable = [], 0
+        for line in text.splitlines():
+            try:
+                event = parse_json(line, LINES)
+                known = (
+                    {"id", "event"} if event["event"] in (RELEASED, WITHDRAWN) else {"id", "folder", "source", "time"}
+                )
+                if event["event"] not in (INTENDED, RELEASED, WITHDRAWN) or not known <= set(event):
+                    raise ValueError
+            except (InputError, ValueError, TypeError, KeyError):
+                unreadable += 1
+                continue
+            events.append(event)
+        return events, unreadable
+
+    def _entry(self, event: Mapping[str, Any]) -> Entry:
+        name = str(event["id"])
+        if not name.isalnum():
+            raise ValueError("no name of an entry")
+        content = read_json(self.folder / f"{name}.json")
+        with np.load(self.folder / f"{name}.npz", allow_pickle=False) as arrays:
+            rows = tuple(
+                HashedRows(
+                    tuple(map(str, about["columns"])),
+                    int(about["rows"]),
+                    int(about["distinct"]),
+                    arrays[f"hashes{number}"].astype(np.uint64),
+                    arrays[f"counts{number}"].astype(np.int64),
+                    int(about["limit"]),
+                )
+                for number, about in enumerate(content["rows"])
+            )
+        description = Description.from_dict(content["description"])
+        return Entry(name, str(event["time"]), Path(str(event["folder"])), str(event["source"]), description, rows)
+
+    def _append(self, event: Mapping[str, Any]) -> None:
+        """One write of one whole line: two that publish at once do not mix theirs."""
+        path = self.folder / LINES
+        torn = False
+        if path.exists() and path.stat().st_size:
+            with path.open("rb") as stream:
+                stream.seek(-1, os.SEEK_END)
+                torn = stream.read(1) != b"\n"
+        line = (("\n" if torn else "") + json.dumps(dict(event), ensure_ascii=False) + "\n").encode("utf-8")
+        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            os.fchmod(handle, 0o600)
+            if os.write(handle, line) < len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        sync(self.folder)
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def new_id() -> str:
+    return secrets.token_hex(8)
+
+
+def _at_the_same_time() -> InputError:
+    return InputError(
+        "another release was entered in the ledger at the same time",
+        expected="one release after the other, so that each is compared with those before it",
+        remedy="publish again",
+    )
+
+
+def _private_folder(folder: Path) -> None:
+    """Make a folder, and those above it that do not exist, for the user alone; the last one is made so if it exists."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    for path in reversed(missing):
+        with suppress(FileExistsError):
+            path.mkdir(mode=0o700)
+            path.chmod(0o700)
+    folder.chmod(0o700)
+
+
+@contextmanager
+def _explained(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"the ledger in {folder} could not be used ({error.strerror}), so nothing was released",
+            expected="a state folder of your own to write to: later releases are compared with what it holds",
+            remedy="set SFUMATO_STATE to another folder",
+        ) from error

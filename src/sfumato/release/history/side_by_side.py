@@ -1,0 +1,145 @@
+"""Two releases of one table side by side in the engine: what each shows of every person, and who is in which."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sfumato.release.history.overlap import Overlap, overlap
+from sfumato.release.history.people import HashedRows, hash_sql, hash_text
+from sfumato.release.history.shown import Description
+from sfumato.sources.engines.engine import Engine
+from sfumato.sources.source import Source
+from sfumato.sources.value_counts import cell_sql
+
+ABSENT = -9
+
+
+class SideBySide:
+    """The tables `ledger_*` in the engine, and the SQL that makes and reads them.
+
+    Columns that one of the two recodes are numbered: `k0` is the cell, `a0` and `b0` its group in the first and the
+    second file, `c0` the part, `e0` whether the value is exact. `x` stands for the cells that both files keep, `xa`
+    and `xb` for those that one keeps; `ia` and `ib` say who is in which file.
+    """
+
+    def __init__(self, engine: Engine, source: Source, first: Description, second: Description) -> None:
+        self.engine, self.source, self.first, self.second = engine, source, first, second
+        recoded = {*first.recoded, *second.recoded}
+        self.names = [name for name in source.names if name in recoded]
+        self.span = range(len(self.names))
+        others = [name for name in source.names if name not in recoded]
+        certain = [[n for n in others if n in d.columns and d.columns[n].certain] for d in (first, second)]
+        shown = [[n for n in others if n in d.columns and d.columns[n].kind != "disguised"] for d in (first, second)]
+        self.shared = [name for name in certain[0] if name in certain[1]]
+        self.apart = [[name for name in side if name not in self.shared] for side in shown]
+        self.sensitive = [n for n in source.names if n in first.sensitive or n in second.sensitive]
+        self.overlaps: dict[int, Overlap] = {}
+        self.made: dict[str, None] = {}
+
+    def number(self, sql: str) -> int:
+        return int(self.engine.rows(sql)[0][0] or 0)
+
+    def table(self, name: str, sql: str) -> None:
+        self.engine.run(f"CREATE OR REPLACE TEMP TABLE ledger_{name} AS {sql}")
+        self.made[f"ledger_{name}"] = None
+
+    def drop(self) -> None:
+        """Free what the tables hold."""
+        for name in self.made:
+            self.engine.run(f"DROP TABLE {name}")
+
+    def listed(self, letters: str, numbers: Sequence[int] | range | None = None, prefix: str = "") -> list[str]:
+        return [f"{prefix}{letter}{i}" for letter in letters for i in (self.span if numbers is None else numbers)]
+
+    def read(self, known: HashedRows | None, key: str) -> None:
+        """One scan: the cells that matter, equal rows counted; rows the first release did not have are told apart."""
+        cells = [f"{cell_sql(self.source, name)} AS k{i}" for i, name in enumerate(self.names)]
+        cells += [f"{cell_sql(self.source, name)} AS s{i}" for i, name in enumerate(self.sensitive)]
+        for name, columns in (("x", self.shared), ("xa", self.apart[0]), ("xb", self.apart[1])):
+            hashed = self.engine.hashed([cell_sql(self.source, column) for column in columns]) if columns else "0"
+            cells.append(f"{hashed} AS {name}")
+        for name, description in (("wa", self.first), ("wb", self.second)):
+            whole = " AND ".join(f"{cell_sql(self.source, column)} <> ''" for column in description.complete)
+            cells.append(f"CASE WHEN {whole or '1 = 1'} THEN 1 ELSE 0 END AS {name}")
+        keys = [*self.listed("k"), *self.listed("s", range(len(self.sensitive))), "x", "xa", "xb", "wa", "wb"]
+        hashed = f", {hash_sql(self.source, known.columns, key)} AS h" if known is not None else ""
+        grouped = ", ".join([*keys, *(["h"] if known is not None else [])])
+        read = f"SELECT {', '.join(cells)}{hashed} FROM raw"
+        self.table("rows", f"SELECT {grouped}, count(*) AS n FROM ({read}) AS t GROUP BY {grouped}")
+        listed = ", ".join(keys)
+        if known is None:
+            view = f"SELECT {listed}, n, 1 AS old FROM ledger_rows"
+            self.engine.run(f"CREATE OR REPLACE TEMP VIEW ledger_people AS {view}")
+            return
+        self.engine.upload("ledger_known", {"h": hash_text(known.hashes), "m": known.counts})
+        joined = "FROM ledger_rows AS r LEFT JOIN ledger_known AS k ON r.h = k.h"
+        before = "least(n, coalesce(m, 0))"
+        self.table(
+            "split",
+            f"SELECT {listed}, {before} AS n, 1 AS old {joined} WHERE m IS NOT NULL "
+            f"UNION ALL SELECT {listed}, n - {before} AS n, 0 AS old {joined} WHERE n > coalesce(m, 0)",
+        )
+        self.engine.run("CREATE OR REPLACE TEMP VIEW ledger_people AS SELECT * FROM ledger_split")
+
+    def show(self) -> None:
+        """The groups of each person in the two files, before anybody is suppressed."""
+        for i, name in enumerate(self.names):
+            values = [str(row[0]) for row in self.engine.rows(f"SELECT DISTINCT k{i} FROM ledger_people ORDER BY k{i}")]
+            sides = []
+            for description in (self.first, self.second):
+                column = description.columns.get(name)
+                visible = column is not None and column.kind != "disguised"
+                nothing = np.zeros(len(values), dtype=np.int64)
+                sides.append(column.codes(values) if column and visible else nothing)
+            overlapped = overlap(*sides)
+            certain = [name in d.columns and d.columns[name].certain for d in (self.first, self.second)]
+            if all(certain):
+                self.overlaps[i] = overlapped
+                self.engine.upload(
+                    f"ledger_fits{i}", {"a": overlapped.fits[:, 0].copy(), "b": overlapped.fits[:, 1].copy()}
+                )
+            exact = overlapped.exact if all(certain) else np.zeros(len(values), dtype=np.bool_)
+            part = overlapped.part if all(certain) else np.zeros(len(values), dtype=np.int64)
+            groups = {"a": sides[0], "b": sides[1], "c": part, "e": exact.astype(np.int64)}
+            self.engine.upload(f"ledger_map{i}", {"v": values, **groups})
+        known = [
+            " AND ".join(["p.old = 1", *(f"m{i}.a >= 0" for i in self.span)]),
+            " AND ".join([*(f"m{i}.b >= 0" for i in self.span)]) or "1 = 1",
+        ]
+        cells = ["p.n", "p.x", "p.xa", "p.xb", *self.listed("s", range(len(self.sensitive)), "p.")]
+        cells += [f"CASE WHEN p.w{s} = 1 AND {w} THEN 1 ELSE 0 END AS w{s}" for s, w in zip("ab", known, strict=True)]
+        cells += [f"m{i}.{letter} AS {letter}{i}" for i in self.span for letter in "abce"]
+        joins = " ".join(f"JOIN ledger_map{i} AS m{i} ON p.k{i} = m{i}.v" for i in self.span)
+        self.table("shown", f"SELECT {', '.join(cells)} FROM ledger_people AS p {joins}")
+
+    def suppress(self) -> None:
+        """Who is in which file: classes that a release leaves out are counted as that release counted them."""
+        present = []
+        joins = []
+        for side, description in (("a", self.first), ("b", self.second)):
+            numbers = [i for i in self.span if self.names[i] in description.recoded]
+            if not numbers or (description.size < 2 and description.diversity < 2):
+                present.append(f"t.w{side}")
+                continue
+            keys = ", ".join(self.listed(side, numbers))
+            places = [self.sensitive.index(name) for name in description.sensitive] if description.diversity > 1 else []
+            values = [f"count(DISTINCT s{j})" for j in places] or ["0"]
+            least = f"least({', '.join(values)})" if len(values) > 1 else values[0]
+            self.table(
+                f"size_{side}",
+                f"SELECT {keys}, sum(n) AS n, {least} AS v FROM ledger_shown WHERE w{side} = 1 GROUP BY {keys}",
+            )
+            on = " AND ".join(f"t.{key} = z{side}.{key}" for key in self.listed(side, numbers))
+            joins.append(f"LEFT JOIN ledger_size_{side} AS z{side} ON {on}")
+            gone = f"z{side}.n < {int(description.size)}"
+            gone += f" OR z{side}.v < {int(description.diversity)}" if places else ""
+            present.append(f"CASE WHEN t.w{side} = 1 AND NOT ({gone}) THEN 1 ELSE 0 END")
+        inner = f"SELECT t.*, {present[0]} AS ia, {present[1]} AS ib FROM ledger_shown AS t {' '.join(joins)}"
+        cells = ["n", "x", "ia", "ib", *self.listed("s", range(len(self.sensitive)))]
+        for side in "ab":
+            cells.append(f"CASE WHEN i{side} = 1 THEN x{side} ELSE 0 END AS x{side}")
+            cells += [f"CASE WHEN i{side} = 1 THEN {g} ELSE {ABSENT} END AS {g}" for g in self.listed(side)]
+        cells += self.listed("ce")
+        self.table("present", f"SELECT {', '.join(cells)} FROM ({inner}) AS q WHERE ia = 1 OR ib = 1")

@@ -1,0 +1,1 @@
+"""What everything else stands on: arrays, folders written whole or not at all, compiled loops, progress."""

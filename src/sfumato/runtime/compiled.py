@@ -1,0 +1,80 @@
+"""How loops are compiled: for one thread, without the interpreter's lock, kept on disk for the next run.
+
+Machine code is kept under a digest of the source of its module and of all that the module imports here: a loop holds
+the loops it calls, and must not outlive a change in one of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+
+from sfumato.runtime.kernel_cache import KernelCache, ours_alone
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+PACKAGE = Path(__file__).parents[1]
+IMPORTS = re.compile(r"^\s*from sfumato\.?([\w.]*) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
+
+settings: Any = numba.config
+home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sfumato" / "kernels"
+given = settings.CACHE_DIR
+kernels = Path(given or home)  # the package's own folder may be read-only
+
+
+def compiled(function: F) -> F:
+    """Compile for one thread, release the interpreter lock, keep the machine code for the next run."""
+    found: Any = numba.njit(nogil=True)(function)
+    if not usable():
+        return cast(F, found)
+    settings.CACHE_DIR = str(kernels / digest(Path(function.__code__.co_filename)))
+    try:
+        found._cache = KernelCache(found.py_func)
+    except (OSError, RuntimeError):  # no folder to keep it in: it is compiled at every run
+        pass
+    finally:
+        settings.CACHE_DIR = given  # the loops of whoever imports us are kept where they were
+    return cast(F, found)
+
+
+@cache
+def usable() -> bool:
+    """Whether machine code can be kept where nobody else can write."""
+    return ours_alone(kernels.absolute(), own=not given)
+
+
+@cache
+def digest(file: Path) -> str:
+    """A digest of a module's source and of every module of the package that it imports, near or far."""
+    whole = hashlib.sha256()
+    for _, text in sorted(sources(file).items()):
+        whole.update(hashlib.sha256(text).digest())
+    return whole.hexdigest()[:16]
+
+
+def sources(file: Path) -> dict[Path, bytes]:
+    """A module and every module of the package that it imports, near or far, with their text."""
+    found: dict[Path, bytes] = {}
+    ahead = [file]
+    while ahead:
+        one = ahead.pop()
+        if one not in found:
+            found[one] = one.read_bytes()
+            ahead += _imported(found[one].decode("utf-8"))
+    return found
+
+
+def _imported(text: str) -> list[Path]:
+    """The files of the package that a module imports; a name may be a module of a folder."""
+    found = []
+    for folder, names in IMPORTS.findall(text):
+        place = PACKAGE.joinpath(*folder.split(".")) if folder else PACKAGE
+        found += [place.with_suffix(".py"), *(place / f"{name}.py" for name in re.findall(r"\w+", names))]
+    return [file for file in found if file.is_file()]

@@ -1,0 +1,1 @@
+"""Tables to try with: UCI Adult, and a synthetic census of any size."""

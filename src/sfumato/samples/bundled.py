@@ -1,0 +1,31 @@
+"""The bundled sample: UCI Adult with its hierarchies (Becker and Kohavi 1996, CC BY 4.0)."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from sfumato.errors import InputError, nearest
+from sfumato.runtime.atomic import new_folder
+
+FOLDER = Path(__file__).parent
+SAMPLES = ("adult",)  # and census, which is made, not copied
+
+
+def sample(name: str = "adult") -> Path:
+    """The run file of a bundled sample.
+
+    >>> sample("adult").name
+    'run.toml'
+    """
+    if name not in SAMPLES:
+        raise InputError(f'there is no sample "{name}"', expected="a sample", remedy=nearest(name, SAMPLES))
+    return FOLDER / name / "run.toml"
+
+
+def write_sample(name: str, folder: str | Path) -> Path:
+    """Copy a sample into a new folder: the table, its hierarchies, a run file. Returns the run file's path."""
+    folder = Path(folder)
+    with new_folder(folder, private=False) as inside:
+        shutil.copytree(sample(name).parent, inside, dirs_exist_ok=True)
+    return folder / "run.toml"

@@ -1,0 +1,75 @@
+"""A synthetic census as a study of its own: Parquet parts of any number of rows, and a run file with every role."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from sfumato.errors import InputError
+from sfumato.runtime.atomic import new_folder, refuse_existing_folder
+from sfumato.samples.census import people, plant
+
+PART = 10_000_000  # rows of a part
+AREAS, MEMBERS = 1_238, 0.00445
+LEAST, MOST = 1_000, 10**10
+
+RUN = """version = 1
+
+[data]
+path = "people-*.parquet"
+
+[columns]
+age = { role = "quasi_identifier", hierarchy = { build = "interval", widths = [2, 4, 8, 16], origin = 18 } }
+educ = { role = "quasi_identifier", hierarchy = { build = "breaks", levels = [[4, 7, 10], [7]] } }
+sex = { role = "quasi_identifier", hierarchy = { build = "flat" } }
+race = { role = "quasi_identifier", hierarchy = { build = "flat" } }
+hisp = { role = "quasi_identifier", hierarchy = { build = "breaks", levels = [[1]] } }
+marst = { role = "quasi_identifier", hierarchy = { build = "flat" } }
+state = { role = "quasi_identifier", hierarchy = { build = "prefix" } }
+military = { role = "sensitive" }
+puma = { role = "drop" }
+uhrs = { role = "drop" }
+tran = { role = "drop" }
+depart = { role = "drop" }
+ttime = { role = "drop" }
+wkswork = { role = "drop" }
+inctot = { role = "drop" }
+english = { role = "drop" }
+
+[search]
+objectives = ["k", "general_loss"]
+max_suppression = 0.01
+"""
+
+
+def write_people(
+    folder: str | Path, records: int, seed: int = 1, progress: Callable[[int, int], object] | None = None
+) -> Path:
+    """Write `people-000.parquet`, … and `run.toml` to a new folder, whole or not at all. Returns the run file's path.
+
+    The rows of a part are made a quarter of a million at a time, so that any number of them takes little memory.
+    """
+    import pyarrow
+    import pyarrow.parquet
+
+    folder = Path(folder).absolute()
+    refuse_existing_folder(folder)
+    if not LEAST <= records <= MOST:
+        raise InputError(f"{records:,} records", expected=f"{LEAST:,} to {MOST:,}")
+    census = plant(records, max(round(records * MEMBERS), 1), min(AREAS, records // 100), seed)
+    with new_folder(folder, private=False) as whole:
+        (whole / "run.toml").write_text(RUN, encoding="utf-8")
+        done, writer = 0, None
+        for columns in people(census, seed):
+            table = pyarrow.table(columns)
+            if writer is None:
+                path = whole / f"people-{done // PART:03d}.parquet"
+                writer = pyarrow.parquet.ParquetWriter(path, table.schema, compression="zstd")
+            writer.write_table(table)
+            before, done = done, done + table.num_rows
+            if done // PART > before // PART or done == records:
+                writer.close()
+                writer = None
+            if progress is not None and progress(done, records):
+                raise KeyboardInterrupt
+    return folder / "run.toml"

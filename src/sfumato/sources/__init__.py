@@ -1,0 +1,1 @@
+"""Tables where they are: files, databases, their columns and cells, and the engines that run SQL."""

@@ -1,0 +1,45 @@
+"""The SQL that turns raw cells into the text Sfumato measures: trimmed, missing values as NULL."""
+
+from __future__ import annotations
+
+from sfumato.sources.engines.engine import quoted
+from sfumato.sources.source import Column, Source
+
+MISSING = ""  # an empty cell is always missing, so the empty text can stand for every missing value
+FLOATING = ("DOUBLE", "FLOAT")
+
+
+def cleaned(source: Source, column: Column) -> str:
+    """A cell as text, or NULL where it is missing. An empty cell is always missing.
+
+    Numbers that are whole are written without a fraction, so `39.0` in a Parquet file is the leaf `39`.
+    """
+    cell = column.sql
+    if column.type in FLOATING or column.type.startswith("DECIMAL"):
+        nothing = "1 = 0" if column.type.startswith("DECIMAL") else f"isnan({cell})"
+        cell = (
+            f"CASE WHEN {nothing} THEN NULL WHEN {cell} = floor(CASE WHEN abs({cell}) < 1e15 THEN {cell} END) "
+            f"THEN CAST(TRY_CAST({cell} AS BIGINT) AS STRING) ELSE {_as_text(column)} END"
+        )
+    elif not column.is_text:
+        cell = f"CAST({cell} AS STRING)"
+    elif source.settings.trim:
+        cell = f"trimmed({cell})"
+    for value in dict.fromkeys(("", *source.settings.na)):
+        cell = f"NULLIF({cell}, {quoted(value)})"
+    return cell
+
+
+def _as_text(column: Column) -> str:
+    """A number with a fraction as text: engines write floating numbers each in its own way, so they go by our names."""
+    if column.type not in FLOATING:
+        return f"CAST({column.sql} AS STRING)"
+    # Where a file's statistics know of no NaN, DuckDB does not look for one: what it writes tells.
+    return f"NULLIF({'float' if column.type == 'FLOAT' else 'double'}_text({column.sql}), 'nan')"
+
+
+def numeric(source: Source, cell: str, type_: str = "DOUBLE") -> str:
+    """A cleaned cell as a number, or NULL where it is not one."""
+    if source.decimal == ",":
+        cell = f"replace({cell}, ',', '.')"
+    return f"TRY_CAST({cell} AS {type_})"

@@ -1,0 +1,1 @@
+"""Where SQL runs: DuckDB, or Spark."""

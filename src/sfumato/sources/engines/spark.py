@@ -1,0 +1,256 @@
+"""Spark as the engine: the same SQL on this machine, on a cluster, or in whatever session is active.
+
+Why a release is right though workers may be lost: Spark runs a lost task again, and then every row must come out as
+before, or rows would be missing or stand twice. All that is asked here is a function of the rows of a file split alone.
+Row numbers (`r`) are given directly on the scan, as split and place in the split: splits are fixed when a query is
+planned, so a task that runs again gives the same numbers. Salts stand in the SQL text as literals. What is drawn at
+random (`stream`) is written down once, committed by rename, and read from there: a second draw for a record would not
+only lose rows, it would tell more about a person than one report may.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from sfumato.errors import DataError, InputError, SfumatoError, StudyError
+from sfumato.runtime.scratch import Scratch, sweep
+from sfumato.sources.engines.engine import quoted
+from sfumato.sources.engines.spark_files import frame, write
+from sfumato.sources.engines.spark_session import open_session
+from sfumato.sources.settings import EngineOptions
+from sfumato.sources.source import Source, transcoded
+
+TABLE = re.compile(r"CREATE OR REPLACE TEMP TABLE (\w+) AS (.*)", re.DOTALL)
+DROP = re.compile(r"DROP TABLE (\w+)")
+# What DuckDB's trim takes for a blank: the Unicode category Zs.
+BLANKS = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+UNREADABLE = re.compile(r"FAILED_READ_FILE|MALFORMED_RECORD|CANNOT_READ_FILE|PATH_NOT_FOUND|PARQUET_TYPE|CORRUPT")
+GONE = re.compile(
+    r"SparkContext was (stopped|shut down)|stopped SparkContext|Master removed our application|All masters"
+)
+LOST = re.compile(r"ExecutorLostFailure|Lost executor|FetchFailed")
+NO_MEMORY = re.compile(r"OutOfMemoryError|UNABLE_TO_ACQUIRE_MEMORY")
+NO_MODULE = re.compile(r"No module named '(\w+)")
+NO_ROOM = re.compile(r"No space left|Permission denied|Mkdirs failed")
+
+
+class SparkEngine:
+    """A Spark session of its own, with our functions in it, and a temporary folder that the workers must see too."""
+
+    name = "spark"
+    ordered = False
+
+    def __init__(self, options: EngineOptions) -> None:
+        if options.temp_folder is not None and not Path(options.temp_folder).is_dir():
+            raise StudyError(f"there is no folder {options.temp_folder}", expected="an existing temp_folder")
+        self._session = open_session(options)
+        self._held: dict[str, Any] = {}
+        self._sources: list[Source] = []
+        with self._explaining(), _by_value():
+            self._define()
+        sweep(options.temp_folder)
+        self._scratch = Scratch(parent=options.temp_folder)
+        self._folder = self._scratch.path
+
+    def _define(self) -> None:
+        """Our functions (data/engine.py). Lambdas, because PySpark wants its own words as annotations, or none."""
+        from pyspark.sql.functions import arrow_udf
+
+        meaning = f"trim(BOTH {quoted(BLANKS)} FROM x)"
+        self._session.sql(f"CREATE TEMPORARY FUNCTION trimmed(x STRING) RETURNS STRING RETURN {meaning}")
+        self._session.sql("CREATE TEMPORARY FUNCTION digest(x STRING) RETURNS STRING RETURN sha2(x, 256)")
+        whole = "CAST(conv(x, 16, 10) AS DECIMAL(20, 0))"
+        self._session.sql(f"CREATE TEMPORARY FUNCTION hex_number(x STRING) RETURNS DECIMAL(20, 0) RETURN {whole}")
+        self._session.udf.register("double_text", arrow_udf(lambda values: _double_text(values), "string"))
+        self._session.udf.register("float_text", arrow_udf(lambda values: _float_text(values), "string"))
+
+    def attach(self, source: Source, view: str) -> None:
+        from pyspark.sql.functions import monotonically_increasing_id
+
+        readable = transcoded(source, self._folder / f"utf8-{len(self._sources)}")
+        self._sources.append(readable)
+        with self._explaining():
+            rows = frame(self._session, readable)
+            rows.createOrReplaceTempView(view)
+            rows.withColumn("r", monotonically_increasing_id()).createOrReplaceTempView(f"{view}_numbered")
+
+    def run(self, sql: str) -> None:
+        with self._explaining():
+            if table := TABLE.fullmatch(sql):
+                self._hold(table[1], self._session.sql(table[2]))
+            elif gone := DROP.fullmatch(sql):
+                self._free(gone[1])
+            else:
+                self._session.sql(sql)
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        with self._explaining():
+            return [tuple(row) for row in self._session.sql(sql).collect()]
+
+    def arrays(self, sql: str) -> dict[str, np.ndarray[Any, Any]]:
+        with self._explaining():
+            found = self._session.sql(sql).toArrow()
+        return {name: found.column(name).to_numpy() for name in found.column_names}
+
+    def upload(self, name: str, columns: Mapping[str, Sequence[Any] | np.ndarray[Any, Any]]) -> None:
+        import pyarrow
+        from pyspark.sql.functions import broadcast
+
+        with self._explaining():
+            # Ours are small beside the rows: every worker gets them whole, and the rows stay where they are.
+            broadcast(self._session.createDataFrame(pyarrow.table(dict(columns)))).createOrReplaceTempView(name)
+
+    def write(self, sql: str, path: Path, like: Source, names: Sequence[str]) -> None:
+        with self._explaining():
+            write(self._session.sql(sql).toDF(*names), path, like.dialect)
+
+    def hashed(self, cells: Sequence[str]) -> str:
+        # A missing cell alone would leave the hash as it is, wherever it stood.
+        return f"xxhash64({', '.join(f'{cell}, {cell} IS NULL' for cell in cells)})"
+
+    def stream(self, sql: str, change: Callable[[Any], Any], view: str, rows: int = 200_000) -> None:
+        import pyarrow
+        from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+
+        def changed(batches: Iterator[Any]) -> Iterator[Any]:
+            return (change(batch) for batch in batches)
+
+        folder = self._folder / f"stream-{view}"
+        with self._explaining(), _by_value():
+            self._session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(rows))
+            found = self._session.sql(sql)
+            schema = to_arrow_schema(found.schema)
+            empty = pyarrow.record_batch([pyarrow.array([], field.type) for field in schema], schema=schema)
+            found = found.mapInArrow(changed, from_arrow_schema(change(empty).schema))
+            found.write.mode("overwrite").parquet(str(folder))
+            self._session.read.parquet(str(folder)).createOrReplaceTempView(view)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for name in list(self._held):
+            with _quietly():
+                self._free(name)
+        self._scratch.close()
+
+    def _hold(self, name: str, found: Any) -> None:
+        """A temporary table: kept by the workers, in memory or on their disks; what is lost is made again."""
+        from pyspark import StorageLevel
+
+        before = self._held.get(name)
+        found.persist(StorageLevel.MEMORY_AND_DISK)
+        found.count()
+        found.createOrReplaceTempView(name)
+        self._held[name] = found
+        if before is not None:
+            before.unpersist()
+
+    def _free(self, name: str) -> None:
+        found = self._held.pop(name, None)
+        if found is not None:
+            found.unpersist()
+
+    @contextmanager
+    def _explaining(self) -> Iterator[None]:
+        """Our words for an engine's error. Its own would print rows, and with them sensitive values."""
+        from py4j.protocol import Py4JError, Py4JNetworkError
+        from pyspark.errors import PySparkException
+
+        try:
+            yield
+        except (PySparkException, Py4JError, Py4JNetworkError, ConnectionError) as error:
+            raise self._explained(error) from None
+
+    def _explained(self, error: Exception) -> SfumatoError:
+        text = str(error)
+        condition = getattr(error, "getCondition", lambda: None)() or type(error).__name__
+        if NO_MEMORY.search(text):
+            return InputError(
+                "the table does not fit the memory of Spark's workers",
+                expected="enough memory, or room to spill",
+                remedy="raise memory_limit under [engine_options], or spark.sql.shuffle.partitions under its conf",
+            )
+        if isinstance(error, ConnectionError) or GONE.search(text) or LOST.search(text):
+            return InputError(
+                "Spark went away, or lost more workers than it could do without",
+                expected="a cluster with a worker left to run the tasks of lost ones",
+                remedy="run it again when the cluster is well",
+            )
+        if condition == "PACKAGE_NOT_INSTALLED":
+            return InputError(
+                "PySpark lacks a package that it needs, or has one that is too old",
+                expected="pandas and pyarrow",
+                remedy="pip install 'sfumato[spark]'",
+            )
+        if absent := NO_MODULE.search(text):
+            return InputError(
+                f"the Python of Spark's workers lacks the package {absent[1]}",
+                expected="a Python with pyarrow, numpy and, for columns of 32-bit floats, duckdb on every worker",
+                remedy="install it there, or name another Python as spark.pyspark.python under [engine_options] conf",
+            )
+        if NO_ROOM.search(text):
+            return InputError(
+                "Spark's workers could not write", expected="room, and folders that they may write to as well as you"
+            )
+        if UNREADABLE.search(text) and self._sources:
+            return DataError(
+                f"{self._sources[-1].path.name} cannot be read to its end ({condition})",
+                expected="whole files, written one way from start to end, that every worker sees under the same name",
+                remedy="check line ends, quotes, that the files were copied whole and that they agree",
+            )
+        return SfumatoError(f"the engine failed ({condition})", remedy="--debug shows the trace")
+
+
+@contextmanager
+def _by_value() -> Iterator[None]:
+    """Functions of ours travel to the workers as they are: what is needed there is pyarrow and numpy, not Sfumato."""
+    from pyspark import cloudpickle
+
+    package = sys.modules[__name__.partition(".")[0]]
+    cloudpickle.register_pickle_by_value(package)
+    try:
+        yield
+    finally:
+        cloudpickle.unregister_pickle_by_value(package)
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Freeing what a cluster holds may fail where the cluster is gone; then there is nothing left to free."""
+    try:
+        yield
+    except Exception as error:
+        if not type(error).__module__.startswith(("py4j", "pyspark")) and not isinstance(error, ConnectionError):
+            raise
+
+
+def _double_text(values: Any) -> Any:
+    """Doubles as DuckDB writes them, which is as Python does: the fewest digits that tell them apart."""
+    import pyarrow
+
+    coded = values.dictionary_encode()
+    texts = [None if value is None else repr(value) for value in coded.dictionary.to_pylist()]
+    return pyarrow.array(texts, pyarrow.string()).take(coded.indices)
+
+
+def _float_text(values: Any) -> Any:
+    """Singles as DuckDB writes them. It has a way of its own, so it is asked: workers need it for such columns."""
+    import duckdb
+    import pyarrow
+
+    coded = values.dictionary_encode()
+    with duckdb.connect() as connection:
+        different = connection.from_arrow(pyarrow.table({"x": coded.dictionary}))
+        texts = [row[0] for row in different.project("CAST(x AS VARCHAR)").fetchall()]
+    return pyarrow.array(texts, pyarrow.string()).take(coded.indices)

@@ -1,0 +1,61 @@
+"""A first look at a table: some of its rows, and how the values of each column are spread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sfumato.sources.cells import cleaned, numeric
+from sfumato.sources.engines.engine import Engine
+from sfumato.sources.profile import ColumnProfile
+from sfumato.sources.source import Source
+
+BINS = 24
+TOP = 12
+
+
+def first_rows(engine: Engine, source: Source, most: int = 50) -> list[list[str | None]]:
+    """The first rows as clean text; None where a value is missing."""
+    engine.attach(source, "raw")
+    cells = ", ".join(f"{cleaned(source, column)} AS {column.sql}" for column in source.columns)
+    return [list(row) for row in engine.rows(f"SELECT {cells} FROM raw LIMIT {int(most)}")]
+
+
+def spreads(engine: Engine, source: Source, columns: Sequence[ColumnProfile]) -> list[dict[str, Any]]:
+    """How each profiled column is spread: numbers in equal bins, other values by how often they occur."""
+    return [_spread(engine, source, column) for column in columns]
+
+
+def _spread(engine: Engine, source: Source, column: ColumnProfile) -> dict[str, Any]:
+    place = source.column(column.name).sql
+    low, high = column.lowest, column.highest
+    if column.kind in ("whole", "number") and low is not None and high is not None and column.distinct > TOP:
+        return _binned(engine, source, place, low, high, whole=column.kind == "whole")
+    found = engine.rows(
+        f"SELECT {place} AS v, count(*) AS n FROM profiled WHERE {place} IS NOT NULL GROUP BY {place} "
+        f"ORDER BY n DESC, v LIMIT {TOP}"
+    )
+    told = sum(int(count) for _, count in found)
+    return {
+        "kind": "values",
+        "labels": [str(value) for value, _ in found],
+        "counts": [int(count) for _, count in found],
+        "rest": column.present - told,
+    }
+
+
+def _binned(engine: Engine, source: Source, place: str, low: float, high: float, *, whole: bool) -> dict[str, Any]:
+    wide = (high - low) / BINS
+    if whole:  # bins of whole numbers hold equally many of them
+        wide = max(float(-(-(high - low + 1) // BINS)), 1.0)
+    wide = wide or 1.0
+    bins = min(int((high - low) / wide) + 1, BINS)
+    value = numeric(source, place)
+    found = engine.rows(
+        f"SELECT least(CAST(floor(({value} - {low!r}) / {wide!r}) AS BIGINT), {bins - 1}) AS b, count(*) FROM profiled "
+        f"WHERE {value} BETWEEN {low!r} AND {high!r} GROUP BY b"
+    )
+    counts = [0] * bins
+    for number, count in found:
+        counts[int(number)] = int(count)
+    return {"kind": "bins", "edges": [low + wide * i for i in range(bins + 1)], "counts": counts, "rest": 0}

@@ -1,0 +1,153 @@
+"""Suggest a role for a column, with the reason. Where nothing says what a column is, there is no suggestion.
+
+A suggestion is never applied by itself, and `other` is never suggested: it releases a column that no figure counts,
+which is for the publisher to say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sfumato.sources.known_codes import code_of, is_allocation_flag
+from sfumato.sources.known_names import IDENTIFIER_NAME, MONEY, NAMES, Known, spelled
+from sfumato.sources.profile import ColumnProfile
+from sfumato.sources.roles import Role
+
+NEARLY_ALL = 0.95  # of the records have a value of their own
+SINGLED_OUT = 0.05  # of the records found by an amount alone: then it is known, not only secret
+MOST_CODES = 30
+DATE = re.compile(
+    r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T]\d.*)?|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})([ T]\d.*)?"
+    r"|\d{1,2}[- ]?(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\w*[- ]?\d{2,4}",
+    re.IGNORECASE,
+)
+VALUES: tuple[tuple[Role, re.Pattern[str], str], ...] = (
+    (Role.IDENTIFIER, re.compile(r"[^@\s]+@[^@\s]+\.[a-z]{2,}", re.IGNORECASE), "its values are e-mail addresses"),
+    (Role.IDENTIFIER, re.compile(r"\d{1,3}(\.\d{1,3}){3}"), "its values are addresses of computers"),
+    (Role.IDENTIFIER, re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE), "its values are keys"),
+    (Role.QUASI_IDENTIFIER, DATE, "its values are dates, which are known to others too"),
+    (
+        Role.QUASI_IDENTIFIER,
+        re.compile(r"(?i)(fe)?male|(wo)?man|girl|boy|männlich|weiblich|homme|femme|hombre|mujer|divers|non-?binary"),
+        "its values are those of sex",
+    ),
+    (
+        Role.QUASI_IDENTIFIER,
+        re.compile(r"(?i).*\b(married|divorced|widow\w*|separated|single|unmarried|cohabit\w*)\b.*"),
+        "its values are those of marital status",
+    ),
+    (
+        Role.QUASI_IDENTIFIER,
+        re.compile(r"(?i).*\b(white|black|asian|hispanic|latino|caucasian|african|indian|pacific|mixed|native)\b.*"),
+        "its values are those of race or origin",
+    ),
+    (
+        Role.QUASI_IDENTIFIER,
+        re.compile(r"(?i).*(husband|wife|child|parent|spouse|relative|in-family|unmarried).*"),
+        "its values are those of a household",
+    ),
+    (
+        Role.QUASI_IDENTIFIER,
+        re.compile(r"(?i).*(school|bachelor|master|doctor|college|degree|\d(st|nd|rd|th)\b|hs-grad|assoc|diploma).*"),
+        "its values are those of education",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A role and why; or no role, and what is to be decided."""
+
+    role: Role | None
+    reason: str
+
+    @property
+    def decided(self) -> bool:
+        return self.role is not None
+
+    def as_dict(self) -> dict[str, str | None]:
+        return {"suggested_role": None if self.role is None else str(self.role), "reason": self.reason}
+
+
+def suggest_all(columns: Sequence[ColumnProfile]) -> list[Suggestion]:
+    """A suggestion for every column of a table. Of several weights the first is taken, and the others are left out."""
+    suggestions, weighted = [], False
+    for column in columns:
+        found = suggest(column)
+        if found.role is Role.WEIGHT and weighted:
+            found = Suggestion(Role.DROP, "its name says survey weight, and only one can be used")
+        weighted = weighted or found.role is Role.WEIGHT
+        suggestions.append(found)
+    return suggestions
+
+
+def suggest(column: ColumnProfile) -> Suggestion:
+    """A role from the column's name and values, or none."""
+    if column.present == 0:
+        return Suggestion(Role.DROP, "it is empty")
+    if column.distinct == 1 and not column.missing:
+        return Suggestion(Role.DROP, "it has one value")
+    if is_allocation_flag(column.name, column.distinct):
+        return Suggestion(Role.DROP, "a flag for values that were filled in")
+    return _by_name(column) or _by_values(column) or Suggestion(None, _open_question(column))
+
+
+def _by_name(column: ColumnProfile) -> Suggestion | None:
+    code = code_of(column.name)
+    words = spelled(column.name)
+    for known in (*([code] if code else []), *(known for known in NAMES if known.pattern.search(words))):
+        found = _fitting(known, column)
+        if found is not None:
+            return found
+    return None
+
+
+def _fitting(known: Known, column: ColumnProfile) -> Suggestion | None:
+    """What a known name means for a column with these values; None if it cannot mean that."""
+    shared = column.distinct < column.present / 20
+    if known.role is Role.IDENTIFIER and shared and (known.reason != IDENTIFIER_NAME or column.distinct <= MOST_CODES):
+        return None  # a "name" that hundreds share names nobody
+    if known.role is Role.WEIGHT and (column.missing or column.kind not in ("whole", "number")):
+        return Suggestion(Role.DROP, f"{known.reason}, but not every record has a number")
+    if known.reason == MONEY and column.unique_share >= SINGLED_OUT:
+        return Suggestion(
+            Role.QUASI_IDENTIFIER, f"an amount that singles out {_percent(column)} of the records by itself"
+        )
+    return Suggestion(known.role, known.reason)
+
+
+def _by_values(column: ColumnProfile) -> Suggestion | None:
+    if column.kind == "date":
+        return Suggestion(Role.QUASI_IDENTIFIER, "dates single people out")
+    if column.kind == "text":
+        examples = [value for value in column.examples if value not in column.candidates]
+        for role, pattern, reason in VALUES:
+            fitting = sum(pattern.fullmatch(value) is not None for value in examples)
+            if len(examples) > 1 and fitting >= 0.75 * len(examples):
+                return Suggestion(role, reason)
+    if column.present <= 20 or column.distinct == 1:
+        return None
+    if column.distinct == column.present and column.kind != "number":
+        return Suggestion(Role.IDENTIFIER, "every record has its own value")
+    if column.unique_share >= NEARLY_ALL and column.kind == "text":
+        return Suggestion(Role.IDENTIFIER, "nearly every record has its own value")
+    return None
+
+
+def _open_question(column: ColumnProfile) -> str:
+    """Why a column has no suggestion, as far as its values tell."""
+    if column.distinct == 1:
+        return "one value or none, so it tells who has it; nothing says of what"
+    if column.unique_share >= 0.5:
+        return f"it singles out {_percent(column)} of the records by itself; nothing says what it is"
+    if column.kind in ("whole", "number") and column.distinct > MOST_CODES:
+        return "many different numbers, which others may hold too; nothing says of what"
+    if column.kind == "whole":
+        return "few whole numbers, perhaps codes; nothing says of what"
+    return "nothing says what it is"
+
+
+def _percent(column: ColumnProfile) -> str:
+    return f"{100 * column.unique_share:.0f} %"

@@ -1,0 +1,128 @@
+"""The [groups] section of a run file: both microfiles, the attack, the protection."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from sfumato.errors import StudyError, nearest
+from sfumato.runtime.settings import Settings
+from sfumato.sources.settings import DataSettings, Seed
+from sfumato.study.census_recipes import recipe
+from sfumato.study.file_mapping import Attribute, FileMapping
+
+AttackerName = Literal["exact", "evolutionary", "boosted"]
+ATTACKERS: tuple[AttackerName, ...] = ("exact", "evolutionary", "boosted")
+
+
+class AuxiliarySettings(DataSettings, FileMapping):
+    """A file that tells who is in the group. What it leaves out, ranges too, is as in the file to publish."""
+
+    name: str | None = None
+    held_out: bool = False
+
+    @property
+    def title(self) -> str:
+        """How it is called: as declared, else as the file is; where it stands does not matter."""
+        return self.name or Path(self.path).name
+
+
+class AttackSettings(Settings):
+    """How the group is learned and which areas stand out. γ and κ are chosen by cross-validation unless given."""
+
+    attacker: AttackerName = "exact"
+    gamma: float | None = Field(default=None, gt=0)
+    kappa: float | None = Field(default=None, ge=0, lt=1)
+    least_records: int = Field(default=5, ge=0)
+    significance: float = Field(default=0.01, gt=0, lt=1)
+    folds: int = Field(default=5, ge=2, le=20)
+    seed: Seed = 1
+    seeds: int = Field(default=5, ge=1, le=1000)
+    population: int = Field(default=100, ge=4, le=100_000)
+    replaced: int = Field(default=40, ge=1, le=100_000)
+    tournament: int = Field(default=10, ge=1, le=100_000)
+    mutation: float = Field(default=0.05, ge=0, le=1)
+    generations: int = Field(default=100, ge=1, le=10**6)
+    runs: int = Field(default=10, ge=1, le=1000)
+
+
+class ProtectSettings(Settings):
+    """Which swaps hide the areas. `targets` are the most members an area may show; without them the swaps go on
+    until no attacker finds the areas. `columns` are those of the influential metric. Which of equally good partners is
+    taken comes from the operating system, since swaps must not be guessed; `test_seed` fixes it, for tests only."""
+
+    method: Literal["exact", "memetic"] = "exact"
+    targets: dict[str, Annotated[float, Field(ge=0)]] = Field(default_factory=dict)
+    attackers: tuple[AttackerName, ...] = ATTACKERS
+    levels: int = Field(default=6, ge=1, le=50)
+    suspicious_partners: bool = False
+    metric: Literal["cells", "influential"] = "cells"
+    columns: tuple[str, ...] = ()
+    generations: int = Field(default=1000, ge=1, le=10**6)
+    known_seeds: int = Field(default=3, ge=1, le=1000)
+    fresh_seeds: int = Field(default=2, ge=1, le=1000)
+    test_seed: Seed | None = None
+
+
+class GroupsSettings(FileMapping):
+    """Everything the groups system needs beside [data], the file to publish."""
+
+    auxiliary: tuple[AuxiliarySettings, ...] = ()
+    expert: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    swap: tuple[str, ...] = ()
+    withhold: tuple[str, ...] = ()
+    attack: AttackSettings = AttackSettings()
+    protect: ProtectSettings = ProtectSettings()
+
+    def mapping(self, auxiliary: AuxiliarySettings | None = None) -> FileMapping:
+        """The whole mapping of the file to publish, or of an auxiliary file: its recipe, then what is declared."""
+        own = _complete(self)
+        if not own.attributes or not own.vital or not own.area:
+            lacking = [n for n in ("vital", "area", "attributes") if not getattr(own, n)]
+            raise StudyError(
+                f"[groups] lacks {', '.join(lacking)}",
+                expected="who is in the group, the area, and the common attributes",
+                remedy='recipe = "acs" for American Community Survey person files, or declare them',
+            )
+        if auxiliary is None:
+            return own
+        other = _complete(auxiliary)
+        unknown = [name for name in auxiliary.attributes if name not in own.attributes]
+        if unknown:
+            raise StudyError(
+                f'{auxiliary.title} maps "{unknown[0]}", which the file to publish does not have',
+                expected="attributes of both files",
+                remedy=nearest(unknown[0], own.attributes),
+            )
+        attributes = {name: _common(mine, other.attributes.get(name)) for name, mine in own.attributes.items()}
+        return FileMapping(
+            vital={group: other.vital.get(group, own.vital[group]) for group in own.vital},
+            area=other.area or own.area,
+            attributes=attributes,
+            leave_out=other.leave_out,
+            only=other.only,
+        )
+
+
+def _common(mine: Attribute, theirs: Attribute | None) -> Attribute:
+    """An attribute of an auxiliary file. Both files accept the same range, unless the auxiliary one has its own."""
+    if theirs is None:
+        return mine
+    return theirs if theirs.range is not None else theirs.model_copy(update={"range": mine.range})
+
+
+def _complete(given: FileMapping) -> FileMapping:
+    """A mapping with its recipe under it; declared attributes stand in place of the recipe's of the same name."""
+    ready = recipe(given.recipe) if given.recipe else FileMapping()
+    return FileMapping(
+        vital=given.vital or ready.vital,
+        area=given.area or ready.area,
+        attributes={**ready.attributes, **given.attributes},
+        leave_out=given.leave_out,
+        only=given.only,
+        usually_withheld=given.usually_withheld or ready.usually_withheld,
+        usually_swapped=given.usually_swapped or ready.usually_swapped,
+    )

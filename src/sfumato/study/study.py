@@ -1,0 +1,567 @@
+"""The study: what a run file says, checked, frozen and replayable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, PrivateAttr, ValidationError, model_validator
+
+from sfumato.errors import DataError, HierarchyError, SfumatoError, StudyError, counted, nearest, shortened
+from sfumato.hierarchies import Hierarchy, load
+from sfumato.hierarchies.recipes import BRANCHES, RECIPES, Declared, HierarchyFile, builder
+from sfumato.runtime.atomic import new_file
+from sfumato.runtime.inputs import note_input, note_unsealed
+from sfumato.runtime.seal import sealed
+from sfumato.runtime.settings import Settings
+from sfumato.runtime.toml import MAX_BYTES, parse_toml, toml_key, toml_text, too_large
+from sfumato.sources.address import is_database, located
+from sfumato.sources.engines.engine import open_engine
+from sfumato.sources.mark import refuse_disguised
+from sfumato.sources.roles import Role
+from sfumato.sources.settings import FOREIGN, DataSettings, EngineOptions, Missing, Seed, Threads
+from sfumato.sources.source import Source, open_source
+from sfumato.study.file_mapping import Attribute, Case, TermSettings
+from sfumato.study.groups import AttackSettings, AuxiliarySettings, GroupsSettings, ProtectSettings
+from sfumato.study.policy import Acceptance, PolicySettings
+from sfumato.tables.compress import KEYED, Use, compress, secret_hierarchy
+from sfumato.tables.domain import Builder
+from sfumato.tables.frequency import FrequencyTable
+
+BUILT = tuple(RECIPES.values())
+ALGORITHMS = {"lattice": ("exact", "exhaustive", "pbg_ea", "best_first"), "cuts": ("memetic", "nsga2")}
+SYSTEM_OF = {  # settings of [search] that only one system reads
+    **dict.fromkeys(("problem", "prefer", "suppression", "generations", "local_search"), "cuts"),
+    **dict.fromkeys(("iterations", "evaluations"), "lattice"),
+}
+ANY_SYSTEM = ("objectives", "max_suppression", "constraints", "weights", "seed", "threads")  # mean the same in both
+
+
+class ColumnSettings(Settings):
+    """What is declared about one column."""
+
+    role: Role
+    hierarchy: Declared | None = None
+    missing: Missing | None = None
+    distance: Literal["equal", "ordered", "hierarchical"] | None = None
+    constrained: bool | None = None
+    order: tuple[str, ...] | None = None
+    breaks: tuple[float, ...] | None = None
+
+
+class ObjectiveSettings(Settings):
+    """A measure to search over; its direction may be turned round."""
+
+    name: str
+    direction: Literal["max", "min"] | None = None
+
+
+class SearchSettings(Settings):
+    """What to search for, how, and within which limits."""
+
+    system: Literal["lattice", "cuts", "channel", "groups"] = "lattice"
+    problem: Literal[1, 2, 3, 4] | None = None
+    prefer: Literal["k", "l"] = "k"
+    suppression: Literal["none", "within", "below_mean", "safe"] | None = None
+    algorithm: Literal["exact", "exhaustive", "pbg_ea", "best_first", "memetic", "nsga2"] | None = None
+    objectives: tuple[str | ObjectiveSettings, ...] = Field(default=("k", "general_loss"), min_length=1)
+    max_suppression: float = Field(default=0.0, ge=0, lt=1)
+    constraints: dict[str, Annotated[float, Field(ge=-1e15, le=1e15)]] = Field(default_factory=dict)
+    weights: dict[str, Annotated[float, Field(ge=0, le=1e6)]] = Field(default_factory=dict)
+    epsilon: tuple[Annotated[float, Field(ge=1e-12, le=1e12)], ...] | None = None
+    seed: Seed = 1
+    population: int | None = Field(default=None, ge=4, le=100_000)
+    iterations: int = Field(default=100, ge=1, le=10**9)
+    generations: int = Field(default=250, ge=1, le=10**9)
+    local_search: int = Field(default=16, ge=1, le=10**6)
+    evaluations: int | None = Field(default=None, ge=1, le=10**15)
+    reproduction: bool = False
+    threads: Threads | None = None
+
+    @model_validator(mode="after")
+    def _own_settings(self) -> Self:
+        if self.system not in ALGORITHMS and self.model_fields_set - {"system"}:
+            extra = sorted(self.model_fields_set - {"system"})
+            raise StudyError(
+                f"{shortened(extra)} under [search], and the system is {self.system}",
+                expected=f"the settings of the {self.system} system under [{self.system}]",
+                remedy=f"leave {extra[0]} out",
+            )
+        for name in self.model_fields_set & set(SYSTEM_OF):
+            if SYSTEM_OF[name] != self.system and getattr(self, name) is not None:
+                raise StudyError(
+                    f"{name} under [search] belongs to the {SYSTEM_OF[name]} system, and the system is {self.system}",
+                    expected=f"settings that the {self.system} system reads",
+                    remedy=f'leave {name} out, or set system = "{SYSTEM_OF[name]}"',
+                )
+        if self.algorithm is not None and self.algorithm not in ALGORITHMS.get(self.system, ()):
+            raise StudyError(
+                f'algorithm = "{self.algorithm}" for {self.system}',
+                expected="one of: " + ", ".join(ALGORITHMS[self.system]),
+                remedy=f"leave algorithm out to take {ALGORITHMS[self.system][0]}",
+            )
+        return self
+
+    @property
+    def method(self) -> str:
+        """The algorithm: as given, else the system's own."""
+        return self.algorithm or ALGORITHMS[self.system][0]
+
+    @property
+    def named(self) -> tuple[ObjectiveSettings, ...]:
+        """The objectives, each as a name and a direction that may be open."""
+        return tuple(ObjectiveSettings(name=o) if isinstance(o, str) else o for o in self.objectives)
+
+
+class ChannelSettings(Settings):
+    """Which sensitive columns to disguise, how much any report may reveal, and how to look for matrices.
+
+    `delta` is the most that a report may let anyone believe of a category; `epsilon` caps local differential privacy.
+    The prior comes from the data, or from a file of categories and shares with a number of records. `keep` are columns
+    that are released beside the disguised ones as they are.
+    """
+
+    columns: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+    delta: float = Field(default=0.75, gt=0, le=1)
+    engine: Literal["exact", "square", "optrr"] = "exact"
+    points: int = Field(default=24, ge=1, le=1000)
+    privacy: tuple[float, ...] = ()
+    epsilon: float | None = Field(default=None, gt=0, le=50)
+    prior: str | None = None
+    records: int | None = Field(default=None, ge=1, le=10**12)
+    generations: int = Field(default=20_000, ge=1, le=10**9)
+    sweeps: int = Field(default=4, ge=0, le=10**6)
+    seed: Seed = 1
+
+
+class Study(Settings):
+    """A whole run file. Make one with `sfumato.read`, or in Python.
+
+    >>> study = Study(data={"path": "people.csv"}, columns={"age": {"role": "quasi_identifier"}})
+    >>> study.columns["age"].role.value, study.data.missing
+    ('quasi_identifier', 'drop')
+    """
+
+    version: Literal[1] = 1
+    data: DataSettings
+    columns: dict[str, ColumnSettings] = Field(default_factory=dict)
+    groups: GroupsSettings | None = None
+    population: DataSettings | None = None
+    policy: PolicySettings = PolicySettings()
+    measures: dict[str, dict[str, float | str]] = Field(default_factory=dict)
+    engine: str = "duckdb"
+    engine_options: EngineOptions = EngineOptions()
+    search: SearchSettings = SearchSettings()
+    channel: ChannelSettings = ChannelSettings()
+    _folder: Path = PrivateAttr(default_factory=Path)
+
+    def __init__(self, **settings: Any) -> None:
+        try:
+            super().__init__(**settings)
+        except ValidationError as error:
+            raise _explained(error) from None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _prior_alone(cls, settings: Any) -> Any:
+        """A search over a given prior needs no table: the prior's file stands for it."""
+        if isinstance(settings, dict) and "data" not in settings:
+            channel = settings.get("channel")
+            if isinstance(channel, dict) and isinstance(channel.get("prior"), str):
+                return settings | {"data": {"path": channel["prior"]}}
+        return settings
+
+    @model_validator(mode="after")
+    def _useful_keys(self) -> Self:
+        """Somebody who gives a column a hierarchy believes that it is generalized: a key without effect is refused."""
+        for name, column in self.columns.items():
+            given = [key for key in type(column).model_fields if key != "role" and getattr(column, key) is not None]
+            useless = [key for key in given if key not in column.role.keys]
+            if useless:
+                read_by = [str(role) for role in Role if useless[0] in role.keys]
+                raise StudyError(
+                    f"{name} has the role {column.role}, which does not read {useless[0]}",
+                    expected=f"{useless[0]} for columns with the role {' or '.join(read_by)}",
+                    remedy=f"leave {useless[0]} out, or change the role",
+                )
+            if (
+                column.role is Role.SENSITIVE
+                and column.hierarchy
+                and column.distance not in ("ordered", "hierarchical")
+            ):
+                raise StudyError(
+                    f"{name} is sensitive, so it is released as it is, and its hierarchy would do nothing",
+                    expected='distance = "hierarchical" or "ordered", which read the hierarchy of a sensitive column',
+                    remedy="leave hierarchy out; or give the role quasi_identifier, to release the column generalized",
+                )
+        return self
+
+    @property
+    def system(self) -> str:
+        """The system that searches: the one under [search], or the one whose section stands alone in the run file."""
+        named = [name for name in ("channel", "groups") if name in self.model_fields_set and getattr(self, name)]
+        if "search" in self.model_fields_set or not named:
+            return self.search.system
+        if len(named) > 1:
+            raise StudyError(
+                "the run file has a [channel] and a [groups] section and does not say which system is to search",
+                expected="system under [search]",
+                remedy='system = "channel" or system = "groups" under [search]',
+            )
+        return named[0]
+
+    @property
+    def folder(self) -> Path:
+        """The folder its paths are relative to."""
+        return self._folder
+
+    def with_data(self, **settings: Any) -> Study:
+        """The same study with other settings of its [data] section."""
+        return self._changed(data=self.data.model_dump(exclude_unset=True) | settings)
+
+    def as_toml(self) -> str:
+        """The study as a run file that can stand anywhere: paths are absolute."""
+        settings = self.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+        settings = {"version": self.version} | settings
+        settings["data"]["path"] = located(self.data.path, self._folder)
+        for name, given in (("data", self.data), ("population", self.population)):
+            if given is not None and given.password_file is not None:
+                settings[name]["password_file"] = str((self._folder / given.password_file).absolute())
+        if self.population is not None:
+            settings["population"]["path"] = located(self.population.path, self._folder)
+        if self.channel.prior is not None:
+            settings["channel"]["prior"] = str((self._folder / self.channel.prior).absolute())
+        for given in settings.get("groups", {}).get("auxiliary", ()):
+            given["path"] = located(given["path"], self._folder)
+        for name, column in settings.get("columns", {}).items():
+            tree = self.columns[name].hierarchy
+            if FOREIGN in (tree, getattr(tree, "path", None)):
+                continue
+            if isinstance(tree, str):
+                column["hierarchy"] = str((self._folder / tree).absolute())
+            elif isinstance(tree, HierarchyFile):
+                column["hierarchy"]["path"] = str((self._folder / tree.path).absolute())
+        return toml_text(settings)
+
+    def with_columns(self, columns: Mapping[str, ColumnSettings]) -> Study:
+        """The same study with other settings for some columns."""
+        given = {name: column.model_dump(exclude_none=True, warnings=False) for name, column in columns.items()}
+        return self._changed(columns={**self.columns, **given})
+
+    def with_search(self, section: SearchSettings | None = None, /, **settings: Any) -> Study:
+        """The same study with another [search] section, or with other settings of the one it has.
+
+        Turned to another system, it leaves out how the old one was to search.
+        """
+        kept = (section or self.search).model_dump(exclude_unset=True)
+        system = settings.get("system") or (self.system if section is None else section.system)
+        if section is None and system != self.search.system:
+            kept = {name: value for name, value in kept.items() if name in ANY_SYSTEM and system in ALGORITHMS}
+            kept["system"] = system
+        return self._changed(search=kept | settings)
+
+    def with_seed(self, seed: int) -> Study:
+        """The same study with another seed, wherever its system has it."""
+        match self.system:
+            case "channel":
+                return self.with_settings({"channel": {"seed": seed}})
+            case "groups":
+                return self.with_settings({"groups": {"attack": {"seed": seed}}})
+        return self.with_search(seed=seed)
+
+    def with_engine(self, engine: str, options: EngineOptions) -> Study:
+        """The same study on another engine."""
+        return self.model_copy(update={"engine": engine, "engine_options": options})._placed(self._folder)
+
+    def with_accepted(self, accepted: Sequence[Acceptance]) -> Study:
+        """The same study with more of its policy's rules accepted, each with a reason."""
+        policy = self.policy.model_copy(update={"accept": (*self.policy.accept, *accepted)})
+        return self.model_copy(update={"policy": policy})._placed(self._folder)
+
+    def with_channel(self, **settings: Any) -> Study:
+        """The same study with other settings of its [channel] section."""
+        return self._changed(channel=self.channel.model_dump(exclude_unset=True) | settings)
+
+    def with_settings(self, settings: Mapping[str, Any]) -> Study:
+        """The same study with some settings changed, given by section: `{"channel": {"delta": 0.6}}`."""
+        return Study(**_merged(self.model_dump(exclude_unset=True, warnings=False), settings))._placed(self._folder)
+
+    def with_groups(self, groups: GroupsSettings) -> Study:
+        """The same study with another [groups] section."""
+        return self._changed(groups=groups.model_dump(exclude_unset=True, warnings=False))
+
+    def _changed(self, **sections: Any) -> Study:
+        """A copy with other sections, which are checked like those of a run file."""
+        kept = {name: getattr(self, name) for name in self.model_fields_set}
+        return Study(**(kept | sections))._placed(self._folder)
+
+    def named(self, role: Role) -> list[str]:
+        """The columns of a role."""
+        return [name for name, column in self.columns.items() if column.role is role]
+
+    def source(self, path: str | Path | None = None, *, undecided: bool = False) -> Source:
+        """The table, or another file read the same way, after checking that every column has a role.
+
+        With `undecided`, columns may still be without one: for whoever is about to decide.
+        """
+        settings = self.data
+        if path is not None:
+            elsewhere = {"path": located(str(path), Path()), "format": None}
+            if not is_database(str(path)):
+                elsewhere |= {"table": None, "query": None, "password_file": None}
+            settings = settings.model_copy(update=elsewhere)
+        measured = [name for name, column in self.columns.items() if column.role in KEYED]
+        source = open_source(settings, self._folder)
+        for file in source.files:
+            refuse_disguised(file, measured)
+        check_roles(self, source, partial=path is not None, undecided=undecided)
+        return source
+
+    def table(
+        self,
+        path: str | Path | None = None,
+        *,
+        trees: Mapping[str, Hierarchy] | None = None,
+        distances: Mapping[str, str] | None = None,
+    ) -> FrequencyTable:
+        """The frequency table of the data, or of another file read the same way.
+
+        Hierarchies that are built from values are always built from the values of the study's own data: a
+        generalized file no longer has them. `trees` and `distances` stand in for those that the study declares.
+        """
+        source = self.source(path)
+        people = open_source(self.population, self._folder) if self.population else None
+        built = trees if trees is not None else self._built() if path is not None else {}
+        uses = [
+            self._use(name, column, source.decimal, built.get(name), (distances or {}).get(name))
+            for name, column in self.columns.items()
+            if name in source.names
+        ]
+        with open_engine(self.engine, self.engine_options) as engine:
+            return compress(engine, source, uses, people)
+
+    def _built(self) -> dict[str, Hierarchy]:
+        """The hierarchies of columns with a recipe, built from the study's own data."""
+        recipes = [n for n, c in self.columns.items() if c.role in KEYED and isinstance(c.hierarchy, BUILT)]
+        if not recipes:
+            return {}
+        try:
+            table = self.model_copy(update={"population": None})._placed(self._folder).table()
+        except DataError as error:
+            raise StudyError(
+                f"the hierarchies of {shortened(recipes)} are built from the original table, which cannot be read",
+                expected="the table under [data], or hierarchy files",
+                remedy="sfumato hierarchy build writes a file to name instead",
+            ) from error
+        domains = [*table.domains, *(values.domain for values in table.sensitive.values())]
+        if table.label is not None:
+            domains.append(table.label.domain)
+        return {domain.name: domain.hierarchy for domain in domains if domain.name in recipes}
+
+    def placed(self, folder: Path) -> Study:
+        """The same study with its paths relative to a folder."""
+        return self.model_copy()._placed(folder)
+
+    def _placed(self, folder: Path) -> Study:
+        self._folder = folder
+        return self
+
+    def _use(
+        self,
+        name: str,
+        column: ColumnSettings,
+        decimal: str,
+        built: Hierarchy | None = None,
+        distance: str | None = None,
+    ) -> Use:
+        tree = column.hierarchy
+        hierarchy: Hierarchy | Builder | None = None
+        if built is not None:
+            hierarchy = built
+        elif isinstance(tree, str | HierarchyFile):
+            file = HierarchyFile(path=tree) if isinstance(tree, str) else tree
+            try:
+                hierarchy = load(self._folder / file.path, name=name, header=file.header, separator=file.separator)
+            except HierarchyError:
+                if column.role is Role.SENSITIVE:  # its labels are values that must not be shown
+                    raise secret_hierarchy(name) from None
+                raise
+        elif tree is not None:
+            hierarchy = builder(name, tree, decimal)
+        missing = column.missing or self.data.missing
+        along = bool(column.constrained)
+        return Use(name, column.role, missing, hierarchy, distance or column.distance, column.order, along)
+
+
+def _merged(one: Mapping[str, Any], two: Mapping[str, Any]) -> dict[str, Any]:
+    """The entries of both, inside sections too; where both have a value, the second's."""
+    both = dict(one)
+    for name, value in two.items():
+        inside = both.get(name)
+        both[name] = _merged(inside, value) if isinstance(inside, Mapping) and isinstance(value, Mapping) else value
+    return both
+
+
+def read(path: str | Path) -> Study:
+    """Read a run file. Its paths are relative to the folder it stands in."""
+    path = Path(path)
+    if path.is_dir() or not path.exists():
+        kind = "a folder" if path.is_dir() else "not there"
+        raise StudyError(
+            f"the run file {path} is {kind}",
+            expected="a TOML file",
+            remedy="sfumato inspect FILE writes one to start from",
+        )
+    if note_input(path).stat().st_size > MAX_BYTES:
+        raise too_large(path.name)
+    study = Study(**parse_toml(path.read_bytes(), path.name))
+    study._folder = path.parent
+    return study
+
+
+def write_run_file(path: Path, text: str, *, overwrite: bool = False, private: bool = False) -> Path:
+    """Write a run file and read it back before it gets its name: none is kept that cannot be read."""
+    with new_file(path, overwrite=overwrite, private=private) as part:
+        part.write_text(text, "utf-8")
+        try:
+            read(part)
+        except StudyError as error:
+            raise SfumatoError(
+                f"the run file could not be read back: {error.what}", expected="a run file", remedy="please report it"
+            ) from error
+    return path
+
+
+def read_kept(path: str | Path, run: str | Path | None = None) -> Study:
+    """The run file inside a folder that was written before, for what it declares; or one's own, if that is given.
+
+    The folder may come from anybody. Unless this user sealed it, its run file decides nothing beyond what it declares
+    of columns and searches: the engine is the default one, and no table, hierarchy or address that it names is opened.
+    """
+    path = Path(path)
+    known = sealed(path)
+    if not known:
+        note_unsealed(path.parent)
+    study = read(path)
+    if run is not None:
+        own = read(run)
+        return own._changed(search=study.search.model_dump(exclude_unset=True))
+    return study if known else _foreign(study)
+
+
+def without_trees(study: Study) -> Study:
+    """The study with hierarchy files that are not opened; whether they are public stays."""
+    closed = {}
+    for name, column in study.columns.items():
+        if isinstance(column.hierarchy, str | HierarchyFile):
+            public = isinstance(column.hierarchy, HierarchyFile) and column.hierarchy.public
+            closed[name] = column.model_copy(update={"hierarchy": HierarchyFile(path=FOREIGN, public=public)})
+    return study.with_columns(closed)
+
+
+def _foreign(study: Study) -> Study:
+    settings = study.model_dump(exclude_unset=True, exclude={"engine", "engine_options", "population"})
+    elsewhere = ("password_file", "table", "query")
+    settings["data"] = {n: v for n, v in settings["data"].items() if n not in elsewhere} | {"path": FOREIGN}
+    for auxiliary in (settings.get("groups") or {}).get("auxiliary", ()):
+        auxiliary["path"] = FOREIGN
+    settings.get("channel", {}).pop("prior", None)
+    for name, column in settings.get("columns", {}).items():
+        if isinstance(study.columns[name].hierarchy, str | HierarchyFile):
+            column["hierarchy"] = FOREIGN
+    return Study(**settings)
+
+
+def check_roles(study: Study, source: Source, *, partial: bool = False, undecided: bool = False) -> None:
+    """Every column has a role, and every role a column. Released files lack what is never released (`partial`)."""
+    undeclared = [name for name in source.names if name not in study.columns]
+    if undeclared and not undecided:
+        raise StudyError(
+            f"{counted(len(undeclared), 'column')} {'has' if len(undeclared) == 1 else 'have'} no role: "
+            f"{shortened(undeclared, 12)}",
+            expected="a role for every column under [columns]",
+            remedy=f'{toml_key(undeclared[0])} = {{ role = "drop" }}, or: {", ".join(Role)}',
+        )
+    absent = [name for name in study.columns if name not in source.names]
+    if partial:
+        absent = [name for name in absent if study.columns[name].role.released]
+    if absent:
+        raise StudyError(
+            f"a role is declared for {counted(len(absent), 'column')} that the table lacks: {shortened(absent)}",
+            expected="columns of the table",
+            remedy=nearest(absent[0], source.names),
+        )
+    for role in (Role.LABEL, Role.WEIGHT):
+        if len(study.named(role)) > 1:
+            raise StudyError(
+                f"{len(study.named(role))} columns have the role {role}: {shortened(study.named(role))}",
+                expected=f"at most one {role}",
+                remedy='role = "drop" for the rest',
+            )
+
+
+def _explained(error: ValidationError) -> StudyError:
+    """The first problem of a run file as a sentence; an unknown key names the nearest known one.
+
+    A key that is missing is often one that is misspelt, so an unknown key is told first.
+    """
+    problem = min(error.errors(), key=lambda problem: problem["type"] != "extra_forbidden")
+    place = list(problem["loc"])
+    if len(place) > 3 and place[2] == "hierarchy":  # behind it stands the name of a branch of the union
+        place = place[:3] + (place[4:] if place[3] in BRANCHES else place[3:])
+    where = ".".join(str(part) for part in place)
+    if problem["type"] == "extra_forbidden":
+        known = _keys_at(place[:-1])
+        return StudyError(
+            f'unknown key "{place[-1]}"' + (f" in [{'.'.join(map(str, place[:-1]))}]" if place[:-1] else ""),
+            expected="a key of the run file",
+            remedy=nearest(str(place[-1]), known),
+        )
+    if problem["type"] == "missing":
+        return StudyError(f'the key "{where}" is missing', expected=f"a value for {where}")
+    if problem["type"] in ("union_tag_invalid", "union_tag_not_found"):
+        return StudyError(f"{where} is not understood", expected="a file, or build = one of: " + ", ".join(RECIPES))
+    given = problem["input"]
+    shown = f" = {given!r}" if isinstance(given, str | int | float) else ""
+    remedy = nearest(given, [str(role) for role in Role]) if place[-1:] == ["role"] and isinstance(given, str) else ""
+    return StudyError(f"{where}{shown} is not valid", expected=problem["msg"], remedy=remedy)
+
+
+def _keys_at(place: Sequence[str | int]) -> list[str]:
+    """The keys known at a place of the run file."""
+    sections: Mapping[str, type[Settings]] = {
+        "data": DataSettings,
+        "population": DataSettings,
+        "engine_options": EngineOptions,
+        "search": SearchSettings,
+        "channel": ChannelSettings,
+        "policy": PolicySettings,
+    }
+    if not place:
+        return list(Study.model_fields)
+    if place[0] == "columns":
+        if len(place) > 2:
+            known: list[type[Settings]] = [*RECIPES.values(), HierarchyFile]
+            return sorted({key for recipe in known for key in recipe.model_fields})
+        return list(ColumnSettings.model_fields)
+    if place[:2] == ["policy", "accept"]:
+        return list(Acceptance.model_fields)
+    model = _groups_section(place) if place[0] == "groups" else sections.get(str(place[0]))
+    return list(model.model_fields) if model else []
+
+
+def _groups_section(place: Sequence[str | int]) -> type[Settings]:
+    """The model whose keys are known at a place under [groups]."""
+    inside: Mapping[str, type[Settings]] = {"attack": AttackSettings, "protect": ProtectSettings}
+    words = [str(part) for part in place]
+    if "terms" in words:
+        return TermSettings
+    if "cases" in words:
+        return Case
+    if "attributes" in words:
+        return Attribute
+    if "auxiliary" in words:
+        return AuxiliarySettings
+    return next((inside[word] for word in words if word in inside), GroupsSettings)

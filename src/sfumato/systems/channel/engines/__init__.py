@@ -1,0 +1,1 @@
+"""Searches for matrices: certified, square, OptRR."""

@@ -1,0 +1,1 @@
+"""Finer recodings: groups of neighbouring values."""

@@ -1,0 +1,172 @@
+"""Cuts as a problem: which figures a candidate has under a rule of suppression, in full and for its small changes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+
+from sfumato.measures.bits import Masks
+from sfumato.runtime.arrays import Codes, Counts64, Floats
+from sfumato.systems.cuts import class_tally as tally
+from sfumato.systems.cuts import kernels as cut_kernels
+from sfumato.systems.cuts.moves import Bits, Layout, Moves
+from sfumato.systems.cuts.space import CutSpace
+from sfumato.tables.frequency import FrequencyTable
+from sfumato.tables.packing import Packed, pack
+
+RULES = {
+    "none": tally.NONE,
+    "within": tally.WITHIN,
+    "below_mean": tally.BELOW_MEAN,
+    "demanded": tally.DEMANDED,
+    "safe": tally.SAFE,
+    "printed_k": tally.PRINTED_K,
+    "printed_l": tally.PRINTED_L,
+}
+Part = TypeVar("Part")
+TALLY = 1 << 16
+ROOM = 1 << 25
+
+
+@dataclass(frozen=True, eq=False)
+class UnitTable:
+    """A frequency table in units, not values: distinct tuples, their counts, their sensitive values as bits."""
+
+    codes: Codes
+    counts: Counts64
+    masks: Masks
+    words: Counts64
+    packed: Packed
+
+    @classmethod
+    def of(cls, table: FrequencyTable, space: CutSpace, diverse: bool) -> UnitTable:
+        codes = np.stack([s.unit_of[c] for s, c in zip(space.segments, table.codes, strict=True)]).astype(np.int32)
+        values = list(table.sensitive.values()) if diverse else []
+        words = np.concatenate([[0], np.cumsum([-(-len(v.domain.labels) // 64) for v in values])]).astype(np.int64)
+        masks = np.zeros((table.tuples, int(words[-1])), dtype=np.uint64)
+        for column, held in enumerate(values):
+            word, bit = np.divmod(held.values.astype(np.int64), 64)
+            np.bitwise_or.at(masks, (held.tuple_of, words[column] + word), np.uint64(1) << bit.astype(np.uint64))
+        order = np.lexsort(codes[::-1])
+        ordered = codes[:, order]
+        new = np.ones(len(order), dtype=np.bool_)
+        new[1:] = np.any(ordered[:, 1:] != ordered[:, :-1], axis=0)
+        start = np.flatnonzero(new)
+        counts = np.add.reduceat(table.counts[order], start)
+        merged = np.bitwise_or.reduceat(masks[order], start, axis=0) if masks.shape[1] else masks[: len(start)]
+        distinct = np.ascontiguousarray(ordered[:, new])
+        packed = pack(distinct, [segment.units for segment in space.segments])
+        return cls(distinct, counts, np.ascontiguousarray(merged), words, packed)
+
+
+class CutProblem:
+    """A table, a space of cuts and a rule of suppression.
+
+    `rule` is one of RULES; `by_diversity` applies it to the number of sensitive values instead of the size. With
+    "demanded" exactly the classes below `floor` go, and what then exceeds the budget cannot be had.
+    """
+
+    def __init__(
+        self,
+        table: FrequencyTable,
+        space: CutSpace,
+        rule: str,
+        budget: int = 0,
+        *,
+        by_diversity: bool = False,
+        floor: int = 0,
+        weights: Mapping[str, float] | None = None,
+        threads: int | None = None,
+    ) -> None:
+        self.table, self.space, self.rule, self.budget = table, space, rule, budget
+        self.by_diversity, self.floor, self.threads = by_diversity, floor, threads or os.cpu_count() or 1
+        self.records = table.records
+        self.weights = np.array([(weights or {}).get(name, 1.0) for name in table.columns])
+        self.layout = Layout.of(space)
+        diverse = by_diversity or RULES[rule] >= tally.SAFE
+        self.units = UnitTable.of(table, space, diverse)
+        self.levels = self._levels() if RULES[rule] >= tally.SAFE else 1
+
+    @cached_property
+    def scale(self) -> float:
+        """Units of cost in a loss of 1: as many as whole numbers of 62 bits allow."""
+        return float(2 ** int(60 - np.log2(max(self.weights.sum(), 1.0) * max(self.records, 1))))
+
+    @property
+    def full(self) -> float:
+        """The most that can be lost: every cell of every record."""
+        return float(self.weights.sum()) * self.records
+
+    def figures(self, bits: Bits) -> tally.Table:
+        """Whole figures of candidates, evaluated in full: (candidate, variant, figure)."""
+        chunks = np.array_split(bits, max(min(self.threads, len(bits) // 8), 1))
+
+        def some(part: Bits) -> tally.Table:
+            return cut_kernels.evaluate(np.ascontiguousarray(part), *self._given)
+
+        return np.concatenate(self._each(some, chunks))
+
+    def sweeps(self, parents: list[Moves]) -> list[tally.Table]:
+        """Whole figures of every small change of some candidates."""
+
+        def one(moves: Moves) -> tally.Table:
+            changes = (moves.column, moves.low, moves.high, moves.begin, moves.ends, ROOM)
+            return cut_kernels.sweep(*(moves.bits, *self._given, *changes))
+
+        return self._each(one, parents)
+
+    def losses(self, figures: tally.Table) -> tuple[Floats, Floats]:
+        """Generalization and suppression loss as shares of d·N; infinite where a variant cannot be had."""
+        fits = figures[..., tally.KEPT_COST] >= 0
+        if self.rule == "demanded":
+            fits &= figures[..., tally.SUPPRESSED] <= self.budget
+        general = np.where(fits, figures[..., tally.KEPT_COST] / self.scale / self.full, np.inf)
+        gone = np.where(fits, figures[..., tally.SUPPRESSED] / self.records, np.inf)
+        return general, gone
+
+    @cached_property
+    def _given(self) -> tuple[Any, ...]:
+        """What the compiled loops want behind a candidate's bits."""
+        units, packed = self.units, self.units.packed
+        segments = self.space.segments
+        unit = np.concatenate([[0], np.cumsum([s.units for s in segments])]).astype(np.int64)
+        leaves = np.concatenate([np.concatenate([[0], np.cumsum(s.leaves)]) for s in segments]).astype(np.int64)
+        others = np.array([max(domain.leaves - 1, 1) for domain in self.table.domains])
+        price = np.round(self.weights / others * self.scale).astype(np.int64)
+        exact = self.rule == "below_mean" and not self.by_diversity
+        most = self.records if exact else min(self.records, max(self.budget + 1, self.floor + 1, TALLY))
+        packing = (packed.codes, packed.members, packed.first, packed.sizes, packed.decode)
+        return (
+            packing,
+            units.codes,
+            units.counts,
+            units.masks,
+            units.words,
+            self.space.first,
+            unit,
+            leaves,
+            price,
+            RULES[self.rule],
+            self.by_diversity,
+            self.floor if self.rule == "demanded" else self.budget,
+            self.records,
+            self.levels,
+            most + 1,
+        )
+
+    def _levels(self) -> int:
+        """One more than the most different sensitive values a class can have."""
+        return 1 + min(int(np.sum(values.domain.counts > 0)) for values in self.table.sensitive.values())
+
+    def _each(self, function: Callable[[Part], tally.Table], parts: list[Part]) -> list[tally.Table]:
+        """A function of each part, on as many threads as there are; in order."""
+        if self.threads == 1 or len(parts) == 1:
+            return [function(part) for part in parts]
+        with ThreadPoolExecutor(self.threads) as pool:
+            return list(pool.map(function, parts))

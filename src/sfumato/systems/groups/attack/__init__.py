@@ -1,0 +1,1 @@
+"""How somebody with an auxiliary file finds a group."""

@@ -1,0 +1,205 @@
+"""Attack a file: learn the group elsewhere, grade its records, sum the grades per area, see what stands out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sfumato.errors import DataError, StoppedError, StudyError, nearest
+from sfumato.runtime.arrays import Floats
+from sfumato.study import Study
+from sfumato.systems.groups.attack.attackers import Model, Progress, RuleModel, average_precision, learn
+from sfumato.systems.groups.attack.disclosure import Findings, Sensitive, compared, findings
+from sfumato.systems.groups.attack.outliers import Outliers, find_outliers, ranks, ratios
+from sfumato.systems.groups.attack.rule_walk import Stop
+from sfumato.systems.groups.files.microfile import Microfile
+from sfumato.systems.groups.files.read import (
+    Truth,
+    auxiliary_settings,
+    read_auxiliary,
+    read_target,
+    settings_of,
+    truth_of,
+    variables_for,
+)
+
+
+@dataclass(frozen=True)
+class Attack:
+    """One attack with one seed: the model, the grades it gives, the signals they make, and what they show."""
+
+    model: Model
+    auxiliary: str
+    group: str
+    seed: int
+    target: Microfile
+    grades: Floats
+    truth: Truth | None
+    significance: float
+
+    @property
+    def flagged(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """The records that count as members."""
+        return self.grades >= self.model.threshold
+
+    def fuzzy(self, target: Microfile | None = None) -> Floats:
+        """Equation 9: the sum of the grades of flagged records per area, whatever the order of the records."""
+        where, grades = (target or self.target).area_of[self.flagged], self.grades[self.flagged]
+        order = np.argsort(grades, kind="stable")
+        return np.bincount(where[order], grades[order], minlength=len(self.target.areas)).astype(np.float64)
+
+    def crisp(self, target: Microfile | None = None) -> Floats:
+        """Equation 17: the number of flagged records per area."""
+        where = (target or self.target).area_of[self.flagged]
+        return np.bincount(where, minlength=len(self.target.areas)).astype(np.float64)
+
+    @property
+    def sensitive(self) -> Sensitive:
+        return self.truth.sensitive if self.truth else Sensitive((), (), {})
+
+    def findings(self, target: Microfile | None = None) -> Findings:
+        """What the auxiliary signal shows, on the file itself or with its records in other areas."""
+        return findings(self.fuzzy(target), self.sensitive, self.significance)
+
+    def on(self, file: Microfile) -> Attack:
+        """The same attacker on another file with the same areas, whose sensitive ones are known from elsewhere."""
+        if file.areas != self.target.areas:
+            raise DataError(f"{file.name} has other areas", expected="the areas of the file that was protected")
+        return replace(self, target=file, grades=self.model.memberships(file))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The attack as `sfumato groups attack --json` prints it."""
+        target, truth = self.target, self.truth
+        fuzzy, crisp, sizes = self.fuzzy(), self.crisp(), target.sizes()
+        share = np.divide(fuzzy, sizes, out=np.zeros(len(fuzzy)), where=sizes > 0)
+        found, names = self.findings(), np.array(target.areas)
+        rank, ratio = ranks(fuzzy), ratios(fuzzy)
+        areas = [
+            {
+                "area": area,
+                "q": int(truth.quantity[i]) if truth else None,
+                "auxiliary": float(fuzzy[i]),
+                "crisp": int(crisp[i]),
+                "rank": rank[i],
+                "ratio": ratio[i],
+                "records": int(sizes[i]),
+                "concentration": float(share[i]),
+                "q_all_rows": int(target.everyone[self.group][i]) if truth else None,
+            }
+            for i, area in enumerate(target.areas)
+        ]
+        outliers: dict[str, Any] = {
+            "auxiliary": {scale: _told(o, names) for scale, o in found.outliers.items()},
+            "concentration": {
+                scale: _told(find_outliers(share, self.significance, scale), names) for scale in ("hinges", "mad")
+            },
+        }
+        result: dict[str, Any] = {
+            "attacker": self.model.attacker,
+            "auxiliary": self.auxiliary,
+            "group": self.group,
+            "seed": self.seed,
+            "model": dict(self.model.about),
+            "rules": self.model.listed() if isinstance(self.model, RuleModel) else [],
+            "areas": areas,
+            "outliers": outliers,
+            "adequacy": None,
+        }
+        if truth:
+            sensitive = truth.sensitive
+            outliers["true"] = {scale: _told(o, names) for scale, o in sensitive.outliers.items()}
+            outliers["sensitive"] = names[list(sensitive.areas)].tolist()
+            outliers["excluded"] = names[list(sensitive.excluded)].tolist()
+            result["adequacy"] = compared(truth.quantity, found) | {"average_precision": self.precision}
+        return result
+
+    @property
+    def precision(self) -> float | None:
+        """The average precision of the grades over the records, where the truth is known."""
+        if self.truth is None:
+            return None
+        return average_precision(self.target.members[self.group], self.grades)
+
+    def line(self) -> dict[str, Any]:
+        """The attack in one line: how much of the sensitive areas it shows."""
+        found = self.findings()
+        told: dict[str, Any] = {"attacker": self.model.attacker, "auxiliary": self.auxiliary, "seed": self.seed}
+        if self.truth:
+            about = compared(self.truth.quantity, found)
+            told |= {
+                "undisclosed": {way: found.adequacy[way].undisclosed for way in found.adequacy},
+                "false": {way: found.adequacy[way].false for way in found.adequacy},
+                "spearman": about["spearman"],
+                "ranks": [ranks(found.signal)[i] for i in self.sensitive.areas],
+                "average_precision": self.precision,
+            }
+        return told
+
+
+def _told(outliers: Outliers, names: np.ndarray[Any, Any]) -> dict[str, Any]:
+    return {
+        "high": names[list(outliers.high)].tolist(),
+        "low": names[list(outliers.low)].tolist(),
+        "scale": outliers.scale,
+    }
+
+
+def group_of(study: Study, wanted: str | None) -> str:
+    """A group by name; the first unless one is named."""
+    groups = list(settings_of(study).mapping().vital)
+    if wanted is not None and wanted not in groups:
+        raise StudyError(f'there is no group "{wanted}"', expected="a group", remedy=nearest(wanted, groups))
+    return wanted or groups[0]
+
+
+def attack(
+    study: Study,
+    attacker: str | None = None,
+    auxiliary: str | None = None,
+    group: str | None = None,
+    seeds: int | None = None,
+    progress: Progress | None = None,
+) -> list[Attack]:
+    """Attack a study's file from one auxiliary file, once for each of several seeds."""
+    settings = settings_of(study).attack
+    target = read_target(study)
+    other = read_auxiliary(study, auxiliary_settings(study, auxiliary))
+    count = settings.seeds if seeds is None else seeds
+    chosen = [settings.seed + i for i in range(count)]
+    return attack_with(study, target, other, attacker or settings.attacker, group_of(study, group), chosen, progress)
+
+
+def attack_with(
+    study: Study,
+    target: Microfile,
+    auxiliary: Microfile,
+    attacker: str,
+    group: str,
+    seeds: Sequence[int],
+    progress: Progress | None = None,
+) -> list[Attack]:
+    """The same on files that are in memory. Asked to stop, what is finished is returned; StoppedError if nothing is."""
+    settings = settings_of(study).attack
+    variables = variables_for(study, auxiliary)
+    truth = truth_of(study, target, group)
+    found: list[Attack] = []
+    for done, seed in enumerate(seeds):
+        try:
+            model = learn(attacker, auxiliary, group, variables, settings, seed, _stop(progress, done, len(seeds)))
+        except StoppedError:
+            if not found:
+                raise
+            break
+        grades = model.memberships(target)
+        found.append(Attack(model, auxiliary.name, group, seed, target, grades, truth, settings.significance))
+        if progress and progress(done + 1, len(seeds)):
+            break
+    return found
+
+
+def _stop(progress: Progress | None, done: int, total: int) -> Stop | None:
+    """Whether to stop, for loops that know nothing of seeds."""
+    return None if progress is None else lambda: bool(progress(done, total))

@@ -1,0 +1,1 @@
+"""Census files as common attributes."""

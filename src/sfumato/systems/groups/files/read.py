@@ -1,0 +1,117 @@
+"""The microfiles of a study: the one to publish, and those an attacker learns from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.errors import DataError, StudyError, nearest
+from sfumato.sources.engines.engine import open_engine
+from sfumato.sources.source import open_source
+from sfumato.study import Study
+from sfumato.study.groups import AuxiliarySettings, GroupsSettings, ProtectSettings
+from sfumato.systems.groups.attack.disclosure import Sensitive, sensitive_areas
+from sfumato.systems.groups.attack.rules import Variable, variables_of
+from sfumato.systems.groups.files.microfile import Microfile, read_microfile
+
+
+def settings_of(study: Study) -> GroupsSettings:
+    """The [groups] section, if there is one."""
+    if study.groups is None:
+        raise StudyError(
+            "the run file has no [groups] section",
+            expected="who is in the group, the area, the attributes, and an auxiliary file",
+            remedy='[groups] with recipe = "acs" for American Community Survey person files',
+        )
+    return study.groups
+
+
+def read_target(study: Study) -> Microfile:
+    """The file to publish, harmonised. It may lack the vital columns: then nobody knows the truth."""
+    settings = settings_of(study)
+    source = open_source(study.data, study.folder)
+    with open_engine(study.engine, study.engine_options) as engine:
+        found = read_microfile(engine, source, settings.mapping(), source.title, need_members=False)
+    if len(found.areas) < 2:
+        raise DataError(
+            f"{source.title} has one area",
+            expected="at least two areas to compare",
+            remedy="another column for the area under [groups]",
+        )
+    return found
+
+
+def auxiliary_settings(study: Study, wanted: str | None = None) -> AuxiliarySettings:
+    """An auxiliary file by its name or path; the first unless one is named."""
+    listed = settings_of(study).auxiliary
+    if not listed:
+        raise StudyError(
+            "no auxiliary file is declared",
+            expected="a file that tells who is in the group",
+            remedy='auxiliary = [{ path = "other.csv" }] under [groups]',
+        )
+    for one in listed:
+        if wanted is None or wanted in (one.title, one.path):
+            return one
+    known = [one.title for one in listed]
+    raise StudyError(
+        f'there is no auxiliary file "{wanted}"', expected="one of the run file's", remedy=nearest(wanted or "", known)
+    )
+
+
+def read_auxiliary(study: Study, auxiliary: AuxiliarySettings) -> Microfile:
+    """An auxiliary file, harmonised."""
+    source = open_source(auxiliary, study.folder)
+    mapping = settings_of(study).mapping(auxiliary)
+    with open_engine(study.engine, study.engine_options) as engine:
+        return read_microfile(engine, source, mapping, auxiliary.title)
+
+
+def variables_for(study: Study, auxiliary: Microfile) -> tuple[Variable, ...]:
+    """The linguistic variables; terms that are not declared are proposed from the auxiliary file's values."""
+    attributes = settings_of(study).mapping().attributes
+    undeclared = [name for name, attribute in attributes.items() if attribute.terms is None]
+    found = variables_of(attributes, {name: auxiliary.column(name) for name in undeclared})
+    if not found:
+        raise StudyError("no attribute has terms", expected="at least one linguistic variable")
+    return found
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What is true of a group in the file to publish: its signal, and the areas that must not be found."""
+
+    group: str
+    sensitive: Sensitive
+    quantity: np.ndarray[tuple[int], np.dtype[np.float64]]
+
+
+def truth_of(study: Study, target: Microfile, group: str) -> Truth | None:
+    """The truth, or None where the file lacks the vital columns."""
+    if group not in target.members:
+        return None
+    settings = settings_of(study)
+    quantity = target.quantity(group).astype(np.float64)
+    expert, exclude = (places(target, names) for names in (settings.expert, settings.exclude))
+    return Truth(group, sensitive_areas(quantity, settings.attack.significance, expert, exclude), quantity)
+
+
+def places(target: Microfile, names: Sequence[str]) -> list[int]:
+    """The indexes of named areas."""
+    unknown = [name for name in names if name not in target.areas]
+    if unknown:
+        raise StudyError(
+            f'the file has no area "{unknown[0]}"',
+            expected="areas of the file",
+            remedy=nearest(unknown[0], target.areas),
+        )
+    return [target.areas.index(name) for name in names]
+
+
+def with_protect(study: Study, **changed: object) -> Study:
+    """The same study with other settings of its [groups.protect] section."""
+    settings = settings_of(study)
+    protect = ProtectSettings.given(**(settings.protect.model_dump() | changed))
+    return study.with_groups(settings.model_copy(update={"protect": protect}))

@@ -1,0 +1,142 @@
+"""Rows with places exchanged, inside the engine: every other cell of every row stays as it is.
+
+Before anything is written, columns are looked at that would undo the protection: those that name the group, those
+from which the original area follows, and geography beside the area, which is exchanged together with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sfumato.errors import DataError, StudyError, nearest, shortened
+from sfumato.plans.swaps import SwapPlan
+from sfumato.sources.cells import cleaned
+from sfumato.sources.engines.engine import Engine, require_order
+from sfumato.sources.source import Column, Source
+from sfumato.study import Study
+from sfumato.study.file_mapping import vital_columns
+from sfumato.study.groups import GroupsSettings
+from sfumato.systems.groups.files.harmonise import meets
+from sfumato.systems.groups.telling import following_columns, refuse_marked
+
+
+@dataclass(frozen=True)
+class Swapped:
+    """What will be released: the columns, which of them change places, and how many rows there are."""
+
+    source: Source
+    columns: tuple[Column, ...]
+    exchanged: frozenset[str]
+    rows: int
+    swaps: int
+
+    @property
+    def names(self) -> list[str]:
+        return [column.name for column in self.columns]
+
+    def sql(self, mark: bool = False) -> str:
+        """The released rows; their columns are `c0`, `c1`, …, and for us alone `swapped`."""
+        cells = [
+            f"CASE WHEN s.partner IS NULL THEN r.{c.sql} ELSE p.{c.sql} END AS c{i}"
+            if c.name in self.exchanged
+            else f"r.{c.sql} AS c{i}"
+            for i, c in enumerate(self.columns)
+        ]
+        if mark:
+            cells.append("s.partner IS NOT NULL AS swapped")
+        return (
+            f"SELECT {', '.join(cells)} FROM held AS r LEFT JOIN swaps AS s ON r.r = s.r "
+            f"LEFT JOIN held AS p ON p.r = s.partner"
+        )
+
+
+def exchange(engine: Engine, source: Source, study: Study, settings: GroupsSettings, plan: SwapPlan) -> Swapped:
+    """Make the engine ready to release a source with the places of some pairs of rows exchanged."""
+    require_order(engine, "the groups system")
+    withheld = withheld_columns(study, settings, source)
+    mapping = settings.mapping()
+    engine.attach(source, "raw")
+    listed = ", ".join(column.sql for column in source.columns)
+    engine.run(f"CREATE OR REPLACE TEMP TABLE held AS SELECT row_number() OVER () - 1 AS r, {listed} FROM raw")
+    rows = np.concatenate([plan.givers, plan.takers])
+    engine.upload("swaps", {"r": rows, "partner": np.concatenate([plan.takers, plan.givers])})
+    released = tuple(column for column in source.columns if column.name not in withheld)
+    area = " || '-' || ".join(f"coalesce({cleaned(source, source.column(name))}, '')" for name in mapping.area)
+    exchanged = {*mapping.area, *settings.swap, *mapping.usually_swapped} & {column.name for column in released}
+    members = " OR ".join(meets(source, conditions) for conditions in mapping.vital.values())
+    basic = {name for attribute in mapping.attributes.values() for name in attribute.columns}
+    stay = [c for c in released if c.name not in exchanged]
+    exchanged |= following_columns(engine, source, stay, area, members, basic)
+    free = [c for c in stay if c.name not in exchanged]
+    count = int(engine.rows("SELECT count(*) FROM held")[0][0])
+    if len(rows) and int(rows.max()) >= count:
+        raise DataError("the plan swaps rows that the file lacks", expected="the file that was protected")
+    swapped = Swapped(source, released, frozenset(exchanged), count, plan.swaps)
+    # As columns of the released rows, where they have other positions than in the source.
+    cells = {c.name: f"coalesce({cleaned(source, replace(c, position=i))}, '')" for i, c in enumerate(released)}
+    places = [cells[name] for name in mapping.area if name in cells]
+    if plan.swaps and places:
+        stays = [(column.name, cells[column.name]) for column in free]
+        refuse_marked(engine, swapped.sql(mark=True), stays, " || '-' || ".join(places), "swapped")
+    return swapped
+
+
+def withheld_columns(study: Study, settings: GroupsSettings, source: Source) -> set[str]:
+    """Columns that are not released: vital ones, those withheld, identifiers and dropped ones."""
+    vital = set(vital_columns(settings.mapping()))
+    declared = {name: column.role for name, column in study.columns.items()}
+    kept = [name for name in sorted(vital) if name in declared and declared[name].released]
+    if kept:
+        raise StudyError(
+            f"the vital columns {shortened(kept)} are declared for release",
+            expected='role = "vital", "identifier" or "drop" for columns that define the group',
+            remedy="a file that names the group cannot protect it",
+        )
+    unknown = [name for name in (*settings.withhold, *settings.swap) if name not in source.names]
+    if unknown:
+        raise StudyError(
+            f"the table has no column {shortened(unknown)}",
+            expected="columns of the table under withhold and swap",
+            remedy=nearest(unknown[0], source.names),
+        )
+    dropped = {name for name, role in declared.items() if not role.released}
+    usual = set(settings.mapping().usually_withheld) & set(source.names)
+    return vital | set(settings.withhold) | dropped | usual
+
+
+def _side_by_side(engine: Engine, source: Source, written: Source) -> None:
+    """Both files as tables: a view would read its file again for every column."""
+    for name, file in (("before", source), ("after", written)):
+        engine.attach(file, f"{name}_file")
+        engine.run(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM {name}_file")
+
+
+def changed_marginals(engine: Engine, source: Source, written: Source, names: Sequence[str]) -> list[str]:
+    """Columns whose values do not occur as often in the written file as in the source."""
+    _side_by_side(engine, source, written)
+    found = []
+    for name in names:
+        one, two = source.column(name), written.column(name)
+        both = (
+            f"SELECT coalesce({cleaned(source, one)}, '') AS v, 1 AS side FROM before "
+            f"UNION ALL SELECT coalesce({cleaned(written, two)}, '') AS v, -1 AS side FROM after"
+        )
+        differing = engine.rows(f"SELECT count(*) FROM (SELECT v FROM ({both}) GROUP BY v HAVING sum(side) <> 0)")
+        if differing[0][0]:
+            found.append(name)
+    return found
+
+
+def differing_parts(engine: Engine, source: Source, written: Source, names: Sequence[str]) -> int:
+    """Rows of two files that stand in one of them only, looking at some columns."""
+    _side_by_side(engine, source, written)
+    parts = []
+    for view, file, side in (("before", source, 1), ("after", written, -1)):
+        cells = [f"coalesce({cleaned(file, file.column(name))}, '') AS c{i}" for i, name in enumerate(names)]
+        parts.append(f"SELECT {', '.join(cells)}, {side} AS side FROM {view}")
+    keys = ", ".join(f"c{i}" for i in range(len(names)))
+    sides = f"SELECT sum(side) AS n FROM ({' UNION ALL '.join(parts)}) GROUP BY {keys}"
+    return int(engine.rows(f"SELECT CAST(coalesce(sum(abs(n)), 0) AS BIGINT) FROM ({sides})")[0][0])

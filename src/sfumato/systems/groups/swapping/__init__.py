@@ -1,0 +1,1 @@
+"""The cheapest swaps within bounds."""

@@ -1,0 +1,239 @@
+"""Pair givers with takers at the least total cost, while linear totals per place stay within bounds.
+
+Who moves and with whom is a flow: each record in at most one pair. With one signal the program's corners are whole
+numbers and its optimum is exact; with several signals it bounds the whole-number optimum, and the gap is told.
+
+Most pairs are never needed. The program starts with the nearest takers of each giver in each place, and asks the
+prices of its optimum which of the other pairs would pay; when none does, the optimum is that of all pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sfumato.errors import SfumatoError, StoppedError
+from sfumato.runtime.arrays import Codes, Counts64, Flags, Floats
+
+NEAREST = 4
+NEAR = 24
+PRICED = 3
+TOLERANCE = 1e-7
+HALF = 0.5
+GAP = 2e-3
+KEPT = 6
+
+
+@dataclass(frozen=True)
+class Transport:
+    """Givers (rows of `cost`) and takers (columns), their places, and what each adds to each signal.
+
+    `room[k, j]` is by how much signal k may grow in place j; negative where it must fall. A pair takes the giver's
+    weights from its place to the taker's, and the taker's the other way.
+    """
+
+    cost: Floats
+    giver_place: Codes
+    taker_place: Codes
+    giver_weights: Floats
+    taker_weights: Floats
+    room: Floats
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """The chosen pairs, their cost, and the bound that no choice can beat."""
+
+    givers: Counts64
+    takers: Counts64
+    cost: float
+    bound: float
+    exact: bool
+
+
+def least_cost(problem: Transport, nodes: int = 4, stop: Callable[[], bool] | None = None) -> Pairs | None:
+    """The cheapest pairs within the bounds, or None if no pairs are. It can be stopped between two programs."""
+    rows, columns = _nearest(problem, NEAREST)
+    looked_at = np.unique(np.concatenate([columns, _nearest(problem, NEAR)[1]]))
+    while True:
+        if stop is not None and stop():
+            raise StoppedError("stopped while pairs were sought", expected="nothing was kept")
+        solved = _solve(problem, rows, columns)
+        # Prices are asked of near takers first, and of all of them only when none of those pays.
+        more = _paying(problem, rows, columns, solved.prices, looked_at)
+        if more is None:
+            more = _paying(problem, rows, columns, solved.prices, np.arange(problem.cost.shape[1]))
+            if more is None:
+                break
+            looked_at = np.union1d(looked_at, more[1])
+        rows, columns = np.concatenate([rows, more[0]]), np.concatenate([columns, more[1]])
+    if solved.beyond > 1e-6:
+        return None
+    share = solved.shares
+    exact = bool(np.abs(share - share.round()).max(initial=0.0) <= 1e-6)
+    if not exact:
+        share = _whole(problem, rows, columns, share, nodes)
+    chosen = share > 0.5
+    total = float(problem.cost[rows[chosen], columns[chosen]].sum())
+    return Pairs(rows[chosen], columns[chosen], total, solved.total, exact)
+
+
+@dataclass(frozen=True)
+class _Solved:
+    shares: Floats
+    prices: Floats
+    total: float
+    beyond: float
+
+
+def _nearest(problem: Transport, most: int) -> tuple[Counts64, Counts64]:
+    """Some of the nearest takers of each giver in each place."""
+    found_rows, found_columns = [], []
+    for place in np.unique(problem.taker_place):
+        there = np.flatnonzero(problem.taker_place == place)
+        count = min(most, len(there))
+        near = np.argpartition(problem.cost[:, there], count - 1, axis=1)[:, :count]
+        found_rows.append(np.repeat(np.arange(len(problem.cost)), count))
+        found_columns.append(there[near].reshape(-1))
+    return np.concatenate(found_rows), np.concatenate(found_columns)
+
+
+def _constraints(problem: Transport, rows: Counts64, columns: Counts64) -> tuple[Any, Floats]:
+    """Each giver and taker once, each signal of each place within its room."""
+    from scipy.sparse import csr_array
+
+    givers, takers = problem.cost.shape
+    signals, places = problem.room.shape
+    edges = np.arange(len(rows))
+    shift = problem.giver_weights[:, rows] - problem.taker_weights[:, columns]
+    parts = [(rows, edges, np.ones(len(rows))), (givers + columns, edges, np.ones(len(rows)))]
+    for k in range(signals):
+        first = givers + takers + k * places
+        parts.append((first + problem.giver_place[rows], edges, -shift[k]))
+        parts.append((first + problem.taker_place[columns], edges, shift[k]))
+    place, edge, value = (np.concatenate([part[i] for part in parts]) for i in range(3))
+    shape = (givers + takers + signals * places, len(rows))
+    return csr_array((value, (place, edge)), shape=shape), np.concatenate(
+        [np.ones(givers + takers), problem.room.reshape(-1)]
+    )
+
+
+def _elastic(problem: Transport, rows: Counts64, columns: Counts64) -> tuple[Any, Floats, Floats]:
+    """The constraints with a dear way out of every bound, so that prices always tell which pairs would help."""
+    from scipy.sparse import coo_array, hstack
+
+    matrix, limits = _constraints(problem, rows, columns)
+    bounds = problem.room.size
+    first = matrix.shape[0] - bounds
+    out = coo_array((-np.ones(bounds), (first + np.arange(bounds), np.arange(bounds))), shape=(matrix.shape[0], bounds))
+    dear = 1000.0 * (float(problem.cost.max()) + 1)
+    return hstack([matrix, out]).tocsr(), limits, np.concatenate([problem.cost[rows, columns], np.full(bounds, dear)])
+
+
+def _solve(problem: Transport, rows: Counts64, columns: Counts64) -> _Solved:
+    from scipy.optimize import linprog
+
+    matrix, limits, cost = _elastic(problem, rows, columns)
+    found = linprog(cost, A_ub=matrix, b_ub=limits, bounds=(0, None), method="highs-ds")
+    if found.status != 0 or found.x is None:
+        raise SfumatoError(f"the linear program failed: {found.message}")
+    shares = found.x[: len(rows)]
+    beyond = float(found.x[len(rows) :].sum())
+    return _Solved(shares, found.ineqlin.marginals, float(cost[: len(rows)] @ shares), beyond)
+
+
+def _paying(
+    problem: Transport, rows: Counts64, columns: Counts64, prices: Floats, takers: Counts64
+) -> tuple[Counts64, Counts64] | None:
+    """Pairs outside the program whose reduced cost is negative: the best few of each giver, or None."""
+    givers, total = problem.cost.shape
+    per_place = prices[givers + total :].reshape(problem.room.shape)
+    found: list[tuple[Counts64, Counts64]] = []
+    listed = np.full(total, -1)
+    listed[takers] = np.arange(len(takers))
+    for a in np.unique(problem.giver_place):
+        mine = np.flatnonzero(problem.giver_place == a)
+        step = per_place[:, a][:, None] - per_place[:, problem.taker_place[takers]]
+        reduced = problem.cost[np.ix_(mine, takers)]
+        reduced -= prices[mine][:, None]
+        reduced -= prices[givers + takers] + (step * problem.taker_weights[:, takers]).sum(axis=0)
+        reduced += problem.giver_weights[:, mine].T @ step
+        inside = np.isin(rows, mine) & (listed[columns] >= 0)
+        reduced[np.searchsorted(mine, rows[inside]), listed[columns[inside]]] = 0.0
+        few = _best_few(reduced, -TOLERANCE)
+        if few is not None:
+            found.append((mine[few[0]], takers[few[1]]))
+    if not found:
+        return None
+    return np.concatenate([pair[0] for pair in found]), np.concatenate([pair[1] for pair in found])
+
+
+def _best_few(worth: Floats, limit: float, count: int = PRICED) -> tuple[Counts64, Counts64] | None:
+    count = min(count, worth.shape[1])
+    near = np.argpartition(worth, count - 1, axis=1)[:, :count]
+    rows = np.repeat(np.arange(len(worth)), count)
+    columns = near.reshape(-1)
+    good = worth[rows, columns] < limit
+    return (rows[good], columns[good]) if good.any() else None
+
+
+def _whole(problem: Transport, rows: Counts64, columns: Counts64, share: Floats, nodes: int) -> Floats:
+    """Whole pairs near the program's optimum: what it decided stays, the few givers it split are decided anew.
+
+    Whole records cannot meet a bound to the last grade, so each may be passed by half a record.
+    """
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    sure = share > 1 - 1e-6
+    settled = np.isin(rows, rows[sure]) | np.isin(columns, columns[sure])
+    open_ = np.flatnonzero(~settled & ((share > 1e-6) | _cheapest(problem, rows, columns, ~settled)))
+    matrix, limits, cost = _elastic(problem, rows, columns)
+    bounds = problem.room.size
+    limits[-bounds:] += HALF
+    whole = np.where(sure, 1.0, 0.0)
+    left = limits - matrix[:, : len(rows)] @ whole
+    chosen = np.concatenate([open_, len(rows) + np.arange(bounds)])
+    found = milp(
+        cost[chosen],
+        integrality=np.concatenate([np.ones(len(open_)), np.zeros(bounds)]),
+        bounds=Bounds(0, np.concatenate([np.ones(len(open_)), np.full(bounds, np.inf)])),
+        constraints=LinearConstraint(matrix[:, chosen], -np.inf, left),
+        # Not a time limit: the result must not depend on how busy the machine is.
+        options={"node_limit": nodes, "mip_rel_gap": GAP},
+    )
+    tried = [_rounded(rows, columns, share)]
+    if found.x is not None:
+        whole[open_] = found.x[: len(open_)].round()
+        tried.append(whole)
+
+    def worth(pairs: Floats) -> float:
+        over = np.maximum(matrix[-bounds:, : len(rows)] @ pairs - limits[-bounds:], 0).sum()
+        return float(cost[: len(rows)] @ pairs + cost[-1] * over)
+
+    return min(tried, key=worth)
+
+
+def _cheapest(problem: Transport, rows: Counts64, columns: Counts64, free: Flags) -> Flags:
+    """The few cheapest of each giver's free pairs: the others would only slow the search for whole pairs down."""
+    cost = np.where(free, problem.cost[rows, columns], np.inf)
+    order = np.lexsort((cost, rows))
+    first = np.searchsorted(rows[order], rows[order])
+    found = np.zeros(len(rows), np.bool_)
+    found[order] = np.arange(len(rows)) - first < KEPT
+    return found & free
+
+
+def _rounded(rows: Counts64, columns: Counts64, share: Floats) -> Floats:
+    """The plain way to whole pairs: the largest shares first, each giver and taker once, as many as there were."""
+    found, givers, takers = np.zeros(len(rows)), set[int](), set[int]()
+    for edge in np.argsort(-share, kind="stable")[: int((share > 1e-6).sum())].tolist():
+        if len(givers) >= np.ceil(share.sum() - 1e-6):
+            break
+        if int(rows[edge]) not in givers and int(columns[edge]) not in takers:
+            found[edge] = 1.0
+            givers.add(int(rows[edge]))
+            takers.add(int(columns[edge]))
+    return found

@@ -1,0 +1,1 @@
+"""Every non-dominated node of the lattice of hierarchies."""

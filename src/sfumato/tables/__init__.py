@@ -1,0 +1,1 @@
+"""A source as a frequency table: distinct tuples with counts."""

@@ -1,0 +1,246 @@
+"""From a source to its frequency table: one scan of the raw rows, the same SQL on every engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sfumato.errors import DataError, HierarchyError, StudyError, shortened
+from sfumato.hierarchies.hierarchy import Hierarchy
+from sfumato.runtime.arrays import Counts64
+from sfumato.runtime.stages import stage
+from sfumato.sources.cells import MISSING, cleaned, numeric
+from sfumato.sources.engines.engine import Engine, quoted
+from sfumato.sources.roles import Role
+from sfumato.sources.settings import Missing
+from sfumato.sources.source import Source
+from sfumato.tables.domain import Builder, Domain, UncoveredError, domain_of
+from sfumato.tables.frequency import FrequencyTable, Population, ValueCounts, value_counts
+
+KEYED = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.LABEL)
+
+
+@dataclass(frozen=True)
+class Use:
+    """How a column takes part: its role, its missing rule, its hierarchy."""
+
+    name: str
+    role: Role
+    missing: Missing = "drop"
+    hierarchy: Hierarchy | Builder | None = None
+    distance: str | None = None
+    order: Sequence[str] | None = None
+    along_tree: bool = False
+
+
+def compress(engine: Engine, source: Source, uses: Sequence[Use], population: Source | None = None) -> FrequencyTable:
+    """Distinct tuples of the quasi-identifiers with counts, and the counts of sensitive and label values.
+
+    Columns whose role takes no part in measuring may be among `uses`; they are passed over.
+    """
+    keyed = [use for role in KEYED for use in uses if use.role is role]  # the quasi-identifiers come first
+    weight = next((use for use in uses if use.role is Role.WEIGHT), None)
+    if not any(use.role is Role.QUASI_IDENTIFIER for use in keyed):
+        raise StudyError(
+            "no column is a quasi_identifier",
+            expected="at least one column that outsiders may know",
+            remedy='role = "quasi_identifier" for columns such as age, sex or postcode',
+        )
+    with stage("count distinct rows"):
+        read, kept = _group(engine, source, keyed, weight)
+    if kept < 2:
+        raise _too_few(source, keyed, read, kept)
+    with stage("fingerprint"):
+        fingerprint = source.fingerprint
+    with stage("encode"):
+        others = _population_labels(engine, population, keyed) if population else {}
+        domains = [_domain(engine, source, place, use, others.get(use.name, ())) for place, use in enumerate(keyed)]
+        for place, domain in enumerate(domains):
+            labels = [MISSING if code == domain.missing else label for code, label in enumerate(domain.labels)]
+            engine.upload(f"domain{place}", {"label": labels, "code": np.arange(len(labels), dtype=np.int32)})
+        _encode(engine, len(keyed), weighted=weight is not None)
+        width = sum(use.role is Role.QUASI_IDENTIFIER for use in keyed)
+        table = _table(engine, domains[:width], weighted=weight is not None)
+        values = {
+            use.name: _values(engine, domains[place], place, table) for place, use in enumerate(keyed) if place >= width
+        }
+        return replace(
+            table,
+            sensitive={use.name: values[use.name] for use in keyed if use.role is Role.SENSITIVE},
+            label=next((values[use.name] for use in keyed if use.role is Role.LABEL), None),
+            population=_population(engine, width) if population else None,
+            rows_read=read,
+            rows_dropped=read - kept,
+            removed=source.settings.removed,
+            fingerprint=fingerprint,
+        )
+
+
+def _group(engine: Engine, source: Source, keyed: Sequence[Use], weight: Use | None) -> tuple[int, int]:
+    """Group the raw rows by every column at once (their only scan), then leave out what the missing rule drops."""
+    engine.attach(source, "raw")
+    cells = [f"{cleaned(source, source.column(use.name))} AS k{i}" for i, use in enumerate(keyed)]
+    keys = ", ".join(f"k{i}" for i in range(len(keyed)))
+    sums = "count(*) AS n"
+    if weight is not None:
+        # Exact decimals: a sum of floats would depend on the order the threads finish in.
+        cells.append(f"{numeric(source, cleaned(source, source.column(weight.name)), 'DECIMAL(28, 6)')} AS w")
+        sums += ", sum(w) AS w, count(w) AS weighed, min(w) AS least"
+    texts = f"SELECT {', '.join(cells)} FROM raw"
+    engine.run(f"CREATE OR REPLACE TEMP TABLE cells AS SELECT {keys}, {sums} FROM ({texts}) AS r GROUP BY {keys}")
+    complete = " AND ".join(f"k{i} IS NOT NULL" for i, use in enumerate(keyed) if use.missing == "drop") or "1 = 1"
+    full = ", ".join(f"coalesce(k{i}, {quoted(MISSING)}) AS k{i}" for i in range(len(keyed)))
+    columns = "n" if weight is None else "n, w"
+    engine.run(f"CREATE OR REPLACE TEMP VIEW kept AS SELECT {full}, {columns} FROM cells WHERE {complete}")
+    if weight is not None:
+        _check_weights(engine, weight.name, complete)
+    total = engine.rows("SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM cells")[0][0]
+    left = engine.rows("SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM kept")[0][0]
+    return int(total), int(left)
+
+
+def _check_weights(engine: Engine, name: str, complete: str) -> None:
+    unweighed, least = engine.rows(f"SELECT CAST(sum(n - weighed) AS BIGINT), min(least) FROM cells WHERE {complete}")[
+        0
+    ]
+    if unweighed or (least is not None and least < 0):
+        wrong = f"{unweighed} rows have no number" if unweighed else "there are negative values"
+        raise DataError(
+            f"the weight column {name} cannot be used: {wrong}",
+            expected="a number from 0 in every row",
+            remedy='mend it, or set decimal = "," or role = "drop"',
+        )
+
+
+def _too_few(source: Source, keyed: Sequence[Use], read: int, kept: int) -> DataError:
+    if read == 0:
+        return DataError(f"{source.title} has no rows", expected="a table with rows")
+    if kept == 0:
+        return DataError(
+            f"all {read} rows have a missing value and are dropped",
+            expected="rows that are complete in " + shortened(use.name for use in keyed),
+            remedy='missing = "category" under [data], or give a column that is mostly empty another role',
+        )
+    return DataError(
+        f"the table has one row{'' if read == 1 else ' that is complete'}",
+        expected="at least two records: a person alone in a table cannot be hidden",
+    )
+
+
+def _domain(engine: Engine, source: Source, place: int, use: Use, others: Sequence[str]) -> Domain:
+    found = engine.rows(f"SELECT k{place}, CAST(sum(n) AS BIGINT) FROM kept GROUP BY k{place} ORDER BY k{place}")
+    observed = dict.fromkeys(others, 0) | {str(label): int(count) for label, count in found}
+    settings = source.settings
+    try:
+        return domain_of(
+            use.name,
+            observed,
+            use.hierarchy,
+            missing=use.missing,
+            na=settings.na,
+            decimal=source.decimal,
+            distance=use.distance,
+            order=use.order,
+            along_tree=use.along_tree,
+        )
+    except UncoveredError as error:
+        row = _first_row(engine, source, use.name, error.labels)
+        if use.role is Role.SENSITIVE:
+            raise secret_hierarchy(use.name, len(error.labels), row) from None
+        raise UncoveredError(use.name, error.labels, row) from None
+    except HierarchyError:
+        if use.role is Role.SENSITIVE:
+            raise secret_hierarchy(use.name) from None
+        raise
+
+
+def secret_hierarchy(name: str, count: int | None = None, row: int | None = None) -> HierarchyError:
+    """An error about the values of a sensitive column, without the values."""
+    where = f"; the first is in row {row}" if row else ""
+    what = f"lacks {count} values of the data{where}" if count else "cannot be used"
+    return HierarchyError(
+        f"the hierarchy of {name} {what}",
+        expected="a hierarchy that covers the column",
+        remedy="look at it with the data at hand; its values are sensitive and are not shown here",
+    )
+
+
+def _first_row(engine: Engine, source: Source, name: str, labels: Sequence[str]) -> int:
+    """The first data row (1-based) that holds one of the labels; 0 where the engine's rows have no order."""
+    if not engine.ordered:
+        return 0
+    listed = ", ".join(quoted(label) for label in labels[:1000])
+    cell = cleaned(source, source.column(name))
+    query = f"SELECT min(r) FROM (SELECT r, {cell} AS v FROM raw_numbered) AS t WHERE v IN ({listed})"
+    return int(engine.rows(query)[0][0] or 0)
+
+
+def _encode(engine: Engine, columns: int, weighted: bool) -> None:
+    codes = ", ".join(f"d{i}.code AS q{i}" for i in range(columns))
+    joins = " ".join(f"JOIN domain{i} AS d{i} ON kept.k{i} = d{i}.label" for i in range(columns))
+    weight = ", w" if weighted else ""
+    engine.run(f"CREATE OR REPLACE TEMP TABLE coded AS SELECT {codes}, n{weight} FROM kept {joins}")
+
+
+def _table(engine: Engine, domains: Sequence[Domain], weighted: bool) -> FrequencyTable:
+    keys = ", ".join(f"q{place}" for place in range(len(domains)))
+    weight = ", CAST(sum(w) AS DOUBLE) AS w" if weighted else ""
+    found = engine.arrays(
+        f"SELECT {keys}, CAST(sum(n) AS BIGINT) AS n{weight} FROM coded GROUP BY {keys} ORDER BY {keys}"
+    )
+    codes = np.stack([found[f"q{place}"].astype(np.int32) for place in range(len(domains))])
+    return FrequencyTable(
+        tuple(domains),
+        codes,
+        found["n"].astype(np.int64),
+        weights=found["w"].astype(np.float64) if weighted else None,
+    )
+
+
+def _values(engine: Engine, domain: Domain, place: int, table: FrequencyTable) -> ValueCounts:
+    """Counts of one more column's values per tuple; they come in the order of the tuples, so no search is needed."""
+    width = len(table.domains)
+    keys = ", ".join(f"q{p}" for p in [*range(width), place])
+    found = engine.arrays(f"SELECT {keys}, CAST(sum(n) AS BIGINT) AS n FROM coded GROUP BY {keys} ORDER BY {keys}")
+    new = np.zeros(len(found["n"]), dtype=np.int64)
+    for p in range(width):
+        new[1:] |= found[f"q{p}"][1:] != found[f"q{p}"][:-1]
+    tuple_of: Counts64 = np.cumsum(new)
+    return value_counts(domain, tuple_of, found[f"q{place}"], found["n"], table.tuples)
+
+
+def _population_labels(engine: Engine, population: Source, keyed: Sequence[Use]) -> Mapping[str, list[str]]:
+    """Group the population by the same quasi-identifiers, and return the labels it has for each."""
+    uses = [use for use in keyed if use.role is Role.QUASI_IDENTIFIER]
+    absent = [use.name for use in uses if use.name not in population.names]
+    if absent:
+        raise DataError(
+            f"the population table lacks the columns {shortened(absent)}",
+            expected="every quasi-identifier of the table",
+        )
+    engine.attach(population, "people")
+    cells = ", ".join(
+        f"coalesce({cleaned(population, population.column(use.name))}, {quoted(MISSING)}) AS k{i}"
+        for i, use in enumerate(uses)
+    )
+    keys = ", ".join(f"k{i}" for i in range(len(uses)))
+    texts = f"SELECT {cells} FROM people"
+    engine.run(
+        f"CREATE OR REPLACE TEMP TABLE everyone AS SELECT {keys}, count(*) AS n FROM ({texts}) AS p GROUP BY {keys}"
+    )
+    return {
+        use.name: [
+            str(row[0]) for row in engine.rows(f"SELECT DISTINCT k{i} FROM everyone WHERE k{i} <> '' ORDER BY k{i}")
+        ]
+        for i, use in enumerate(uses)
+    }
+
+
+def _population(engine: Engine, columns: int) -> Population:
+    codes = ", ".join(f"d{i}.code AS q{i}" for i in range(columns))
+    joins = " ".join(f"JOIN domain{i} AS d{i} ON everyone.k{i} = d{i}.label" for i in range(columns))
+    order = ", ".join(f"q{i}" for i in range(columns))
+    found = engine.arrays(f"SELECT {codes}, CAST(n AS BIGINT) AS n FROM everyone {joins} ORDER BY {order}")
+    return Population(np.stack([found[f"q{i}"].astype(np.int32) for i in range(columns)]), found["n"].astype(np.int64))

@@ -1,0 +1,254 @@
+"""The domain of a column: its labels as codes, and what each label stands for in the column's hierarchy.
+
+A label is usually a value of the raw table. In a file that was generalized before, it may also be a node of the
+hierarchy, an interval or `*`; then it stands for several leaves, and measures of loss count them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.errors import HierarchyError, shortened
+from sfumato.hierarchies.hierarchy import ROOT, Hierarchy, flat
+from sfumato.hierarchies.labels import interval, numbers
+from sfumato.runtime.arrays import Codes, Counts64, Flags, Floats
+from sfumato.sources.cells import MISSING
+
+Builder = Callable[[Sequence[str], Sequence[int]], Hierarchy]
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """Labels of a column and what they cover.
+
+    `covers[code]` leaves of the hierarchy stand under a label, of `leaves` in all; `spans` is the same as a share of
+    the numeric range (None where the leaves are not numbers), `depths` as a share of the hierarchy's height.
+    `distance` is how far apart two values are in t-closeness: equal, ordered (the default of numbers) or hierarchical.
+    `insides` are, for each generalized label behind the leaves, the leaves it stands for.
+    `order` are the leaves in the order in which neighbours may be joined.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    counts: Counts64
+    hierarchy: Hierarchy
+    declared: bool
+    leaves: int
+    covers: Codes
+    spans: Floats | None
+    depths: Floats
+    missing: int | None = None
+    wildcard: bool = False
+    distance: str = "equal"
+    decimal: str = "."
+    insides: tuple[Flags, ...] = ()
+    order: tuple[int, ...] = ()
+
+    @property
+    def generalized(self) -> bool:
+        """Whether the column holds labels that stand for more than one leaf."""
+        return bool(np.any(self.covers[self.counts > 0] > 1))
+
+    @property
+    def stars(self) -> list[int]:
+        """The codes of labels that hide everything, where the column holds them."""
+        codes = range(len(self.hierarchy.leaves), len(self.labels))
+        return [code for code in codes if self.labels[code] in (ROOT, self.hierarchy.root)]
+
+    def inside(self, code: int) -> Flags:
+        """The leaves that a label stands for."""
+        size = len(self.hierarchy.leaves)
+        return np.arange(size) == code if code < size else self.insides[code - size]
+
+    def values(self) -> Floats | None:
+        """The leaves of the hierarchy as numbers, missing ones as NaN; None where they are not numbers."""
+        return leaf_values(self.hierarchy, self.decimal)
+
+
+def domain_of(
+    name: str,
+    observed: Mapping[str, int],
+    hierarchy: Hierarchy | Builder | None = None,
+    *,
+    missing: str = "drop",
+    na: Sequence[str] = (),
+    decimal: str = ".",
+    distance: str | None = None,
+    order: Sequence[str] | None = None,
+    along_tree: bool = False,
+) -> Domain:
+    """The domain of a column from its labels in the data (with counts) and its hierarchy, built if need be.
+
+    Without a declared hierarchy every label is taken as it stands, and only `*` is known to hide something.
+    `order` names the leaves in another order than that of the hierarchy (or, for numbers, than by value);
+    `along_tree` moves leaves so that every group of the hierarchy stands together.
+
+    >>> d = domain_of("sex", {"M": 3, "F": 2, "*": 1})
+    >>> d.labels, d.covers.tolist(), d.stars
+    (('F', 'M', '*'), [1, 1, 2], [2])
+    """
+    counted = {label: count for label, count in observed.items() if label != MISSING}
+    tree = _hierarchy(name, counted, hierarchy, decimal)
+    place = None
+    if MISSING in observed:
+        tree, place = _with_missing(tree, na, wildcard=missing == "wildcard")
+        leaf = tree.leaves[place]
+        counted[leaf] = counted.get(leaf, 0) + observed[MISSING]
+    extras = sorted(label for label in counted if label == ROOT or label not in tree.nodes or tree.nodes[label][0] > 0)
+    labels = tree.leaves + tuple(extras)
+    counts = np.array([counted.get(label, 0) for label in labels], dtype=np.int64)
+    covers, depths, spans, insides = _standing(tree, extras, decimal)
+    unknown = [label for label, held in zip(extras, covers[len(tree.leaves) :], strict=True) if held == 0]
+    if unknown:
+        raise UncoveredError(name, unknown)
+    return Domain(
+        name,
+        labels,
+        counts,
+        tree,
+        declared=hierarchy is not None,
+        leaves=max(len(tree.leaves), int(covers.max())),
+        covers=covers,
+        spans=spans,
+        depths=depths,
+        missing=place,
+        wildcard=missing == "wildcard" and place is not None,
+        distance=distance or ("equal" if spans is None else "ordered"),
+        decimal=decimal,
+        insides=tuple(insides),
+        order=_ordered(name, tree, place, order, decimal, along_tree),
+    )
+
+
+class UncoveredError(HierarchyError):
+    """Values of the data that the column's hierarchy does not know."""
+
+    def __init__(self, name: str, labels: Sequence[str], first_row: int | None = None) -> None:
+        self.name, self.labels = name, list(labels)
+        where = f"; the first is in row {first_row}" if first_row else ""
+        super().__init__(
+            f"the hierarchy of {name} lacks {len(labels)} values of the data: {shortened(map(repr, labels), 5)}{where}",
+            expected="every value of the column as a leaf, a node or an interval of leaves",
+            remedy="add a row for each, or declare them as missing in na under [data]",
+        )
+
+
+def in_order(labels: Sequence[str], decimal: str = ".") -> list[str]:
+    """Numbers by value, other labels by letter.
+
+    >>> in_order(["10", "9"]), in_order(["b", "10", "9"])
+    (['9', '10'], ['10', '9', 'b'])
+    """
+    values = numbers(labels, decimal)
+    if values is None:
+        return sorted(labels)
+    return [label for _, label in sorted(zip(values, labels, strict=True))]
+
+
+def _hierarchy(name: str, present: Mapping[str, int], given: Hierarchy | Builder | None, decimal: str) -> Hierarchy:
+    if isinstance(given, Hierarchy):
+        return given
+    plain = in_order([label for label in present if label != ROOT], decimal)
+    if given is None:
+        return flat(name, plain or [MISSING])
+    return given(plain, [present[label] for label in plain])
+
+
+def _ordered(
+    name: str, tree: Hierarchy, missing: int | None, given: Sequence[str] | None, decimal: str, along_tree: bool
+) -> tuple[int, ...]:
+    """The leaves in order: as given, else numbers by value, else as in the hierarchy. A missing value stands last."""
+    values = leaf_values(tree, decimal)
+    if given is None:
+        plain = np.arange(len(tree.leaves)) if values is None else np.argsort(values, kind="stable")
+        return tuple((_along(tree, plain) if along_tree else plain).tolist())
+    place = {label: code for code, label in enumerate(tree.leaves)}
+    if missing is not None and tree.leaves[missing] not in given:
+        given = [*given, tree.leaves[missing]]
+    unknown = [label for label in given if label not in place]
+    absent = [label for label in tree.leaves if label not in set(given)]
+    if unknown or absent or len(given) > len(tree.leaves):
+        wrong = f"unknown: {shortened(unknown, 3)}" if unknown else f"lacking: {shortened(absent, 3)}" if absent else ""
+        raise HierarchyError(
+            f"the order of {name} does not name each of its {len(tree.leaves)} values once"
+            + (f" ({wrong})" if wrong else ""),
+            expected="every leaf of the hierarchy, in order",
+            remedy="leave order out to take the hierarchy's",
+        )
+    return tuple(place[label] for label in given)
+
+
+def _along(tree: Hierarchy, order: Counts64) -> Counts64:
+    """The order in which every group of the tree stands together, groups by the first of their leaves in `order`."""
+    keys = []
+    for groups in tree.maps:
+        _, first = np.unique(groups[order], return_index=True)
+        rank = np.empty(len(first), dtype=np.int64)
+        rank[np.argsort(first)] = np.arange(len(first))
+        keys.append(rank[np.unique(groups[order], return_inverse=True)[1]])
+    return np.asarray(order[np.lexsort(keys)])
+
+
+def _with_missing(tree: Hierarchy, na: Sequence[str], wildcard: bool) -> tuple[Hierarchy, int]:
+    """Where a missing value stands: at the leaf the hierarchy has for it, else as a leaf of its own.
+
+    One that matches anything must not share a branch with others, so it always gets its own.
+    """
+    known = [value for value in na if value in tree.nodes and tree.nodes[value][0] == 0]
+    if known and not wildcard:
+        return tree, tree.nodes[known[0]][1]
+    if MISSING in tree.leaves:
+        return tree, tree.nodes[MISSING][1]
+    return tree.with_leaf(MISSING), len(tree.leaves)
+
+
+def _standing(tree: Hierarchy, extras: Sequence[str], decimal: str) -> tuple[Codes, Floats, Floats | None, list[Flags]]:
+    """For each leaf and each generalized label: leaves covered (0: unknown), depth, span; and the leaves inside."""
+    size = len(tree.leaves)
+    total = size + len(extras)
+    covers, depths, spans = np.ones(total, np.int32), np.zeros(total), np.zeros(total)
+    known = leaf_values(tree, decimal)
+    value = np.full(size, np.nan) if known is None else known
+    insides = []
+    for place, label in enumerate(extras, start=size):
+        if label == ROOT or label in tree.nodes:
+            # A star is the root wherever else a file may use it.
+            level, position = (tree.height, 0) if label == ROOT else tree.nodes[label]
+            inside = tree.maps[level] == position
+            depths[place] = level / tree.height
+            # Hiding the only value that is left hides something all the same.
+            covers[place] = max(inside.sum(), 2) if label == ROOT else inside.sum()
+        else:
+            found = interval(label, decimal)
+            inside = np.array([found is not None and found.holds(v) for v in value])
+            depths[place] = _depth(tree, int(inside.sum()))
+            covers[place] = inside.sum()
+        spans[place] = 1.0 if label == ROOT else span_share(value, inside)
+        insides.append(inside)
+    return covers, depths, None if known is None else spans, insides
+
+
+def leaf_values(tree: Hierarchy, decimal: str = ".") -> Floats | None:
+    """The leaves as numbers, missing ones as NaN; None where they are not numbers."""
+    plain = np.array([label != MISSING for label in tree.leaves])
+    parsed = numbers([label for label in tree.leaves if label != MISSING], decimal)
+    if parsed is None:
+        return None
+    value = np.full(len(plain), np.nan)
+    value[plain] = parsed
+    return value
+
+
+def span_share(value: Floats, inside: Flags) -> float:
+    """How much of the numeric range the leaves inside a group span."""
+    held = value[inside & ~np.isnan(value)]
+    extent = np.nanmax(value) - np.nanmin(value) if np.any(~np.isnan(value)) else 0.0
+    return float((held.max() - held.min()) / extent) if len(held) and extent > 0 else 0.0
+
+
+def _depth(tree: Hierarchy, held: int) -> float:
+    """The lowest level with a label that covers at least as many leaves, as a share of the height."""
+    return next(level / tree.height for level, sizes in enumerate(tree.sizes) if sizes.max() >= held)

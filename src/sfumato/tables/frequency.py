@@ -1,0 +1,144 @@
+"""The frequency table: distinct quasi-identifier tuples with their counts. All that measures and searches see."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from sfumato.runtime.arrays import Codes, Counts64, Flags, Floats
+from sfumato.tables.domain import Domain
+from sfumato.tables.packing import Packed, pack
+
+
+@dataclass(frozen=True, eq=False)
+class ValueCounts:
+    """How often each value of a column occurs with each tuple, sorted by tuple, then value.
+
+    `start[t]:start[t + 1]` are the entries of tuple t.
+    """
+
+    domain: Domain
+    start: Counts64
+    values: Codes
+    counts: Counts64
+
+    @property
+    def tuple_of(self) -> Counts64:
+        """The tuple of each entry."""
+        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """Tuples of the population the table was drawn from, in the codes of the table's domains."""
+
+    codes: Codes
+    counts: Counts64
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FrequencyTable:
+    """Distinct quasi-identifier tuples × counts, with sensitive and label counts beside them.
+
+    `codes[j, t]` is the code of tuple t in column j. Tuples stand in the order of their codes, so the
+    same data give the same table on any number of threads.
+    """
+
+    domains: tuple[Domain, ...]
+    codes: Codes
+    counts: Counts64
+    sensitive: Mapping[str, ValueCounts] = field(default_factory=dict)
+    label: ValueCounts | None = None
+    weights: Floats | None = None
+    population: Population | None = None
+    rows_read: int = 0
+    rows_dropped: int = 0
+    removed: int = 0
+    fingerprint: str = ""
+
+    def __repr__(self) -> str:
+        return f"<FrequencyTable of {len(self.domains)} columns: {self.codes.shape[1]:,} distinct tuples>"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The quasi-identifiers, in order."""
+        return tuple(domain.name for domain in self.domains)
+
+    @property
+    def rows(self) -> int:
+        """Records in the table (those removed from a release before are not)."""
+        return int(self.counts.sum())
+
+    @property
+    def records(self) -> int:
+        """N: the records in the table and those removed from it before."""
+        return self.rows + self.removed
+
+    @property
+    def tuples(self) -> int:
+        return len(self.counts)
+
+    @cached_property
+    def packed(self) -> Packed:
+        """The tuples in folded columns: what the kernels read."""
+        return pack(self.codes, [len(domain.labels) for domain in self.domains])
+
+    @property
+    def starred(self) -> Flags:
+        """Tuples whose every quasi-identifier is hidden: suppressed rows that the file still carries.
+
+        When all rows are so, the table is generalized to the top and nothing is suppressed.
+        """
+        flags = np.ones(self.tuples, dtype=np.bool_)
+        for domain, codes in zip(self.domains, self.codes, strict=True):
+            flags &= np.isin(codes, domain.stars)
+        return flags if not flags.all() else np.zeros_like(flags)
+
+    def values_of(self, column: str) -> ValueCounts:
+        """The value counts of a sensitive column or of the label."""
+        if self.label is not None and self.label.domain.name == column:
+            return self.label
+        return self.sensitive[column]
+
+
+def from_codes(
+    domains: Sequence[Domain],
+    records: Codes,
+    sensitive: Mapping[str, tuple[Domain, Codes]] | None = None,
+    label: tuple[Domain, Codes] | None = None,
+    removed: int = 0,
+) -> FrequencyTable:
+    """A frequency table from one code per column and record, for tables that are already in memory.
+
+    `records[j, i]` is the code of record i in column j.
+    """
+    order = np.lexsort(records[::-1])
+    ordered = records[:, order]
+    new = np.ones(ordered.shape[1], dtype=np.bool_)
+    new[1:] = np.any(ordered[:, 1:] != ordered[:, :-1], axis=0)
+    tuple_of = np.cumsum(new) - 1
+    counts = np.bincount(tuple_of).astype(np.int64)
+
+    def tallied(domain: Domain, codes: Codes) -> ValueCounts:
+        keys, number = np.unique(tuple_of * len(domain.labels) + codes[order], return_counts=True)
+        return value_counts(domain, keys // len(domain.labels), keys % len(domain.labels), number, len(counts))
+
+    return FrequencyTable(
+        tuple(domains),
+        np.ascontiguousarray(ordered[:, new], dtype=np.int32),
+        counts,
+        {name: tallied(*pair) for name, pair in (sensitive or {}).items()},
+        tallied(*label) if label else None,
+        rows_read=records.shape[1],
+        removed=removed,
+    )
+
+
+def value_counts(domain: Domain, tuple_of: Counts64, values: Codes, counts: Counts64, tuples: int) -> ValueCounts:
+    """Value counts from entries that are sorted by tuple, then value."""
+    start = np.zeros(tuples + 1, dtype=np.int64)
+    np.cumsum(np.bincount(tuple_of, minlength=tuples), out=start[1:])
+    return ValueCounts(domain, start, values.astype(np.int32), counts.astype(np.int64))

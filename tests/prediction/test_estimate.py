@@ -1,0 +1,63 @@
+"""What a run is expected to cost, against what it costs."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+import sfumato as sf
+from sfumato.cli import run
+from sfumato.prediction import cost as room
+from sfumato.prediction.cost import estimate
+from sfumato.samples.synthetic import write_people
+from sfumato.sources import sampling
+
+
+def near(guess: float, fact: float, times: float = 2.0) -> bool:
+    return fact / times <= guess <= fact * times
+
+
+def test_a_table_that_is_read_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    front = sf.search(sf.read(sf.sample("adult")))
+    front.save(tmp_path / "front")
+    assert run(["estimate", str(sf.sample("adult")), "--against", str(tmp_path / "front"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["tuples"] == front.tuples
+    assert found["rows"] == 32_561
+    assert near(found["evaluations"], front.evaluations)
+    assert [part["stage"] for part in found["stages"]][:4] == ["count distinct rows", "fingerprint", "encode", "search"]
+    assert {pair["figure"] for pair in found["compared"]} >= {"rows", "tuples", "search, CPU s", "peak, MiB"}
+
+
+def test_a_table_of_which_some_rows_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = sf.read(write_people(tmp_path / "people", 60_000, seed=3)).with_search(algorithm="exhaustive")
+    monkeypatch.setattr(room, "SAMPLE", 6_000)
+    found = estimate(study)
+    assert found.rows == 60_000
+    assert near(found.sampled, 6_000, 1.1)
+    assert near(found.tuples, study.table().tuples)
+    assert found.evaluations == found.nodes == 1_728
+
+
+def test_lines_of_a_text_are_reckoned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampling, "HEAD", 20_000)
+    text = "age,sex\n" + "".join(f"{17 + row % 60},{'FM'[row % 2]}\n" for row in range(40_000))
+    (tmp_path / "a.csv").write_text(text)
+    (tmp_path / "b.csv.gz").write_bytes(gzip.compress(text.encode()))
+    columns = {name: {"role": "quasi_identifier", "hierarchy": {"build": "flat"}} for name in ("age", "sex")}
+    for name in ("a.csv", "b.csv.gz"):
+        source = sf.Study(data={"path": str(tmp_path / name)}, columns=columns).source()
+        assert near(sampling.rows_of(source), 40_000, 1.5)
+        part = sampling.sampled(source, 40_000, 1_000, tmp_path)
+        lines = part.path.read_text().splitlines()
+        assert lines[0] == "age,sex"
+        assert near(len(lines), 1_001, 1.02)
+        assert all(line.endswith((",F", ",M")) for line in lines[1:])
+
+
+def test_a_folder_that_is_no_front(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["estimate", str(sf.sample("adult")), "--against", str(tmp_path)]) == 2
+    assert "is not the folder of a front" in capsys.readouterr().err

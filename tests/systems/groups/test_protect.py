@@ -1,0 +1,207 @@
+"""Protection: least cost, nothing but places changes, and what is said when it cannot be had."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import linear_sum_assignment
+from tests.systems.groups.files import microfile
+
+from sfumato.errors import InputError
+from sfumato.plans.swaps import SwapPlan
+from sfumato.runtime.arrays import Floats
+from sfumato.systems.groups.attack.disclosure import findings, sensitive_areas
+from sfumato.systems.groups.attack.residual import standing_low
+from sfumato.systems.groups.swapping.bounds import lowered, room_for, water_level
+from sfumato.systems.groups.swapping.influence import Influence, literal_distance
+from sfumato.systems.groups.swapping.swap_search import Memetic, Swapping
+from sfumato.systems.groups.swapping.transport import Transport, least_cost
+
+seeds = st.integers(0, 10_000)
+
+
+def problem(rng: np.random.Generator, caps: float = 1e9) -> tuple[Transport, np.ndarray]:  # type: ignore[type-arg]
+    givers, takers = int(rng.integers(2, 12)), int(rng.integers(14, 30))
+    giver_place = rng.integers(0, 2, givers).astype(np.int32)
+    taker_place = rng.integers(2, 5, takers).astype(np.int32)
+    held = np.bincount(giver_place, minlength=5)
+    leaving = np.array([rng.integers(0, held[0] + 1), rng.integers(0, held[1] + 1)])
+    room = np.full((1, 5), caps)
+    room[0, :2] = -leaving
+    cost = rng.integers(0, 14, (givers, takers)).astype(np.float64)
+    return Transport(cost, giver_place, taker_place, np.ones((1, givers)), np.zeros((1, takers)), room), leaving
+
+
+def assignment_cost(given: Transport, leaving: np.ndarray, caps: int) -> float:  # type: ignore[type-arg]
+    """The same by assignment: columns for members that stay, rows that fill what a place may not take."""
+    blocks, big = [given.cost], 1e6
+    for place, count in enumerate(leaving):
+        mine = given.giver_place == place
+        blocks.append(np.tile(np.where(mine, 0.0, big)[:, None], (1, int(mine.sum() - count))))
+    matrix = np.hstack(blocks)
+    for place in (2, 3, 4):
+        there = given.taker_place == place
+        spare = max(int(there.sum()) - caps, 0)
+        fill = np.where(there, 0.0, big)
+        matrix = np.vstack(
+            [matrix, np.tile(np.concatenate([fill, np.full(matrix.shape[1] - len(fill), big)]), (spare, 1))]
+        )
+    rows, columns = linear_sum_assignment(matrix)
+    return float(matrix[rows, columns].sum())
+
+
+@given(seeds)
+def test_least_cost_is_that_of_the_assignment(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    given_, leaving = problem(rng)
+    found = least_cost(given_)
+    assert found is not None
+    assert found.exact
+    assert found.cost == pytest.approx(assignment_cost(given_, leaving, 99))
+    assert len(found.givers) == leaving.sum()
+
+
+@given(seeds, st.integers(1, 5))
+def test_caps_are_kept_at_least_cost(seed: int, caps: int) -> None:
+    rng = np.random.default_rng(seed)
+    given_, leaving = problem(rng, caps)
+    found = least_cost(given_)
+    places = np.bincount(given_.taker_place, minlength=5)
+    if np.minimum(places[2:], caps).sum() < leaving.sum():
+        assert found is None
+        return
+    assert found is not None
+    assert np.bincount(given_.taker_place[found.takers], minlength=5).max(initial=0) <= caps
+    assert found.cost == pytest.approx(assignment_cost(given_, leaving, caps))
+
+
+@given(seeds)
+def test_several_signals_are_bounded_at_once(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    given_, _ = problem(rng)
+    weights = np.vstack([rng.random(given_.giver_weights.shape[1]), rng.integers(0, 2, given_.giver_weights.shape[1])])
+    held = np.stack([np.bincount(given_.giver_place, w, minlength=5) for w in weights])
+    room = np.full((2, 5), 1e9)
+    room[:, :2] = -0.6 * held[:, :2]
+    several = Transport(
+        given_.cost, given_.giver_place, given_.taker_place, weights, np.zeros((2, given_.cost.shape[1])), room
+    )
+    found = least_cost(several)
+    assert found is not None
+    after = held - np.stack(
+        [np.bincount(given_.giver_place[found.givers], w[found.givers], minlength=5) for w in weights]
+    )
+    assert (after[:, :2] <= 0.4 * held[:, :2] + 0.5 + 1e-6).all()
+    assert found.cost >= found.bound - given_.cost.max()
+
+
+@given(seeds)
+def test_the_metric_is_the_literal_one(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    file = microfile(rng, 20)
+    table = file.table()
+    left, right = np.arange(6), np.arange(6, 20)
+    for ordinal in ((), ("a", "c")):
+        found = Influence(file, (), ordinal).between(left, right)
+        flags = [name in ordinal for name in file.attributes]
+        expected = [[literal_distance(table[i], table[j], flags) for j in right] for i in left]
+        assert found == pytest.approx(np.array(expected))
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_only_places_change(seed: int) -> None:
+    """Area sizes, all other columns, and rows that are not swapped are bit-identical."""
+    rng = np.random.default_rng(seed)
+    file = microfile(rng, int(rng.integers(10, 300)))
+    chosen = rng.permutation(file.records)[: 2 * int(rng.integers(1, file.records // 2 + 1))]
+    plan = SwapPlan(file.rows[chosen[::2]], file.rows[chosen[1::2]], 0.0)
+    moved = file.with_areas(plan.moved(file.area_of, file.rows))
+    assert np.array_equal(moved.sizes(), file.sizes())
+    assert np.array_equal(moved.codes, file.codes)
+    assert np.array_equal(moved.members["g"], file.members["g"])
+    rest = np.setdiff1d(np.arange(file.records), chosen)
+    assert np.array_equal(moved.area_of[rest], file.area_of[rest])
+    back = SwapPlan(plan.takers, plan.givers, 0.0).moved(moved.area_of, file.rows)
+    assert np.array_equal(back, file.area_of)
+
+
+def test_a_record_is_swapped_once() -> None:
+    with pytest.raises(InputError, match="stands twice"):
+        SwapPlan(np.array([1, 2]), np.array([3, 1]), 0.0)
+
+
+def test_water() -> None:
+    assert water_level(np.array([1.0, 2.0, 9.0]), 5.0) == 4.0
+    assert water_level(np.array([3.0]), 2.0) == 5.0
+    held = np.array([40.0, 2.0, 4.0, 6.0])
+    most = lowered(held, [0], 1.0, None)
+    assert most.tolist() == [0.75 * 13, 2, 4, 6]
+    room = room_for(held, [0], np.array([False, True, True, True]), most, 0.15)
+    assert room[0] == most[0] - 40
+    assert room[1:].sum() >= 40 - most[0]
+    assert lowered(held, [0], 0.5, {0: 20.0})[0] == 30.0
+
+
+def swapping(rng: np.random.Generator) -> Swapping:
+    givers, takers = 30, 200
+    place = np.repeat([0, 1], 15).astype(np.int32)
+    cost = rng.integers(1, 14, (givers, takers)).astype(np.float64)
+    held, needed = np.array([15, 15, 0, 0]), np.array([9, 6, 0, 0])
+    return Swapping(
+        cost, place, rng.integers(2, 4, takers).astype(np.int32), held, needed, np.array([0, 0, 9, 9]), 13.0
+    )
+
+
+def test_memetic_comes_near_the_least_cost() -> None:
+    given_ = swapping(np.random.default_rng(5))
+    room = np.array([[-9.0, -6.0, 9.0, 9.0]])
+    best = least_cost(
+        Transport(given_.cost, given_.giver_place, given_.taker_place, np.ones((1, 30)), np.zeros((1, 200)), room)
+    )
+    assert best is not None
+    costs = []
+    for seed in range(3):
+        givers, takers = Memetic(generations=100).search(given_, np.random.default_rng(seed))
+        assert len(set(givers.tolist())) == len(givers) == 15
+        assert len(set(takers.tolist())) == len(takers)
+        assert np.bincount(given_.giver_place[givers], minlength=4).tolist() == [9, 6, 0, 0]
+        assert np.bincount(given_.taker_place[takers], minlength=4).max() <= 9
+        costs.append(float(given_.cost[givers, takers].sum()))
+    assert best.cost <= min(costs)
+    assert np.mean(costs) <= 1.05 * best.cost
+    again = Memetic(generations=20).search(given_, np.random.default_rng(3))
+    assert all(
+        np.array_equal(a, b)
+        for a, b in zip(again, Memetic(generations=20).search(given_, np.random.default_rng(3)), strict=True)
+    )
+
+
+def test_the_papers_fitness_stops_one_short() -> None:
+    given_ = swapping(np.random.default_rng(6))
+    givers, _ = Memetic(generations=150, reproduction=True).search(given_, np.random.default_rng(1))
+    assert 10 <= len(givers) < 15
+
+
+def test_what_is_found_and_by_whom() -> None:
+    true: Floats = np.array([4.0, 2, 73, 40, 2, 6, 2, 102, 28, 18])
+    sensitive = sensitive_areas(true, 0.01, expert=[2, 3, 7])
+    assert sensitive.areas == (2, 3, 7)
+    assert set(sensitive.excluded) == {0, 5, 8, 9}  # outliers of the truth that the expert set aside
+    flat = findings(np.full(10, 5.0), sensitive, 0.01)
+    assert flat.found["hinges"] == flat.found["mad"] == ()
+    assert flat.found["rank"] == (2, 3, 7)  # who ties for the first place is found
+    nothing = findings(np.zeros(10), sensitive, 0.01)
+    assert nothing.anyhow == ()
+    assert findings(true, sensitive, 0.01).adequacy["rank"].disclosed == 3
+
+
+def test_who_stands_out_from_below() -> None:
+    sensitive = sensitive_areas(np.array([9.0, 10, 11, 10, 60, 9, 10, 11]), 0.01)
+    assert sensitive.areas == (4,)
+    low = findings(np.array([9.0, 10, 11, 10, 0, 9, 10, 11]), sensitive, 0.01)
+    assert [standing_low(low, (area,)) for area in (0, 2, 4)] == [0, 0, 1]
+    last = findings(np.array([9.0, 10, 11, 10, 8.5, 9, 10, 11]), sensitive, 0.01)
+    assert last.outliers["hinges"].low == ()
+    assert [standing_low(last, areas) for areas in ((4,), (0,), (0, 4))] == [1, 0, 2]

@@ -1,0 +1,82 @@
+"""One workbench and one browser for all tests of the page; a small disk."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from tests.web.bench import HOSTILE, Server, server, write_table
+
+from sfumato.samples.groups_census import make_census
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+GROUPS = """
+[groups.attack]
+seeds = 1
+folds = 3
+[groups.protect]
+attackers = ["exact"]
+levels = 1
+known_seeds = 1
+fresh_seeds = 1
+"""
+
+
+@pytest.fixture(scope="session")
+def workbench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server over a folder with small tables; as many jobs run at once as one test asks for."""
+    if CHROMIUM is None:
+        pytest.skip("there is no chromium to drive (apt-get install chromium)")
+    root = tmp_path_factory.mktemp("bench")
+    write_table(root / "people.csv")
+    write_table(root / "hostile.csv", names=f"age,{HOSTILE},sex,ill")
+    made = make_census(root / "census", 6_000, 300, 12, seed=3)
+    made.run.write_text(made.run.read_text("utf-8") + GROUPS, "utf-8")
+    with server(root, "--jobs", "5") as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def browser(workbench: Server) -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with playwright.sync_playwright() as driver:
+        found = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def page(browser: Any, workbench: Server) -> Iterator[Any]:
+    """A page of its own; at its end, no word on the console and no request off loopback."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
+    found = context.new_page()
+    said: list[str] = []
+    asked: set[str] = set()
+    found.set_default_timeout(120_000)
+    found.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
+    found.on("pageerror", lambda error: said.append(str(error)))
+    found.on("response", lambda answer: said.append(answer.url) if answer.status >= 400 else None)
+    found.on("request", lambda request: asked.add(urlsplit(request.url).hostname or request.url[:5]))
+    workbench.enter(found)
+    yield found
+    context.close()
+    assert said == []
+    assert asked <= {"127.0.0.1", "file:", "data:", "blob:"}
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of two megabytes."""
+    if os.getuid() != 0:
+        pytest.skip("only root can mount a small disk")
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", str(tmp_path)], check=False)
+    if mounted.returncode:
+        pytest.skip("this machine does not let root mount a small disk")
+    yield tmp_path
+    subprocess.run(["umount", str(tmp_path)], check=True)
