@@ -209,7 +209,7 @@ def test_another_source_and_no_folder(copy: Path, tmp_path: Path, published: Pat
 KILLER = """
 import os, random, signal, sys, time
 from pathlib import Path
-from sfumato.front import load_front
+from sfumato.systems.registry import load_front
 from sfumato.release.publish import publish
 import plotly.offline, pyarrow, sfumato.measures.registry, sfumato.data.duck
 sfumato.measures.registry.known_measures()

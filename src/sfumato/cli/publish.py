@@ -66,7 +66,6 @@ def publish_command(
 
 def show_release(release: Release, as_json: bool) -> None:
     """What was measured on the written file, what was accepted, and what may leave."""
-    from sfumato.report.release_pages import whole_sentences
     from sfumato.systems.registry import system_named
 
     if as_json:
@@ -74,11 +73,12 @@ def show_release(release: Release, as_json: bool) -> None:
         return
     found = release.manifest
     system = system_named(found["system"])
-    for measured in system.measured(found):
-        table(measured.title, ["figure", "value"], [list(row) for row in measured.rows], right={1})
+    measured = system.measured(found)
+    for one in measured.tables:
+        table(one.title, ["figure", "value"], [list(row) for row in one.rows], right={1})
     for text in release.warnings:
         note(f"warning: {text}")
-    for text in whole_sentences(found["whole"]):
+    for text in measured.sentences:
         note(text)
     for entry in found["accepted"]:
         note(f"accepted: {entry['what']} Reason: {entry['reason']}")

@@ -16,12 +16,13 @@ from sfumato.plans.levels import LevelPlan
 from sfumato.plans.plan import RecodingPlan
 from sfumato.release.publish import Release, publish
 from sfumato.report.figures import number, number_or_infinity, percent
+from sfumato.report.release_pages import whole_sentences
 from sfumato.study import Study
 from sfumato.systems.cuts import search_cuts
 from sfumato.systems.goals import check_measures
 from sfumato.systems.lattice import search_lattice
 from sfumato.systems.run import Run, Searcher
-from sfumato.systems.system import Publishing, Table, Verdict
+from sfumato.systems.system import Figures, Publishing, Table, Verdict
 
 
 def _search_cuts(study: Study, table: FrequencyTable, run: Run) -> Front:
@@ -66,7 +67,7 @@ class Recodings:
             state=how.state,
         )
 
-    def measured(self, manifest: Mapping[str, Any]) -> list[Table]:
+    def measured(self, manifest: Mapping[str, Any]) -> Figures:
         figures, dropped = manifest["figures"], manifest["source"]["rows_read"] - manifest["records"]
         rows = [
             ("records released", number(manifest["released"])),
@@ -75,7 +76,7 @@ class Recodings:
             ("loss", percent(manifest["loss"])),
             *((name, number_or_infinity(figures[name]["value"])) for name in manifest["point"]["values"]),
         ]
-        return [Table("Measured on the file", rows)]
+        return Figures([Table("Measured on the file", rows)], whole_sentences(manifest["whole"]))
 
     def page(self, front: Front, chosen: int | None, compare: tuple[int, int] | None) -> str:
         from sfumato.report.map import map_page

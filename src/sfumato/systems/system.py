@@ -45,6 +45,14 @@ class Table:
     rows: Sequence[tuple[str, str]]
 
 
+@dataclass(frozen=True)
+class Figures:
+    """What was measured on the file of a release, for a terminal: tables, and sentences about the whole file."""
+
+    tables: Sequence[Table]
+    sentences: Sequence[str] = ()
+
+
 class System(Protocol):
     """What a system offers: a search that gives a front, how its plans are read back, and its words for them."""
 
@@ -66,7 +74,7 @@ class System(Protocol):
     def publish(self, choice: Choice, folder: str | Path, how: Publishing) -> Release:
         """Write the plan of a point as a release."""
 
-    def measured(self, manifest: Mapping[str, Any]) -> Sequence[Table]:
+    def measured(self, manifest: Mapping[str, Any]) -> Figures:
         """What was measured on the file of a release, for a terminal."""
 
     def page(self, front: Front, chosen: int | None, compare: tuple[int, int] | None) -> str:

@@ -18,7 +18,7 @@ from sfumato.systems.channel.again import channel_of, refuse_unlike
 from sfumato.systems.channel.disguise import disguise
 from sfumato.systems.channel.search import search_channel
 from sfumato.systems.run import Run
-from sfumato.systems.system import Publishing, Table, Verdict
+from sfumato.systems.system import Figures, Publishing, Table, Verdict
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Channels:
             state=how.state,
         )
 
-    def measured(self, manifest: Mapping[str, Any]) -> list[Table]:
+    def measured(self, manifest: Mapping[str, Any]) -> Figures:
         dropped = manifest["source"]["rows_read"] - manifest["records"]
         tables = []
         for about in manifest["channels"]:
@@ -81,7 +81,7 @@ class Channels:
                 ("loss", percent(figures["loss"])),
             ]
             tables.append(Table(f"Measured on the file: {about['name']}", rows))
-        return tables
+        return Figures(tables)
 
     def page(self, front: Front, chosen: int | None, compare: tuple[int, int] | None) -> str:  # noqa: ARG002
         from sfumato.report.front_page import front_page

@@ -16,12 +16,13 @@ from sfumato.front import Front
 from sfumato.plans.swaps import SwapPlan
 from sfumato.release.publish import Release
 from sfumato.report.figures import number
+from sfumato.report.release_pages import whole_sentences
 from sfumato.study import Study
 from sfumato.systems.groups.front import front_of, swaps_of, told_of
 from sfumato.systems.groups.protect import protect
 from sfumato.systems.groups.publish import publish_protection
 from sfumato.systems.run import Run
-from sfumato.systems.system import Publishing, Table, Verdict
+from sfumato.systems.system import Figures, Publishing, Table, Verdict
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class Groups:
             progress=how.progress,
         )
 
-    def measured(self, manifest: Mapping[str, Any]) -> list[Table]:
+    def measured(self, manifest: Mapping[str, Any]) -> Figures:
         figures = manifest["figures"]
         rows = [
             ("records released", number(manifest["released"])),
@@ -91,7 +92,8 @@ class Groups:
             ("columns left out", number(manifest["dictionary"]["columns_left_out"])),
             ("findings before → after", f"{figures['found_before']} → {figures['found_after']}"),
         ]
-        return [Table(f"Measured on the file, by {len(manifest['attacks'])} attacks", rows)]
+        title = f"Measured on the file, by {len(manifest['attacks'])} attacks"
+        return Figures([Table(title, rows)], whole_sentences(manifest["whole"]))
 
     def page(self, front: Front, chosen: int | None, compare: tuple[int, int] | None) -> str:  # noqa: ARG002
         from sfumato.report.groups_pages import protection_page
