@@ -213,6 +213,21 @@ def test_a_channel_replays_with_its_settings(
     assert (tmp_path / "other" / "public" / "data.csv").is_file()
 
 
+def test_a_channel_is_published_and_verified(bench: httpx.Client, root: Path) -> None:
+    study = declare(bench)
+    job = bench.post(f"/api/studies/{study}/channels", json={"column": "ill", "delta": 0.8, "points": 3}).json()["id"]
+    assert wait(bench, study, job)["status"] == "done"
+    body = {"job": job, "point": 1, "reason": "for a test", "keep": ["sex"]}
+    made = bench.post(f"/api/studies/{study}/releases", json=body).json()["id"]
+    ended = wait(bench, study, made)
+    assert ended["status"] == "done", ended
+    assert ended["found"]["verified"], ended["found"]
+    (release,) = bench.get(f"/api/studies/{study}/releases").json()
+    assert release["says"].startswith("ill: privacy 0.")
+    data = Places(root).release(study, release["name"]) / "public" / "data.csv"
+    assert sorted(data.read_text("utf-8").splitlines()[0].split(",")) == ["ill", "sex"]
+
+
 def test_a_point_is_published_verified_and_packed(bench: httpx.Client, searched: tuple[str, str]) -> None:
     study, job = searched
     body = {"job": job, "point": safe_point(bench, study, job), "reason": "for <b>tests</b>"}

@@ -11,7 +11,6 @@ from typing import Any
 from sfumato.decide import ask, pick
 from sfumato.release.pack import DICTIONARY, EXTERNAL, INTERNAL, MANIFEST, PUBLIC, read_manifest
 from sfumato.runtime.atomic import new_file
-from sfumato.study import read
 from sfumato.systems.publish import publish as published
 from sfumato.systems.registry import VERIFIERS
 from sfumato.systems.verify import verify as verified
@@ -21,7 +20,6 @@ from sfumato.web.calls.channels import channels_of
 from sfumato.web.calls.shelf import checked, front_of, study_of
 from sfumato.web.places import Places, new_id, read_json, write_json
 
-RECODING = ("lattice", "cuts")
 REPORTS = (INTERNAL, EXTERNAL, DICTIONARY[1])
 
 
@@ -43,7 +41,7 @@ def publish(
     """
     folder = places.study(study) / "releases"
     folder.mkdir(exist_ok=True)
-    if read(places.job(study, job) / "run.toml").system in RECODING:
+    if read_json(places.job(study, job) / "job.json")["kind"] == "search":
         found, table = front_of(places, study, job)
         choice = ask(found, table=table, **limits).choice if limits else pick(found, point=number)
     else:
