@@ -50,8 +50,8 @@ test: lint  ## Check style, types and import direction, then run all tests but t
 test-scale: $(SCALE)  ## Spark (a cluster on loopback; Java 17 or newer) and databases (Debian's PostgreSQL).
 	$(BIN)/python -m pytest -m "scale and not published" -n 2 --dist loadfile tests/scale
 
-test-hostile: $(STAMP)  ## Thousands of spoiled folders, hundreds of kills: the long versions of the tests of hostile input.
-	SFUMATO_FUZZ=2000 $(BIN)/python -m pytest -s tests/hostile tests/web/test_web_schema.py
+test-hostile: $(STAMP)  ## Thousands of spoiled folders and requests, hundreds of kills: the long versions of the tests of hostile input.
+	SFUMATO_FUZZ=2000 SFUMATO_KILLS=200 SFUMATO_REQUESTS=5000 $(BIN)/python -m pytest -s tests/hostile tests/web/test_web_schema.py tests/runtime/test_interrupted.py
 	$(BIN)/python -m pytest -m published tests/release/test_verify.py tests/release/test_planted.py
 
 test-published: $(SCALE)  ## Reproduce the slow published tables.

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ from tests.web.bench import Server, declare, server, wait, write_table
 
 schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
 STREAM = "/api/events"  # it does not end, so it has a test of its own
-EXAMPLES = max(int(os.environ.get("SFUMATO_FUZZ", "0")) // 16, 6)  # of each operation
+REQUESTS = int(os.environ.get("SFUMATO_REQUESTS", "200"))  # at least; a quarter of them on a full disk
+SEED = int(os.environ.get("SFUMATO_FUZZ_SEED", "20261115"))
 
 
 @pytest.fixture(scope="module")
@@ -88,44 +90,60 @@ def test_the_stream_of_events_begins_with_every_job_whatever_is_asked(
             assert {"id", "study", "kind", "status"} <= set(json.loads(told[5:]))
 
 
-def attacked(served: Server, known: dict[str, str], examples: int) -> int:
-    """Send made-up requests to every operation; returns how many. Nothing but "no room" (507) may be a 5xx."""
+def attacked(served: Server, known: dict[str, str], requests: int) -> Counter[int]:
+    """Send so many made-up requests or more to all operations; returns the answers by status.
+
+    Nothing but "no room" (507) may be a 5xx.
+    """
     headers = {"authorization": f"Bearer {served.secret()}"}
     contract = schemathesis.openapi.from_url(f"{served.origin}/api/openapi.json", headers=headers)
-    asked = 0
-    for found in contract.get_all_operations():
-        operation = found.ok()
-        if operation.path == STREAM:
-            continue
+    operations = [found.ok() for found in contract.get_all_operations()]
+    operations = [operation for operation in operations if operation.path != STREAM]
+    examples = min(max(requests // len(operations), 2), 25)
+    answers: Counter[int] = Counter()
+    turn = SEED
+    while answers.total() < requests:
+        turn += 1
+        for operation in operations:
 
-        @hypothesis.settings(max_examples=examples, deadline=None, suppress_health_check=list(hypothesis.HealthCheck))
-        @hypothesis.given(case=operation.as_strategy())
-        def ask(case: Any) -> None:
-            nonlocal asked
-            asked += 1
-            for name in ("study", "job"):
-                # What the others need is not deleted: what a path ends with is then made up.
-                spared = case.method.upper() == "DELETE" and case.path.endswith(f"{{{name}}}")
-                if name in (case.path_parameters or {}) and not spared:
-                    case.path_parameters[name] = known[name]
-            own = dict(headers)
-            if case.method.upper() in ("PUT", "POST") and case.path.startswith("/api/studies/{study}"):
-                # Half of the changes are made to the study as it is, so that they get past the check of the version.
-                read = httpx.get(f"{served.origin}/api/studies/{known['study']}", headers=headers)
-                own |= {"if-match": read.headers.get("etag", "")} if asked % 2 else {}
-            answer = case.call(headers=own)
-            assert answer.status_code < 500 or answer.status_code == 507, (case.method, case.path, answer.text[:300])
-            if answer.status_code >= 400 and "application/json" in str(answer.headers.get("content-type")):
-                assert set(answer.json()["error"]) == {"what", "expected", "try"}
+            @hypothesis.seed(turn)
+            @hypothesis.settings(
+                max_examples=examples,
+                deadline=None,
+                derandomize=False,
+                database=None,
+                suppress_health_check=list(hypothesis.HealthCheck),
+            )
+            @hypothesis.given(case=operation.as_strategy())
+            def ask(case: Any) -> None:
+                answers[_answer(served, known, headers, case, answers.total())] += 1
 
-        ask()
-    return asked
+            ask()
+    return answers
+
+
+def _answer(served: Server, known: dict[str, str], headers: dict[str, str], case: Any, number: int) -> int:
+    """Send one request; the status of the answer."""
+    for name in ("study", "job"):
+        # What the others need is not deleted: what a path ends with is then made up.
+        spared = case.method.upper() == "DELETE" and case.path.endswith(f"{{{name}}}")
+        if name in (case.path_parameters or {}) and not spared:
+            case.path_parameters[name] = known[name]
+    own = dict(headers)
+    if case.method.upper() in ("PUT", "POST") and case.path.startswith("/api/studies/{study}"):
+        # Half of the changes are made to the study as it is, so that they get past the check of the version.
+        read = httpx.get(f"{served.origin}/api/studies/{known['study']}", headers=headers)
+        own |= {"if-match": read.headers.get("etag", "")} if number % 2 else {}
+    answer = case.call(headers=own)
+    assert answer.status_code < 500 or answer.status_code == 507, (case.method, case.path, answer.text[:300])
+    if answer.status_code >= 400 and "application/json" in str(answer.headers.get("content-type")):
+        assert set(answer.json()["error"]) == {"what", "expected", "try"}
+    return int(answer.status_code)
 
 
 def test_no_request_breaks_the_server(served: Server, known: dict[str, str]) -> None:
-    asked = attacked(served, known, EXAMPLES)
-    print(f"{asked} requests")
-    assert asked > 100
+    answers = attacked(served, known, REQUESTS * 3 // 4)
+    print(f"{answers.total()} requests: {dict(sorted(answers.items()))}")
     with served.client() as bench:
         assert bench.get(f"/api/studies/{known['study']}/audit").status_code == 200
 
@@ -137,8 +155,8 @@ def test_no_request_breaks_a_server_whose_disk_is_full(small_disk: Path) -> None
         with (small_disk / "filler").open("wb", buffering=0) as filler, contextlib.suppress(OSError):
             while True:
                 filler.write(b"x" * 512)
-        asked = attacked(served, known, max(EXAMPLES // 3, 2))
-        print(f"{asked} requests on a full disk")
+        answers = attacked(served, known, REQUESTS // 4)
+        print(f"{answers.total()} requests on a full disk: {dict(sorted(answers.items()))}")
         (small_disk / "filler").unlink()
         with served.client() as bench:
             assert bench.get(f"/api/studies/{known['study']}/audit").status_code == 200
