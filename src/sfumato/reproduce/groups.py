@@ -65,6 +65,7 @@ def hawaii_study(folder: Path, paper_ranges: bool = False) -> Study:
         data={"path": str(folder / "psam_p15_2018.csv.gz")},
         groups={
             "recipe": "acs_paper" if paper_ranges else "acs",
+            "other_columns": "release",
             "expert": ["00301", "00302", "00306"],
             "auxiliary": [
                 {"path": str(folder / "ss15phi.csv.gz"), "name": "Hawaii 2015"},

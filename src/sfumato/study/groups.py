@@ -67,13 +67,17 @@ class ProtectSettings(Settings):
 
 
 class GroupsSettings(FileMapping):
-    """Everything the groups system needs beside [data], the file to publish."""
+    """Everything the groups system needs beside [data], the file to publish.
+
+    `other_columns` says what becomes of columns that neither this section nor [columns] names: nothing is assumed.
+    """
 
     auxiliary: tuple[AuxiliarySettings, ...] = ()
     expert: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     swap: tuple[str, ...] = ()
     withhold: tuple[str, ...] = ()
+    other_columns: Literal["release", "withhold"] | None = None
     attack: AttackSettings = AttackSettings()
     protect: ProtectSettings = ProtectSettings()
 

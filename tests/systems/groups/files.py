@@ -48,7 +48,8 @@ def microfile(rng: np.random.Generator, records: int, areas: int = 5, share: flo
 
 
 GOOD = (
-    'version = 1\n[data]\npath = "t.csv"\n[groups]\narea = ["town"]\nauxiliary = [{ path = "aux.csv" }]\n'
+    'version = 1\n[data]\npath = "t.csv"\n[groups]\nother_columns = "release"\narea = ["town"]\n'
+    'auxiliary = [{ path = "aux.csv" }]\n'
     '[groups.vital]\nsecret = [{ job = "55*" }]\n[groups.attributes]\n'
     'age = { column = "age", ordinal = true }\nsex = { column = "sex" }\n'
 )

@@ -183,7 +183,10 @@ def test_swaps_at_random_are_not_marked_by_chance(seed: int, values: int, share:
 def test_the_acs_recipe_withholds_what_marks_exchanged_members(shared: Path) -> None:
     """Nearly all members served after September 2001, and few others did: moved away from a base, they stand out."""
     file = shared / "data" / "acs-pums" / "psam_p15_2018.csv.gz"
-    study = Study(data={"path": str(file)}, groups={"recipe": "acs", "auxiliary": [{"path": str(file)}]})
+    study = Study(
+        data={"path": str(file)},
+        groups={"recipe": "acs", "other_columns": "release", "auxiliary": [{"path": str(file)}]},
+    )
     settings, source = study.groups, open_source(study.data, study.folder)
     assert settings is not None
     names = {name: source.column(name).sql for name in ("PUMA", "MLPA", "SOCP", "SEX")}
@@ -212,7 +215,11 @@ def test_a_mistyped_county_of_the_census_sample_tells_nobody(tmp_path: Path) -> 
     folder = tmp_path / "census"
     made = make_census(folder, 8_000, 500, 12, seed=3)
     protect_quickly = '[groups.protect]\nattackers = ["exact"]\nlevels = 2\nknown_seeds = 1\nfresh_seeds = 1\n'
-    text = made.run.read_text("utf-8") + "\n[groups.attack]\nfolds = 3\n" + protect_quickly
+    text = (
+        made.run.read_text("utf-8").replace("[groups]\n", '[groups]\nother_columns = "release"\n', 1)
+        + "\n[groups.attack]\nfolds = 3\n"
+        + protect_quickly
+    )
     made.run.write_text(text, encoding="utf-8")
     for name in ("survey.parquet", "census.parquet"):
         table = pyarrow.parquet.read_table(folder / name)
@@ -233,3 +240,25 @@ def test_a_mistyped_county_of_the_census_sample_tells_nobody(tmp_path: Path) -> 
         area: Counter(c for *a, c in rows if tuple(a) == area).most_common(1)[0][0] for area in {r[:2] for r in rows}
     }
     assert sum(usual[row[:2]] != row[2] for row in rows) == 1
+
+
+def test_a_column_that_nothing_names_is_released_only_if_the_run_file_says_so(tmp_path: Path) -> None:
+    protected_study(tmp_path)
+    for name in ("t.csv", "aux.csv"):
+        head, *lines = (tmp_path / name).read_text("utf-8").splitlines()
+        cells = [f"{line},note {i % 7}" for i, line in enumerate(lines)]
+        (tmp_path / name).write_text("\n".join([f"{head},note", *cells]) + "\n", "utf-8")
+    text = (tmp_path / "run.toml").read_text("utf-8").replace('other_columns = "release"\n', "")
+    (tmp_path / "run.toml").write_text(text, "utf-8")
+    with pytest.raises(StudyError, match="1 column has no role: note") as refused:
+        protected_front(tmp_path)
+    assert "other_columns" in refused.value.remedy
+    for choice, released in (("release", True), ("withhold", False)):
+        (tmp_path / "run.toml").write_text(
+            text.replace("[groups]\n", f'[groups]\nother_columns = "{choice}"\n'), "utf-8"
+        )
+        out = tmp_path / choice
+        release = publish_protection(
+            protected_front(tmp_path), out, accept=ACCEPTED, state=tmp_path / f"{choice}-state"
+        )
+        assert ("note" in release.manifest["columns"]) == released

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sfumato.errors import DataError, StudyError, nearest, shortened
+from sfumato.errors import DataError, StudyError, counted, nearest, shortened
 from sfumato.plans.swaps import SwapPlan
 from sfumato.sources.cells import cleaned
 from sfumato.sources.engines.engine import Engine, require_order
@@ -104,7 +104,24 @@ def withheld_columns(study: Study, settings: GroupsSettings, source: Source) -> 
         )
     dropped = {name for name, role in declared.items() if not role.released}
     usual = set(settings.mapping().usually_withheld) & set(source.names)
-    return vital | set(settings.withhold) | dropped | usual
+    withheld = vital | set(settings.withhold) | dropped | usual
+    undecided = _undecided(study, settings, source, withheld)
+    if undecided and settings.other_columns is None:
+        raise StudyError(
+            f"{counted(len(undecided), 'column')} {'has' if len(undecided) == 1 else 'have'} no role: "
+            f"{shortened(undecided, 12)}",
+            expected="a role for every column under [columns], or other_columns under [groups]",
+            remedy='other_columns = "release" or other_columns = "withhold"',
+        )
+    return withheld | (set(undecided) if settings.other_columns == "withhold" else set())
+
+
+def _undecided(study: Study, settings: GroupsSettings, source: Source, withheld: set[str]) -> list[str]:
+    """Columns that nothing in the run file names."""
+    mapping = settings.mapping()
+    read = {name for attribute in mapping.attributes.values() for name in attribute.columns}
+    named = {*study.columns, *mapping.area, *settings.swap, *mapping.usually_swapped, *read, *withheld}
+    return [name for name in source.names if name not in named]
 
 
 def _side_by_side(engine: Engine, source: Source, written: Source) -> None:
