@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from sfumato.measures.registry import known_measures, measure
     from sfumato.plans.channel import Channel, load_channel
     from sfumato.plans.levels import LevelPlan
+    from sfumato.prediction.cost import predict
     from sfumato.release.publish import Release
     from sfumato.samples.bundled import sample
     from sfumato.sources.roles import Role
@@ -98,6 +99,7 @@ _HOMES = {
     "load_front": "systems.registry",
     "measure": "measures.registry",
     "pick": "decide",
+    "predict": "prediction.cost",
     "publish": "systems.publish",
     "read": "study",
     "sample": "samples.bundled",
@@ -147,6 +149,7 @@ __all__ = [
     "load_front",
     "measure",
     "pick",
+    "predict",
     "publish",
     "read",
     "sample",

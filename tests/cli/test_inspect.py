@@ -62,7 +62,7 @@ def test_a_column_that_nothing_is_known_about_stops_everything(tmp_path: Path, c
     path = table(tmp_path, {"age": 60, "LT3": 5, "Q10A": 7, "sex": 2})
     found = inspected(capsys, path)
     written = (tmp_path / "run.toml").read_text("utf-8")
-    for words in (["audit", "--run"], ["search"], ["estimate"]):
+    for words in (["audit", "--run"], ["search"], ["predict"]):
         assert run([*words, str(tmp_path / "run.toml")]) == 2
         said = capsys.readouterr().err
         assert "2 columns have no role: LT3, Q10A" in said

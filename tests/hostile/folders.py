@@ -106,7 +106,7 @@ FRONT = """
         publish FOLDER --point 0 -o OUT
         publish FOLDER --point 0 -o OUT --run MADE/own.toml
         apply FOLDER MADE/people.csv --point 0 -o OUT
-        estimate MADE/own.toml --against FOLDER
+        predict MADE/own.toml --against FOLDER
 """
 LINES = {
     "front": FRONT,
@@ -137,7 +137,7 @@ LINES = {
     "table run": """
         search FOLDER/run.toml -o OUT
         audit --run FOLDER/run.toml
-        estimate FOLDER/run.toml
+        predict FOLDER/run.toml
         baselines FOLDER/run.toml
         groups attack FOLDER/run.toml
         search FOLDER/run.toml --system channel -o OUT

@@ -52,7 +52,7 @@ def half_a_character(path: Path) -> None:
 WAYS = (large, deep, some_deep, not_a_number, infinite, half_a_character)
 FILES = [
     ("front", "front.json", "pick FOLDER --max-loss 0.9"),
-    ("cuts", "front.json", "estimate MADE/own.toml --against FOLDER"),
+    ("cuts", "front.json", "predict MADE/own.toml --against FOLDER"),
     ("release", "private/manifest.json", "verify FOLDER"),
     ("release", "private/manifest.json", "apply FOLDER MADE/people.csv -o OUT"),
     ("swapped", "private/manifest.json", "verify FOLDER"),

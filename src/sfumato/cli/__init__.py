@@ -17,10 +17,10 @@ from sfumato.cli import (
     audit,
     baselines,
     channel,
-    estimate,
     groups,
     hierarchy,
     inspect,
+    predict,
     publish,
     releases,
     reproduce,
@@ -51,7 +51,7 @@ app = typer.Typer(
 app.command("audit")(audit.command)
 app.command("inspect")(inspect.command)
 app.command("sample")(sample.command)
-app.command("estimate")(estimate.command)
+app.command("predict")(predict.command)
 app.command("search")(search.search)
 app.command("pick")(search.pick)
 app.command("ask")(ask.command)

@@ -64,7 +64,7 @@ class Predicted:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class Prediction:
     """What is expected of a study, before it is run."""
 
     rows: int
@@ -95,7 +95,7 @@ class Estimate:
         }
 
 
-def estimate(study: Study) -> Estimate:
+def predict(study: Study) -> Prediction:
     """Rows, tuples, evaluations, and processor time and memory of every stage from the file to the published file."""
     source = study.source()
     rows = rows_of(source)
@@ -128,7 +128,7 @@ def estimate(study: Study) -> Estimate:
         Predicted(name, spent[name], more + (published + sort if place >= sorting else searched))
         for place, name in enumerate(names)
     )
-    return Estimate(rows, tuples, nodes, evaluations, stages, min(read_rows, rows))
+    return Prediction(rows, tuples, nodes, evaluations, stages, min(read_rows, rows))
 
 
 def compared(predicted: Mapping[str, Any], happened: Mapping[str, Any]) -> list[tuple[str, float, float]]:

@@ -96,12 +96,12 @@ def test_within_a_factor_of_two(shared: Path, tmp_path: Path, name: str) -> None
         run.write_text(studies(shared)[name].as_toml(), encoding="utf-8")
     said = {}
     sfumato = [sys.executable, "-c", "from sfumato.cli import main; main()"]
-    for words in (["search", str(run), "-o", str(tmp_path / "out")], ["estimate", str(run), "--against"]):
-        last = [str(tmp_path / "out")] if words[0] == "estimate" else []
+    for words in (["search", str(run), "-o", str(tmp_path / "out")], ["predict", str(run), "--against"]):
+        last = [str(tmp_path / "out")] if words[0] == "predict" else []
         done = subprocess.run([*sfumato, *words, *last, "--json"], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         said[words[0]] = json.loads(done.stdout)
-    pairs = {pair["figure"]: (pair["predicted"], pair["actual"]) for pair in said["estimate"]["compared"]}
+    pairs = {pair["figure"]: (pair["predicted"], pair["actual"]) for pair in said["predict"]["compared"]}
     print(name, pairs)
     for figure in ("rows", "tuples", "evaluations", "together, CPU s", "peak, MiB"):
         guess, fact = pairs[figure]

@@ -1,4 +1,4 @@
-"""`sfumato estimate`: what a run will cost, before it is run; and how well that was guessed, afterwards."""
+"""`sfumato predict`: what a run will cost, before it is run; and how well that was guessed, afterwards."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def command(
     as_json: AsJson = False,
 ) -> None:
     """Predict rows, distinct tuples, evaluations, processor time and memory of a run, stage by stage."""
-    from sfumato.prediction.cost import compared, estimate
+    from sfumato.prediction.cost import compared, predict
     from sfumato.study import read
     from sfumato.systems.registry import load_front
 
     happened: dict[str, Any] | None = None
     if against is not None:
         happened = load_front(against).as_dict()
-    found = estimate(read(run)).as_dict()
+    found = predict(read(run)).as_dict()
     pairs = [] if happened is None else compared(found, happened)
     if as_json:
         beside = [{"figure": name, "predicted": guess, "actual": fact} for name, guess, fact in pairs]

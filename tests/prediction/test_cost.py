@@ -11,7 +11,7 @@ import pytest
 import sfumato as sf
 from sfumato.cli import run
 from sfumato.prediction import cost as room
-from sfumato.prediction.cost import estimate
+from sfumato.prediction.cost import predict
 from sfumato.samples.synthetic import write_people
 from sfumato.sources import sampling
 
@@ -23,7 +23,7 @@ def near(guess: float, fact: float, times: float = 2.0) -> bool:
 def test_a_table_that_is_read_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     front = sf.search(sf.read(sf.sample("adult")))
     front.save(tmp_path / "front")
-    assert run(["estimate", str(sf.sample("adult")), "--against", str(tmp_path / "front"), "--json"]) == 0
+    assert run(["predict", str(sf.sample("adult")), "--against", str(tmp_path / "front"), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["tuples"] == front.tuples
     assert found["rows"] == 32_561
@@ -35,7 +35,7 @@ def test_a_table_that_is_read_whole(tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_a_table_of_which_some_rows_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study = sf.read(write_people(tmp_path / "people", 60_000, seed=3)).with_search(algorithm="exhaustive")
     monkeypatch.setattr(room, "SAMPLE", 6_000)
-    found = estimate(study)
+    found = predict(study)
     assert found.rows == 60_000
     assert near(found.sampled, 6_000, 1.1)
     assert near(found.tuples, study.table().tuples)
@@ -59,5 +59,5 @@ def test_lines_of_a_text_are_reckoned(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_folder_that_is_no_front(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["estimate", str(sf.sample("adult")), "--against", str(tmp_path)]) == 2
+    assert run(["predict", str(sf.sample("adult")), "--against", str(tmp_path)]) == 2
     assert "is not the folder of a front" in capsys.readouterr().err
