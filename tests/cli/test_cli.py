@@ -245,3 +245,10 @@ def test_help_loads_no_compiler_and_no_database() -> None:
     heavy = ("numba", "duckdb", "pyarrow", "plotly", "numpy")
     code = f"import sys, sfumato.cli; sys.exit(any(m in sys.modules for m in {heavy}))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_help_keeps_what_stands_in_brackets(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["groups", "attack", "--help"]) == 0
+    printed = capsys.readouterr().out
+    assert "[groups]" in printed
+    assert "[the first]" in printed

@@ -43,6 +43,7 @@ ClickError = UsageError.__bases__[0]
 
 app = typer.Typer(
     name="sfumato",
+    rich_markup_mode=None,  # brackets in help texts are text
     help="See the whole trade-off between privacy and loss of a table about people; choose, publish, verify.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,  # they print local variables, and with them people's records

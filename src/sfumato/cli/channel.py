@@ -14,7 +14,11 @@ if TYPE_CHECKING:
     from sfumato.study import Study
     from sfumato.systems.channel.estimate import Estimate
 
-app = typer.Typer(help="Randomized response: find matrices, disguise a column, estimate from it.", no_args_is_help=True)
+app = typer.Typer(
+    rich_markup_mode=None,
+    help="Randomized response: find matrices, disguise a column, estimate from it.",
+    no_args_is_help=True,
+)
 
 Run = Annotated[Path | None, typer.Option("--run", "-r", help="A run file that declares the table.")]
 Data = Annotated[Path | None, typer.Option("--data", help="The table, instead of a run file.")]

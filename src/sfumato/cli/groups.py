@@ -10,7 +10,9 @@ import typer
 from sfumato.cli.show import AsJson, Force, emit, note, put, table
 from sfumato.report.figures import number
 
-app = typer.Typer(help="Find where a group of people stands out, and protect it.", no_args_is_help=True)
+app = typer.Typer(
+    rich_markup_mode=None, help="Find where a group of people stands out, and protect it.", no_args_is_help=True
+)
 MOST_RULES = 12
 
 Run = Annotated[Path, typer.Argument(help="The run file, with a [groups] section.")]

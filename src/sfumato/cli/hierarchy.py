@@ -14,7 +14,7 @@ from sfumato.cli.show import AsJson, Force, emit, note, put
 if TYPE_CHECKING:
     from sfumato.hierarchies import Hierarchy
 
-app = typer.Typer(help="Check, build and show generalization hierarchies.", no_args_is_help=True)
+app = typer.Typer(rich_markup_mode=None, help="Check, build and show generalization hierarchies.", no_args_is_help=True)
 
 Data = Annotated[Path | None, typer.Option("--data", "-d", help="A table with the column.")]
 ColumnName = Annotated[str | None, typer.Option("--column", "-c", help="The column; by default the file's name.")]

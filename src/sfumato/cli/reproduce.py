@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sfumato.reproduce.channel import Panel
     from sfumato.reproduce.lattice import Reproduced
 
-app = typer.Typer(help="Reproduce the tables of the papers.", no_args_is_help=True)
+app = typer.Typer(rich_markup_mode=None, help="Reproduce the tables of the papers.", no_args_is_help=True)
 HEADS = ["objectives", "front", "paper: RR, evals", "its algorithm here: RR, evals, CE", "our default: RR, evals, CE"]
 
 

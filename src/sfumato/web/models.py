@@ -99,12 +99,15 @@ class Search(Body):
 
 
 class ChannelSearch(Body):
-    """Randomized response for one sensitive column: δ bounds what a report may let anyone believe."""
+    """Randomized response for one sensitive column: δ bounds what a report may let anyone believe.
+
+    What is not given is as the run file has it.
+    """
 
     column: str = Field(max_length=1000)
-    delta: float = Field(default=0.75, gt=0, le=1)
-    engine: Literal["exact", "square", "optrr"] = "exact"
-    points: int = Field(default=12, ge=1, le=200)
+    delta: float | None = Field(default=None, gt=0, le=1)
+    engine: Literal["exact", "square", "optrr"] | None = None
+    points: int | None = Field(default=None, ge=1, le=200)
     epsilon: float | None = Field(default=None, gt=0, le=50)
 
 
