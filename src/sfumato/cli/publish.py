@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -37,6 +38,9 @@ def publish_command(
     name: Annotated[
         str | None, typer.Option(help="The name of the released file; data.csv, data.parquet … unless given.")
     ] = None,
+    keep: Annotated[
+        list[str] | None, typer.Option(help="For a channel: a column to release beside the disguised one; repeatable.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a point of a front as a release: change the table, read the file back, measure it, write the reports."""
@@ -58,6 +62,10 @@ def publish_command(
         )
     if suppress_below is not None or diversity_below is not None:
         front = with_suppression(front, 0 if point is None else point, suppress_below or 0, diversity_below or 0)
+    if keep:
+        if front.system != "channel":
+            raise InputError("keep names columns beside a disguised one", expected="a front of the channel system")
+        front = replace(front, study=front.study.with_channel(keep=tuple(keep)))
     accepted = parse_accepted(accept or ())
     with Watch(system_named(front.system).unit(front.study)) as watch:
         choice = pick(front, point=point)
