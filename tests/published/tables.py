@@ -10,8 +10,8 @@ import sfumato as sf
 from sfumato.plans.levels import LevelPlan
 from sfumato.release import pack
 from sfumato.release.columns import ColumnRecode, column_recodes
+from sfumato.sources.opening import open_source
 from sfumato.sources.settings import DataSettings
-from sfumato.sources.source import open_source
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,8 @@ RARE = {"build": "frequency", "shares": [0.02, 0.1, 0.3]}
 
 def table(path: Path, chosen: dict[str, Any], sensitive: str, **data: Any) -> sf.Study:
     """A study of some columns; the others are dropped."""
+    from sfumato.sources.opening import open_source
     from sfumato.sources.settings import DataSettings
-    from sfumato.sources.source import open_source
 
     settings: dict[str, Any] = {"path": str(path), "missing": "category", **data}
     names = open_source(DataSettings(**settings)).names

@@ -20,7 +20,8 @@ from sfumato.plans.channel import Channel
 from sfumato.plans.cuts import CutPlan
 from sfumato.release import pack
 from sfumato.release.publish import Release, publish
-from sfumato.sources.source import Source, open_source
+from sfumato.sources.opening import open_source
+from sfumato.sources.source import Source
 from sfumato.systems.channel.response import warner
 from sfumato.systems.groups.publish import publish_protection
 

@@ -20,8 +20,8 @@ from sfumato.release.history.overlap import overlap
 from sfumato.release.history.people import HashedRows, hashed_rows
 from sfumato.release.history.shown import Description, ShownColumn
 from sfumato.sources.engines.engine import open_engine
+from sfumato.sources.opening import open_source
 from sfumato.sources.settings import DataSettings
-from sfumato.sources.source import open_source
 
 QUASI, OTHERS = ("p", "q"), ("s", "t")
 KEY = "0" * 64

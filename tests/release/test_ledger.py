@@ -28,8 +28,8 @@ from sfumato.release.history import people as row_hashes
 from sfumato.release.history.earlier import Comparison
 from sfumato.release.publish import publish
 from sfumato.sources.engines.engine import open_engine
+from sfumato.sources.opening import open_source
 from sfumato.sources.settings import DataSettings
-from sfumato.sources.source import open_source
 from sfumato.systems.apply import apply_plan
 from sfumato.systems.groups.front import swaps_of
 

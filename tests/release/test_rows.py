@@ -9,8 +9,9 @@ import pytest
 
 from sfumato.release.rows import differing_rows
 from sfumato.sources.engines.engine import open_engine
+from sfumato.sources.opening import open_source
 from sfumato.sources.settings import DataSettings
-from sfumato.sources.source import Source, open_source
+from sfumato.sources.source import Source
 
 # DuckDB 2 hashes the two texts alike, alone and behind any other cell: made in a second by a birthday search.
 COLLIDING = ("ramvfwifaaav", "rfxujxppang9")

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.sources.engines.engine import open_engine
+from sfumato.sources.opening import open_source
 from sfumato.sources.settings import DataSettings, EngineOptions
-from sfumato.sources.source import open_source
 from sfumato.tables.dependence import Dependences, Protected, dependences
 from tests.scale.cluster import Cluster
 

@@ -25,8 +25,8 @@ from sfumato.release.rows import differing_rows
 from sfumato.samples.census import people, plant
 from sfumato.sources.cells import cleaned
 from sfumato.sources.engines.engine import open_engine
+from sfumato.sources.opening import open_source
 from sfumato.sources.settings import DataSettings, EngineOptions
-from sfumato.sources.source import open_source
 from sfumato.systems.verify import verify
 from tests.points import points_in
 from tests.release.test_rows import Meant, files

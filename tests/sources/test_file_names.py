@@ -15,10 +15,10 @@ import sfumato as sf
 from sfumato.cli import run
 from sfumato.errors import DataError, InputError, MeasureError
 from sfumato.sources.engines.engine import open_engine
+from sfumato.sources.opening import open_source
 from sfumato.sources.preview import first_rows
 from sfumato.sources.sampling import rows_of
 from sfumato.sources.settings import DataSettings
-from sfumato.sources.source import open_source
 
 # A name, and another file that the name would stand for if it were read as a pattern.
 NAMES = {

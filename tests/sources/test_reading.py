@@ -11,8 +11,8 @@ import pytest
 import sfumato as sf
 from sfumato.errors import DataError, SfumatoError, StudyError
 from sfumato.sources.engines.engine import open_engine
+from sfumato.sources.opening import open_source
 from sfumato.sources.settings import DataSettings, EngineOptions
-from sfumato.sources.source import open_source
 
 Write = Callable[[str, str], Path]
 QUASI = {"role": "quasi_identifier"}

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.sources.engines.engine import open_engine
+from sfumato.sources.opening import open_source
 from sfumato.sources.settings import DataSettings
-from sfumato.sources.source import open_source
 from sfumato.tables.dependence import Dependence, Dependences, Protected, dependences
 from sfumato.tables.dependence.counts import (
     Guess,

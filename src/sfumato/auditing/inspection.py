@@ -10,9 +10,10 @@ from sfumato.auditing.first_run_file import first_run_file
 from sfumato.auditing.singling_out import Combination, sets_that_single_out
 from sfumato.auditing.whole import Uniqueness, uniqueness_of
 from sfumato.sources.engines.engine import open_engine
+from sfumato.sources.opening import open_source
 from sfumato.sources.profile import ColumnProfile, complete_rows, profile
 from sfumato.sources.settings import DataSettings, EngineOptions
-from sfumato.sources.source import Source, open_source
+from sfumato.sources.source import Source
 from sfumato.sources.suggest import Suggestion, suggest_all
 
 

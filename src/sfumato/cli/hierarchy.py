@@ -164,9 +164,9 @@ def _discreet(run: Path | None, column: str) -> Iterator[None]:
 
 
 def _observed(data: Path | None, run: Path | None, column: str, na: tuple[str, ...]) -> tuple[dict[str, int], str]:
+    from sfumato.sources.opening import open_source
     from sfumato.sources.profile import values_of
     from sfumato.sources.settings import DataSettings
-    from sfumato.sources.source import open_source
     from sfumato.study import read
 
     settings = DataSettings(path=str(data), na=na)

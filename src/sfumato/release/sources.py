@@ -6,7 +6,8 @@ from pathlib import Path
 
 from sfumato.errors import InputError
 from sfumato.sources.address import is_database, located
-from sfumato.sources.source import Source, open_source
+from sfumato.sources.opening import open_source
+from sfumato.sources.source import Source
 from sfumato.study import Study, read
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -43,9 +43,10 @@ MISSING_TABLE = re.compile(r"SQLSTATE: 42P01|no such table")
 
 
 class Database:
-    """A table or a query of a database. `digest` is that of the rows that were read last."""
+    """A table or a query of a database. `digest` is that of the rows that were read last; `scan` reads them."""
 
-    def __init__(self, settings: DataSettings, folder: Path) -> None:
+    def __init__(self, settings: DataSettings, folder: Path, scan: Callable[[Any], None]) -> None:
+        self.scan = scan
         self.path, self.table = settings.path, settings.table
         self.sqlite = settings.path.startswith(SQLITE)
         self.digest: str | None = None

@@ -19,9 +19,10 @@ from sfumato.runtime.toml import MAX_BYTES, parse_toml, toml_key, toml_text, too
 from sfumato.sources.address import is_database, located
 from sfumato.sources.engines.engine import open_engine
 from sfumato.sources.mark import refuse_disguised
+from sfumato.sources.opening import open_source
 from sfumato.sources.roles import Role
 from sfumato.sources.settings import FOREIGN, DataSettings, EngineOptions, Missing, Seed, Threads
-from sfumato.sources.source import Source, open_source
+from sfumato.sources.source import Source
 from sfumato.study.file_mapping import Attribute, Case, TermSettings
 from sfumato.study.groups import AttackSettings, AuxiliarySettings, GroupsSettings, ProtectSettings
 from sfumato.study.policy import Acceptance, PolicySettings

@@ -25,8 +25,9 @@ from sfumato.web.gate import Gate
 from sfumato.web.jobs import Jobs
 from sfumato.web.keys import Keys
 from sfumato.web.places import Places
+from sfumato.web.plain import explained
 from sfumato.web.routes import declaring, entering, exploring, opening, other_systems, publishing, replaying, searching
-from sfumato.web.worker import explained, status_of
+from sfumato.web.worker import status_of
 
 STATIC = Path(__file__).parent / "static"
 

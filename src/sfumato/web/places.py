@@ -13,7 +13,7 @@ from sfumato.errors import DataError, InputError
 from sfumato.runtime.atomic import write_text
 from sfumato.runtime.json_files import read_json as read_checked
 from sfumato.runtime.scratch import sweep
-from sfumato.sources.source import matching_files
+from sfumato.sources.opening import matching_files
 from sfumato.web.keys import FOLDER as KEYS
 
 WORK = "workbench"

@@ -9,17 +9,16 @@ from __future__ import annotations
 import errno
 import importlib
 import json
-import math
 import os
 import signal
 import sys
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
-from sfumato.errors import MemoryLimitError, SfumatoError
+from sfumato.errors import MemoryLimitError
 from sfumato.web.places import AbsentError, ConflictError, Places, TooLargeError, UnversionedError
+from sfumato.web.plain import explained, plain
 
 STATUS: dict[type[BaseException], int] = {
     AbsentError: 404,
@@ -99,31 +98,6 @@ def function(call: str) -> Callable[..., Any]:
     return found
 
 
-def explained(error: BaseException) -> dict[str, str]:
-    """An error as a sentence with a remedy."""
-    if isinstance(error, MemoryError | MemoryLimitError):
-        return {
-            "what": "the work needs more memory than a worker may use",
-            "expected": "a table or a search that fits",
-            "try": "sfumato serve --memory 16 gives each worker 16 GB",
-        }
-    if isinstance(error, SfumatoError):
-        return error.as_dict()
-    if isinstance(error, OSError):
-        return {
-            "what": f"a file cannot be used: {error.strerror}",
-            "expected": "paths that can be read and written",
-            "try": "check the folder and the room on its disk",
-        }
-    if os.environ.get("SFUMATO_DEBUG"):
-        traceback.print_exception(error)
-    return {
-        "what": f"an internal fault: {type(error).__name__}",
-        "expected": "",
-        "try": "sfumato serve --debug prints the trace; please report it",
-    }
-
-
 def status_of(error: BaseException) -> int:
     """The HTTP status of an error."""
     for kind, status in STATUS.items():
@@ -132,19 +106,6 @@ def status_of(error: BaseException) -> int:
     if isinstance(error, OSError):
         return 507 if error.errno in NO_ROOM else 422
     return {2: 422, 3: 409}.get(getattr(error, "exit_code", 1), 500)
-
-
-def plain(found: Any) -> Any:
-    """The same as JSON knows it: arrays as lists, infinities as null."""
-    if isinstance(found, dict):
-        return {str(name): plain(value) for name, value in found.items()}
-    if isinstance(found, list | tuple):
-        return [plain(value) for value in found]
-    if isinstance(found, float):
-        return found if math.isfinite(found) else None
-    if hasattr(found, "tolist"):
-        return plain(found.tolist())
-    return found
 
 
 if __name__ == "__main__":

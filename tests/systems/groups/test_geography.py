@@ -21,7 +21,7 @@ from sfumato.decide import pick
 from sfumato.errors import StudyError
 from sfumato.samples.groups_census import make_census
 from sfumato.sources.engines.engine import open_engine
-from sfumato.sources.source import open_source
+from sfumato.sources.opening import open_source
 from sfumato.study import Study, read
 from sfumato.systems.groups.front import front_of, swaps_of
 from sfumato.systems.groups.publish import publish_protection

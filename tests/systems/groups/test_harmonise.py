@@ -11,8 +11,8 @@ import pytest
 
 from sfumato.errors import DataError, StudyError
 from sfumato.sources.engines.engine import open_engine
+from sfumato.sources.opening import open_source
 from sfumato.sources.settings import DataSettings
-from sfumato.sources.source import open_source
 from sfumato.study.census_recipes import RANGES, recipe
 from sfumato.study.file_mapping import Attribute, Case, FileMapping
 from sfumato.study.groups import AuxiliarySettings, GroupsSettings

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.systems.groups.files import VARIABLES, microfile
 
 from sfumato.sources.engines.engine import open_engine
+from sfumato.sources.opening import open_source
 from sfumato.sources.settings import DataSettings
-from sfumato.sources.source import open_source
 from sfumato.study.census_recipes import recipe
 from sfumato.systems.groups.attack.grades import Graded, grade
 from sfumato.systems.groups.attack.michigan import Michigan

@@ -17,6 +17,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from sfumato.errors import StudyError, nearest
+from sfumato.sources.engines.engine_names import quoted as quoted
 from sfumato.sources.settings import EngineOptions
 from sfumato.sources.source import Source
 
@@ -100,13 +101,3 @@ def require_order(engine: Engine, what: str) -> None:
             expected='engine = "duckdb"',
             remedy='set engine = "duckdb", or leave it out',
         )
-
-
-def quoted(text: str) -> str:
-    r"""A text literal in SQL. A backslash is a character for one engine, an escape for another, so it goes by number.
-
-    >>> print(quoted("it's"), quoted("a\\b"))
-    'it''s' ('a' || chr(92) || 'b')
-    """
-    parts = ["'" + part.replace("'", "''") + "'" for part in text.split("\\")]
-    return parts[0] if len(parts) == 1 else "(" + " || chr(92) || ".join(parts) + ")"

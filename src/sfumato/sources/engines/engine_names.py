@@ -1,4 +1,4 @@
-"""Names of files as an engine can be given them: it reads some characters as a pattern, an escape or an address."""
+"""Names of files and texts as an engine can be given them: it reads some characters as a pattern, an escape or more."""
 
 from __future__ import annotations
 
@@ -24,3 +24,13 @@ def engine_name(file: Path, folder: Path) -> str:
         link.symlink_to(path)
         path = link
     return PATTERN.sub(r"[\1]", str(path))  # the folder of the links may be odd as well
+
+
+def quoted(text: str) -> str:
+    r"""A text literal in SQL. A backslash is a character for one engine, an escape for another, so it goes by number.
+
+    >>> print(quoted("it's"), quoted("a\\b"))
+    'it''s' ('a' || chr(92) || 'b')
+    """
+    parts = ["'" + part.replace("'", "''") + "'" for part in text.split("\\")]
+    return parts[0] if len(parts) == 1 else "(" + " || chr(92) || ".join(parts) + ")"

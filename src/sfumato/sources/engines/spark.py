@@ -22,7 +22,7 @@ import numpy as np
 
 from sfumato.errors import DataError, InputError, SfumatoError, StudyError
 from sfumato.runtime.scratch import Scratch, sweep
-from sfumato.sources.engines.engine import quoted
+from sfumato.sources.engines.engine_names import quoted
 from sfumato.sources.engines.spark_files import frame, write
 from sfumato.sources.engines.spark_session import open_session
 from sfumato.sources.settings import EngineOptions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sfumato.errors import InputError
 from sfumato.front import Front, Point
 from sfumato.plans.channel import Channel
-from sfumato.sources.source import open_source
+from sfumato.sources.opening import open_source
 from sfumato.systems.channel.prior import prior_of
 from sfumato.systems.channel.search import CLOSE, point_of
 from sfumato.systems.unlike import first_unlike, shown

@@ -14,8 +14,9 @@ from sfumato.plans.channel import Channel, load_channels, product
 from sfumato.runtime.arrays import Floats
 from sfumato.sources.engines.engine import open_engine
 from sfumato.sources.mark import SUFFIX, mark_of
+from sfumato.sources.opening import open_source
 from sfumato.sources.settings import DataSettings, EngineOptions
-from sfumato.sources.source import Source, open_source
+from sfumato.sources.source import Source
 from sfumato.sources.value_counts import Tally, first_row, require, tally
 from sfumato.systems.channel.prior import label_of
 from sfumato.systems.channel.recovery import Recovered, em, inversion_matrix, linear, weighted_matrix

@@ -15,8 +15,8 @@ from sfumato.runtime.arrays import Floats
 from sfumato.runtime.inputs import note_input
 from sfumato.sources.cells import MISSING
 from sfumato.sources.engines.engine import open_engine
+from sfumato.sources.opening import open_source
 from sfumato.sources.roles import Role
-from sfumato.sources.source import open_source
 from sfumato.sources.value_counts import Tally, tally
 from sfumato.study import Study
 

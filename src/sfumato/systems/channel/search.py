@@ -15,7 +15,7 @@ from sfumato.front import Front, Objective, Point
 from sfumato.measures import channel as measures
 from sfumato.plans.channel import Channel
 from sfumato.runtime.arrays import Floats
-from sfumato.sources.source import open_source
+from sfumato.sources.opening import open_source
 from sfumato.study import ChannelSettings, Study
 from sfumato.systems.channel.engines.exact import MOST_CATEGORIES, ExactSearch
 from sfumato.systems.channel.engines.optrr import Archive, OptrrSettings, optrr

@@ -9,7 +9,7 @@ import numpy as np
 from sfumato.errors import InputError
 from sfumato.front import Front, Objective, Point
 from sfumato.plans.swaps import SwapPlan
-from sfumato.sources.source import open_source
+from sfumato.sources.opening import open_source
 from sfumato.systems.groups.attack.disclosure import WAYS
 from sfumato.systems.groups.attack.outliers import find_outliers
 from sfumato.systems.groups.files.read import settings_of

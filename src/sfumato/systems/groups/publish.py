@@ -12,7 +12,7 @@ from sfumato.release import pack
 from sfumato.release.policy import acceptances
 from sfumato.release.publish import Release, publish_draft
 from sfumato.release.sources import table_of
-from sfumato.sources.source import open_source
+from sfumato.sources.opening import open_source
 from sfumato.study import Study
 from sfumato.study.policy import Acceptance
 from sfumato.systems.groups.again import attacked, refuse_unlike, worked_out_again

@@ -12,7 +12,7 @@ from sfumato.algorithms.dominance import first_non_dominated
 from sfumato.errors import InputError, StoppedError, UnreachableError, shortened
 from sfumato.plans.swaps import SwapPlan
 from sfumato.runtime.arrays import Counts64, Flags, Floats
-from sfumato.sources.source import open_source
+from sfumato.sources.opening import open_source
 from sfumato.study import Study
 from sfumato.systems.groups.attack.attack import Attack, attack_with
 from sfumato.systems.groups.attack.residual import Residual, residual_of

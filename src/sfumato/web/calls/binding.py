@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sfumato.errors import InputError
-from sfumato.sources.source import matching_files, open_source
+from sfumato.sources.opening import matching_files, open_source
 from sfumato.study import Study
 from sfumato.web.places import ConflictError
 

@@ -12,9 +12,9 @@ from sfumato.errors import InputError, counted, shortened
 from sfumato.hierarchies.recipes import HierarchyFile
 from sfumato.measures.registry import known_measures
 from sfumato.measures.standard import GENERAL_LOSS
+from sfumato.sources.opening import open_source
 from sfumato.sources.roles import Role
 from sfumato.sources.settings import DataSettings
-from sfumato.sources.source import open_source
 from sfumato.study import ColumnSettings, SearchSettings, Study
 from sfumato.web.calls.binding import refuse_changed, table_of_now
 from sfumato.web.calls.shelf import (

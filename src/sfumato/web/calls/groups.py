@@ -12,7 +12,7 @@ from sfumato.systems.groups.attack.attack import attack
 from sfumato.systems.groups.front import told_of
 from sfumato.systems.search import search as find
 from sfumato.web.places import Places, read_json, write_json
-from sfumato.web.worker import plain
+from sfumato.web.plain import plain
 
 
 def search(study: Study, given: dict[str, Any], folder: Path, progress: Callable[[int, int], bool]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from sfumato.front import Front
 from sfumato.study import read
 from sfumato.web.calls.shelf import checked
 from sfumato.web.places import Places, read_json, write_json
-from sfumato.web.worker import explained, plain
+from sfumato.web.plain import explained, plain
 
 LIVE = 0.7  # seconds between two pictures of the front so far
 TOLD = 0.25  # seconds between two words about progress

@@ -14,10 +14,11 @@ from sfumato.runtime.atomic import new_folder
 from sfumato.runtime.toml import parse_toml
 from sfumato.samples.bundled import sample
 from sfumato.sources.engines.engine import open_engine
+from sfumato.sources.opening import open_source
 from sfumato.sources.preview import first_rows, spreads
 from sfumato.sources.profile import profile as profiled
 from sfumato.sources.roles import Role
-from sfumato.sources.source import Source, open_source
+from sfumato.sources.source import Source
 from sfumato.sources.suggest import suggest_all
 from sfumato.study import Study, read, write_run_file
 from sfumato.web.calls.binding import table_of_now

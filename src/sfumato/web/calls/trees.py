@@ -14,9 +14,10 @@ from sfumato.errors import HierarchyError, InputError, nearest
 from sfumato.hierarchies import Hierarchy, load, save
 from sfumato.hierarchies.edit import edited
 from sfumato.hierarchies.recipes import HierarchyFile, builder, recipe
+from sfumato.sources.opening import open_source
 from sfumato.sources.profile import values_of
 from sfumato.sources.roles import Role
-from sfumato.sources.source import Source, open_source
+from sfumato.sources.source import Source
 from sfumato.study import ColumnSettings, Study
 from sfumato.systems.cuts.space import segment_of
 from sfumato.tables.compress import secret_hierarchy

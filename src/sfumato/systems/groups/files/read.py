@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato.errors import DataError, StudyError, nearest
 from sfumato.sources.engines.engine import open_engine
-from sfumato.sources.source import open_source
+from sfumato.sources.opening import open_source
 from sfumato.study import Study
 from sfumato.study.groups import AuxiliarySettings, GroupsSettings, ProtectSettings
 from sfumato.systems.groups.attack.disclosure import Sensitive, sensitive_areas

@@ -1,0 +1,48 @@
+"""Answers and errors of a worker as JSON knows them."""
+
+from __future__ import annotations
+
+import math
+import os
+import traceback
+from typing import Any
+
+from sfumato.errors import MemoryLimitError, SfumatoError
+
+
+def explained(error: BaseException) -> dict[str, str]:
+    """An error as a sentence with a remedy."""
+    if isinstance(error, MemoryError | MemoryLimitError):
+        return {
+            "what": "the work needs more memory than a worker may use",
+            "expected": "a table or a search that fits",
+            "try": "sfumato serve --memory 16 gives each worker 16 GB",
+        }
+    if isinstance(error, SfumatoError):
+        return error.as_dict()
+    if isinstance(error, OSError):
+        return {
+            "what": f"a file cannot be used: {error.strerror}",
+            "expected": "paths that can be read and written",
+            "try": "check the folder and the room on its disk",
+        }
+    if os.environ.get("SFUMATO_DEBUG"):
+        traceback.print_exception(error)
+    return {
+        "what": f"an internal fault: {type(error).__name__}",
+        "expected": "",
+        "try": "sfumato serve --debug prints the trace; please report it",
+    }
+
+
+def plain(found: Any) -> Any:
+    """The same as JSON knows it: arrays as lists, infinities as null."""
+    if isinstance(found, dict):
+        return {str(name): plain(value) for name, value in found.items()}
+    if isinstance(found, list | tuple):
+        return [plain(value) for value in found]
+    if isinstance(found, float):
+        return found if math.isfinite(found) else None
+    if hasattr(found, "tolist"):
+        return plain(found.tolist())
+    return found
