@@ -130,7 +130,10 @@ def spoil_bytes(path: Path, rng: random.Random) -> None:
 
 def spoil_json(path: Path, rng: random.Random) -> None:
     """One value somewhere becomes something strange, is left out, or is written twice."""
-    value = json.loads(path.read_text("utf-8"))
+    try:
+        value = json.loads(path.read_bytes())
+    except ValueError:  # an earlier blow hit it: more of the same
+        return spoil_bytes(path, rng)
     inside: Any = value
     while True:
         keys = list(inside) if isinstance(inside, dict) else list(range(len(inside)))
