@@ -133,7 +133,8 @@ def spoil_json(path: Path, rng: random.Random) -> None:
     try:
         value = json.loads(path.read_bytes())
     except ValueError:  # an earlier blow hit it: more of the same
-        return spoil_bytes(path, rng)
+        spoil_bytes(path, rng)
+        return
     inside: Any = value
     while True:
         keys = list(inside) if isinstance(inside, dict) else list(range(len(inside)))
@@ -195,6 +196,8 @@ def spoil(folder: Path, rng: random.Random) -> str:
 def reseal(folder: Path) -> None:
     """What a forger does: digests and checksum that fit, as far as they can be made."""
     path = folder / "private" / "manifest.json"
+    if not path.is_file():  # reading a pipe would never end
+        return
     try:
         manifest = json.loads(path.read_text("utf-8"))
         manifest["files"] = {n: digest(folder / n) for n in manifest["files"] if (folder / n).is_file()}
