@@ -90,12 +90,12 @@ def test_the_stream_of_events_begins_with_every_job_whatever_is_asked(
             assert {"id", "study", "kind", "status"} <= set(json.loads(told[5:]))
 
 
-def attacked(served: Server, known: dict[str, str], requests: int) -> Counter[int]:
+def attacked(served: Server, known: dict[str, str], secret: str, requests: int) -> Counter[int]:
     """Send so many made-up requests or more to all operations; returns the answers by status.
 
     Nothing but "no room" (507) may be a 5xx.
     """
-    headers = {"authorization": f"Bearer {served.secret()}"}
+    headers = {"authorization": f"Bearer {secret}"}
     contract = schemathesis.openapi.from_url(f"{served.origin}/api/openapi.json", headers=headers)
     operations = [found.ok() for found in contract.get_all_operations()]
     operations = [operation for operation in operations if operation.path != STREAM]
@@ -142,7 +142,7 @@ def _answer(served: Server, known: dict[str, str], headers: dict[str, str], case
 
 
 def test_no_request_breaks_the_server(served: Server, known: dict[str, str]) -> None:
-    answers = attacked(served, known, REQUESTS * 3 // 4)
+    answers = attacked(served, known, served.secret(), REQUESTS * 3 // 4)
     print(f"{answers.total()} requests: {dict(sorted(answers.items()))}")
     with served.client() as bench:
         assert bench.get(f"/api/studies/{known['study']}/audit").status_code == 200
@@ -151,11 +151,11 @@ def test_no_request_breaks_the_server(served: Server, known: dict[str, str]) -> 
 def test_no_request_breaks_a_server_whose_disk_is_full(small_disk: Path) -> None:
     write_table(small_disk / "people.csv", rows=60)
     with server(small_disk, "--jobs", "1") as served:
-        known = searched(served)
+        known, secret = searched(served), served.secret()
         with (small_disk / "filler").open("wb", buffering=0) as filler, contextlib.suppress(OSError):
             while True:
                 filler.write(b"x" * 512)
-        answers = attacked(served, known, REQUESTS // 4)
+        answers = attacked(served, known, secret, REQUESTS // 4)
         print(f"{answers.total()} requests on a full disk: {dict(sorted(answers.items()))}")
         (small_disk / "filler").unlink()
         with served.client() as bench:
