@@ -174,15 +174,6 @@ class Front:
             raise InputError(f"there is no point {number}", expected=f"an id from 0 to {len(self.points) - 1}")
         return self.points[number]
 
-    def require_source(self, source_fingerprint: str, title: str) -> None:
-        """Raise unless a table is the one that was searched; a front made without a table fits any."""
-        if self.fingerprint and source_fingerprint != self.fingerprint:
-            raise InputError(
-                f"{title} has changed since the search",
-                expected="the table that was searched (its SHA-256 is in the front)",
-                remedy="search again",
-            )
-
     @property
     def how(self) -> str:
         """How it was found, in a clause."""

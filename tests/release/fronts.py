@@ -13,7 +13,7 @@ from sfumato.front import Front, Objective, Point
 from sfumato.measures.classes import classify
 from sfumato.measures.suppression import suppress_within
 from sfumato.plans.levels import LevelPlan
-from sfumato.release.readback import loss_of, measures_of, weights_of
+from sfumato.release.readback import loss_of, measures_of
 from sfumato.study.policy import PolicySettings
 
 NAMES = ("k", "general_loss")
@@ -34,7 +34,7 @@ def front_of(
     table, measures = study.table(), measures_of(study)
     points = []
     for number, levels in enumerate(plans):
-        classes = classify(table, LevelPlan(levels).recoding(table), weights_of(study, table))
+        classes = classify(table, LevelPlan(levels).recoding(table), study.weights_for(table))
         if most:
             classes = suppress_within(classes, most)
         below = int(classes.size[classes.kept].min()) if classes.suppressed.any() else 0

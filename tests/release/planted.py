@@ -26,7 +26,7 @@ from sfumato.measures.classes import classify
 from sfumato.measures.suppression import suppress_planned
 from sfumato.plans.plan import Plan
 from sfumato.release.publish import Release
-from sfumato.release.readback import loss_of, measures_of, weights_of
+from sfumato.release.readback import loss_of, measures_of
 
 COLUMNS = ("age", "zip", "job", "born", "pay", "town", "ill", "visits")
 JOBS = ("Clerk", "Cook", "Smith", "Teacher")
@@ -97,7 +97,7 @@ def people(folder: Path, known: Mapping[str, Mapping[str, Any]], **data: Any) ->
 def front_with(study: sf.Study, plan: Plan, names: Sequence[str] = ("k", "general_loss")) -> Front:
     """A front with one plan, measured on the frequency table."""
     table, measures = study.table(), measures_of(study)
-    classes = classify(table, plan.recoding(table), weights_of(study, table))
+    classes = classify(table, plan.recoding(table), study.weights_for(table))
     classes = suppress_planned(classes, plan.suppress_below, plan.diversity_below)
     values = {name: measures[name].value(classes) for name in names}
     return Front(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from sfumato.measures.measure import Measure
 from sfumato.measures.registry import with_settings
 from sfumato.measures.standard import K
 from sfumato.runtime.arrays import Counts64, Floats
+from sfumato.runtime.json_files import without_infinities
 from sfumato.runtime.stages import stage
 from sfumato.sources.engines.engine import open_engine
 from sfumato.study import Study
@@ -55,7 +55,7 @@ class Figure:
         found |= {"title": measure.title, "sentence": measure.sentence}
         if self.reason is not None:
             found["reason"] = self.reason
-        return finite(found)
+        return without_infinities(found)
 
 
 @dataclass(frozen=True, repr=False)
@@ -166,26 +166,6 @@ def figure(classes: ClassTable, measure: Measure) -> Figure:
     return Figure(
         measure, values[worst], found.worst(measure.direction), found.mean(), found.total(), quantiles, named or None
     )
-
-
-def finite(found: dict[str, Any]) -> dict[str, Any]:
-    """The same without infinities: null instead, and where they stood under "infinite".
-
-    >>> finite({"value": float("inf"), "columns": {"a": float("inf"), "b": 1.0}})
-    {'value': None, 'columns': {'a': None, 'b': 1.0}, 'infinite': ['value', 'columns.a']}
-    """
-    infinite: list[str] = []
-
-    def clean(value: Any, where: str) -> Any:
-        if isinstance(value, dict):
-            return {name: clean(inner, f"{where}.{name}" if where else name) for name, inner in value.items()}
-        if isinstance(value, float) and not math.isfinite(value):
-            infinite.append(where)
-            return None
-        return value
-
-    cleaned: dict[str, Any] = clean(found, "")
-    return cleaned | ({"infinite": infinite} if infinite else {})
 
 
 def _notes(classes: ClassTable) -> list[str]:

@@ -98,7 +98,7 @@ def baselines(
 
 def _ours(front: Front, table: FrequencyTable, asked: Sequence[int], l: int) -> list[Cost]:
     """For each k, the point of a front with least loss that reaches it, measured as all the others are."""
-    weights = _weights(front.study, table)
+    weights = front.study.weights_for(table)
     known: dict[int, Cost] = {}
 
     def cost(point: Point) -> Cost:
@@ -128,7 +128,7 @@ def _ours(front: Front, table: FrequencyTable, asked: Sequence[int], l: int) -> 
 
 def _optimum(study: Study, table: FrequencyTable, k: int, l: int, most: int) -> Cost:
     """The node with least loss once classes that fall short are suppressed within the limit."""
-    weights = _weights(study, table)
+    weights = study.weights_for(table)
     levels = optimum(table, k, l, most, weights, study.search.seed) if l > 1 else _by_size(study, table, k)
     if levels is None:
         return Cost("lattice_optimum", k, note="no node of the lattice reaches it within the suppression limit")
@@ -154,7 +154,7 @@ def _by_size(study: Study, table: FrequencyTable, k: int) -> Levels | None:
 
 
 def _datafly(study: Study, table: FrequencyTable, k: int, l: int, most: int) -> Cost:
-    weights = _weights(study, table)
+    weights = study.weights_for(table)
 
     def different(column: int, level: int) -> int:
         groups = at_level(table.domains[column], level).groups
@@ -175,10 +175,6 @@ def _datafly(study: Study, table: FrequencyTable, k: int, l: int, most: int) -> 
 def _classes(table: FrequencyTable, plan: RecodingPlan, weights: Sequence[float]) -> ClassTable:
     classes = classify(table, plan.recoding(table), weights)
     return suppress_planned(classes, plan.suppress_below, plan.diversity_below)
-
-
-def _weights(study: Study, table: FrequencyTable) -> tuple[float, ...]:
-    return tuple(study.search.weights.get(name, 1.0) for name in table.columns)
 
 
 def _at(cost: Cost, k: int, note: str) -> Cost:

@@ -38,7 +38,7 @@ class LocalTable:
         space = space_of(study, table)
         units = UnitTable.of(table, space, diverse=bool(table.sensitive))
         whole = Cells(units.codes, units.counts, units.masks, units.words)
-        weights = np.array([study.search.weights.get(name, 1.0) for name in table.columns])
+        weights = np.array(study.weights_for(table))
         return cls(table, grid_of(space), whole, _divided(table, space, whole), weights)
 
     @property

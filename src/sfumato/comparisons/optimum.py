@@ -12,6 +12,7 @@ from sfumato.algorithms.exact import Bound, exact, front_of
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.standard import GENERAL_LOSS
 from sfumato.measures.suppression import suppress_planned
+from sfumato.plans.levels import all_nodes
 from sfumato.plans.recoding import at_level, at_levels
 from sfumato.runtime.arrays import Codes, Floats
 from sfumato.tables.frequency import FrequencyTable
@@ -35,7 +36,7 @@ def optimum(
     suppressed never less: both exclude nodes that are not looked at.
     """
     shape = tuple(domain.hierarchy.height + 1 for domain in table.domains)
-    nodes = np.indices(shape, dtype=np.int32).reshape(len(shape), -1).T
+    nodes = all_nodes(shape)
 
     def evaluate(some: Codes) -> Evaluated:
         found = [classes_at(table, node, k, l, weights) for node in some.tolist()]

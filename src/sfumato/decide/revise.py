@@ -31,7 +31,7 @@ def with_suppression(
     if diversity_below > 1 and not table.sensitive:
         raise InputError("no column is sensitive", expected="a sensitive column for diversity_below")
     plan = replace(before, suppress_below=suppress_below, diversity_below=diversity_below)
-    weights = tuple(front.study.search.weights.get(name, 1.0) for name in table.columns)
+    weights = front.study.weights_for(table)
     whole = classify(table, plan.recoding(table), weights)
     classes = suppress_planned(whole, suppress_below, diversity_below)
     if not classes.kept.any():

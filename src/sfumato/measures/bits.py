@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from sfumato.runtime.arrays import Counts64
 from sfumato.runtime.compiled import compiled
+from sfumato.tables.frequency import FrequencyTable
 
 Masks = npt.NDArray[np.uint64]
 
@@ -31,3 +32,19 @@ def diversity(mask: Masks, words: Counts64) -> int:
             held += bit_count(mask[w])
         least = min(least, held)
     return least
+
+
+def sensitive_masks(table: FrequencyTable) -> tuple[Masks, Counts64]:
+    """The sensitive values of each tuple as bits; `words[c]` is where those of column c begin."""
+    values = list(table.sensitive.values())
+    words = np.concatenate([[0], np.cumsum([-(-len(v.domain.labels) // 64) for v in values])]).astype(np.int64)
+    masks = np.zeros((table.tuples, int(words[-1])), dtype=np.uint64)
+    for column, held in enumerate(values):
+        word, bit = np.divmod(held.values.astype(np.int64), 64)
+        np.bitwise_or.at(masks, (held.tuple_of, words[column] + word), np.uint64(1) << bit.astype(np.uint64))
+    return masks, words
+
+
+def no_masks(table: FrequencyTable) -> tuple[Masks, Counts64]:
+    """The bits of a table whose sensitive values do not matter."""
+    return np.zeros((table.tuples, 0), dtype=np.uint64), np.zeros(1, dtype=np.int64)

@@ -172,14 +172,3 @@ def figures(matrix: Floats, prior: Floats, records: int) -> Figures:
         error_to_file(matrix, prior, records),
         loss(found * records, prior),
     )
-
-
-def finite(said: dict[str, Any]) -> dict[str, Any]:
-    """JSON lacks infinities: they become null, and their names are listed.
-
-    >>> finite({"epsilon": math.inf, "mse": 0.5})
-    {'epsilon': None, 'mse': 0.5, 'infinite': ['epsilon']}
-    """
-    endless = [name for name, value in said.items() if isinstance(value, float) and not math.isfinite(value)]
-    shown = {name: None if name in endless else value for name, value in said.items()}
-    return shown | ({"infinite": endless} if endless else {})

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from sfumato.errors import DataError
-from sfumato.measures.bits import Masks, diversity
+from sfumato.measures.bits import Masks, diversity, sensitive_masks
 from sfumato.measures.classes import folded
 from sfumato.measures.kernels import Packing, class_index
 from sfumato.plans.plan import RecodingPlan
@@ -181,17 +181,6 @@ def histograms_of(
     ends = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     full = float(each.sum()) * table.records
     return Histograms(ends, size, held, records, cost, scale, full, table.records, bool(table.sensitive))
-
-
-def sensitive_masks(table: FrequencyTable) -> tuple[Masks, Counts64]:
-    """The sensitive values of each tuple as bits; `words[c]` is where those of column c begin."""
-    values = list(table.sensitive.values())
-    words = np.concatenate([[0], np.cumsum([-(-len(v.domain.labels) // 64) for v in values])]).astype(np.int64)
-    masks = np.zeros((table.tuples, int(words[-1])), dtype=np.uint64)
-    for column, held in enumerate(values):
-        word, bit = np.divmod(held.values.astype(np.int64), 64)
-        np.bitwise_or.at(masks, (held.tuple_of, words[column] + word), np.uint64(1) << bit.astype(np.uint64))
-    return masks, words
 
 
 def _summed(rows: Counts64, held: Counts64, cost: Counts64) -> tuple[Counts64, Counts64, Counts64, Counts64]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
+
+import numpy as np
 
 from sfumato.errors import StudyError, shortened
 from sfumato.hierarchies import Hierarchy
@@ -12,6 +14,15 @@ from sfumato.plans.recoding import Recoding, at_level, at_levels
 from sfumato.runtime.arrays import Codes
 from sfumato.tables.domain import Domain
 from sfumato.tables.frequency import FrequencyTable
+
+
+def all_nodes(shape: Sequence[int]) -> Codes:
+    """Every node of a lattice, a row of levels each.
+
+    >>> all_nodes((2, 2)).tolist()
+    [[0, 0], [0, 1], [1, 0], [1, 1]]
+    """
+    return np.indices(tuple(shape), dtype=np.int32).reshape(len(shape), -1).T.copy()
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.auditing.audit import finite
 from sfumato.auditing.contribution import contributions
 from sfumato.measures.classes import ClassTable
 from sfumato.measures.standard import K
 from sfumato.release.columns import ColumnRecode
 from sfumato.release.dictionary import labels_in, words_for
 from sfumato.release.readback import measures_of
+from sfumato.runtime.json_files import without_infinities
 from sfumato.study import Study
 
 SMALL = 10
@@ -32,7 +32,7 @@ def before_after(study: Study, before: ClassTable, figures: Mapping[str, Mapping
                     "title": chosen.title,
                     "kind": chosen.kind,
                     "better": "more" if chosen.direction == "max" else "less",
-                    "before": finite({"value": chosen.value(before)}) if answered else None,
+                    "before": without_infinities({"value": chosen.value(before)}) if answered else None,
                     "after": figures[name],
                     "sentence": chosen.sentence,
                 }

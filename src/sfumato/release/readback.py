@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.auditing.audit import finite
 from sfumato.errors import DataError, shortened
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.measure import Measure
@@ -21,9 +20,9 @@ from sfumato.measures.registry import with_settings
 from sfumato.measures.standard import GENERAL_LOSS
 from sfumato.plans.recoding import ColumnRecoding, at_level
 from sfumato.release.columns import ColumnRecode
+from sfumato.runtime.json_files import without_infinities
 from sfumato.study import Study
 from sfumato.tables.domain import Domain
-from sfumato.tables.frequency import FrequencyTable
 
 FROM_SOURCE = {
     "originals": "needs the original values, so it is measured on the source",
@@ -37,13 +36,7 @@ def released_classes(study: Study, columns: Sequence[ColumnRecode], suppressed: 
     by_name = {column.name: column for column in columns}
     recoding = tuple(_standing(domain, by_name[domain.name]) for domain in table.domains)
     domains = (replace(domain, leaves=len(by_name[domain.name].tree.leaves)) for domain in table.domains)
-    return classify(replace(table, domains=tuple(domains)), recoding, weights_of(study, table))
-
-
-def weights_of(study: Study, table: FrequencyTable) -> tuple[float, ...]:
-    """The weight of each column in losses."""
-    given = study.search.weights
-    return tuple(float(given.get(name, 1.0)) for name in table.columns) if given else ()
+    return classify(replace(table, domains=tuple(domains)), recoding, study.weights_for(table))
 
 
 def measures_of(study: Study) -> dict[str, Measure]:
@@ -58,9 +51,9 @@ def figures_of(study: Study, classes: ClassTable, source: ClassTable | None) -> 
         if chosen.reads in FROM_SOURCE:
             if source is not None and chosen.available(source) is None:
                 entry = {"value": chosen.value(source), "measured_on": "source", "reason": FROM_SOURCE[chosen.reads]}
-                found[name] = finite(entry)
+                found[name] = without_infinities(entry)
         elif chosen.available(classes) is None:
-            found[name] = finite({"value": chosen.value(classes), "measured_on": "file"})
+            found[name] = without_infinities({"value": chosen.value(classes), "measured_on": "file"})
     return found
 
 

@@ -27,7 +27,7 @@ from sfumato.release.history.shown import Description, describe_recoding
 from sfumato.release.labels import Naming, named_trees, namings
 from sfumato.release.manifest import Content
 from sfumato.release.policy import Finding, policy_findings
-from sfumato.release.readback import figure_value, figures_of, loss_of, released_classes, same, weights_of
+from sfumato.release.readback import figure_value, figures_of, loss_of, released_classes, same
 from sfumato.release.recode import Below, Recoded, recode
 from sfumato.release.rows import differing_rows, refuse_torn, write_mixed
 from sfumato.report.release_pages import external_page, internal_page
@@ -51,7 +51,7 @@ def named_plan(
     study: Study, table: FrequencyTable, plan: RecodingPlan, earlier: Mapping[str, Naming] | None = None
 ) -> NamedPlan:
     """A plan with groups named by what it releases; those that an `earlier` release named keep their names."""
-    classes = classify(table, plan.recoding(table), weights_of(study, table))
+    classes = classify(table, plan.recoding(table), study.weights_for(table))
     classes = suppress_planned(classes, plan.suppress_below, plan.diversity_below)
     trees, levels = pack.trees_and_levels(study, table, plan)
     names = namings(study.columns, classes, trees, levels)
@@ -131,7 +131,7 @@ class RecodingDraft(Draft):
     def measure(self, own: Study) -> Measured:
         front, recoded = self.front, self.recoded
         after = released_classes(own, self.columns, recoded.suppressed)
-        before = classify(self.table, weights=weights_of(self.study, self.table))
+        before = classify(self.table, weights=self.study.weights_for(self.table))
         figures, loss = figures_of(self.study, after, self.planned.classes), loss_of(after)
         compare_figures(front, self.point, self.planned.classes, recoded, figures, loss)
         return Measured(

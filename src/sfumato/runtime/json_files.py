@@ -87,6 +87,26 @@ def parse_json(raw: bytes | str, name: str, *, expected: str = ANYTHING, remedy:
     return value
 
 
+def without_infinities(found: dict[str, Any]) -> dict[str, Any]:
+    """The same without infinities: null instead, and where they stood under "infinite".
+
+    >>> without_infinities({"value": float("inf"), "columns": {"a": float("inf"), "b": 1.0}})
+    {'value': None, 'columns': {'a': None, 'b': 1.0}, 'infinite': ['value', 'columns.a']}
+    """
+    infinite: list[str] = []
+
+    def clean(value: Any, where: str) -> Any:
+        if isinstance(value, dict):
+            return {name: clean(inner, f"{where}.{name}" if where else name) for name, inner in value.items()}
+        if isinstance(value, float) and not math.isfinite(value):
+            infinite.append(where)
+            return None
+        return value
+
+    cleaned: dict[str, Any] = clean(found, "")
+    return cleaned | ({"infinite": infinite} if infinite else {})
+
+
 def _deeper(value: Any, depth: int) -> bool:
     """Whether lists and objects are nested deeper; level by level, because they may be deeper than Python calls."""
     held = [value]

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 
 Tell = Callable[[str, float | None], None]  # a stage's name and the share of it that is done
 
+Progress = Callable[[int, int], bool | None]  # called with (done, total); True asks the work to stop
+
 
 @dataclass(frozen=True)
 class Stage:

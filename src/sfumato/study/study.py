@@ -298,6 +298,10 @@ class Study(Settings):
         kept = {name: getattr(self, name) for name in self.model_fields_set}
         return Study(**(kept | sections))._placed(self._folder)
 
+    def weights_for(self, table: FrequencyTable) -> tuple[float, ...]:
+        """The weight of each quasi-identifier of a table in its losses: 1 unless given."""
+        return tuple(self.search.weights.get(name, 1.0) for name in table.columns)
+
     def named(self, role: Role) -> list[str]:
         """The columns of a role."""
         return [name for name, column in self.columns.items() if column.role is role]

@@ -17,7 +17,7 @@ from sfumato.release import pack
 from sfumato.release.columns import missing_leaf
 from sfumato.release.labels import Naming, naming_from
 from sfumato.release.publish import Release, publish
-from sfumato.release.readback import loss_of, weights_of
+from sfumato.release.readback import loss_of
 from sfumato.release.recode import complete_rows
 from sfumato.release.recoding_draft import named_plan
 from sfumato.release.sources import reading, require_source, table_of
@@ -193,7 +193,7 @@ def with_stars(tree: Hierarchy, level: int, values: Sequence[str]) -> Hierarchy:
 def _front(study: Study, table: FrequencyTable, plan: LevelPlan) -> Front:
     """A front of one point: the plan, measured on the new table."""
     study = study.model_copy(update={"search": SearchSettings(weights=study.search.weights)})._placed(study.folder)
-    classes = classify(table, plan.recoding(table), weights_of(study, table))
+    classes = classify(table, plan.recoding(table), study.weights_for(table))
     classes = suppress_planned(classes, plan.suppress_below, plan.diversity_below)
     measures = [measure("k"), measure("general_loss")]
     values = {found.name: found.value(classes) for found in measures}

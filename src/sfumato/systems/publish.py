@@ -8,9 +8,9 @@ from pathlib import Path
 from sfumato.decide import Choice
 from sfumato.release.publish import Release, publish_draft
 from sfumato.runtime.atomic import refuse_existing_folder
+from sfumato.runtime.stages import Progress
 from sfumato.study.policy import Acceptance
 from sfumato.systems.registry import system_named
-from sfumato.systems.run import Progress
 from sfumato.systems.system import Publishing
 
 

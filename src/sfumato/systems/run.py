@@ -8,11 +8,11 @@ from pathlib import Path
 
 from sfumato.errors import InputError
 from sfumato.front import Front
+from sfumato.runtime.stages import Progress
 from sfumato.study import Study
 from sfumato.systems.checkpoint import Checkpoint
 from sfumato.tables.frequency import FrequencyTable
 
-Progress = Callable[[int, int], bool | None]  # told what is done and what there is; True asks to stop
 Live = Callable[[Callable[[], Front]], None]  # handed a way to have the best so far, which costs only if it is used
 Searcher = Callable[[Study, FrequencyTable, "Run"], Front]
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from sfumato.front import Front
+from sfumato.runtime.stages import Progress
 from sfumato.study import Study
 from sfumato.systems.registry import system_named
-from sfumato.systems.run import Live, Progress, Run
+from sfumato.systems.run import Live, Run
 from sfumato.tables.frequency import FrequencyTable
 
 

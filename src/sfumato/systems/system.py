@@ -12,9 +12,10 @@ from sfumato.plans.plan import Plan
 from sfumato.release.draft import Draft
 from sfumato.release.manifest import Manifest
 from sfumato.release.verify import Verifier
+from sfumato.runtime.stages import Progress
 from sfumato.study import Study
 from sfumato.study.policy import Acceptance
-from sfumato.systems.run import Progress, Run
+from sfumato.systems.run import Run
 from sfumato.tables.frequency import FrequencyTable
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sfumato.errors import InputError
 from sfumato.front import Front, Point
 from sfumato.plans.channel import Channel
+from sfumato.release.sources import require_source
 from sfumato.sources.opening import open_source
 from sfumato.systems.channel.prior import prior_of
 from sfumato.systems.channel.search import CLOSE, point_of
@@ -29,7 +30,8 @@ def refuse_unlike(front: Front) -> None:
             remedy="sfumato channel export writes a channel, and sfumato channel disguise takes it for a table",
         )
     source = open_source(study.data, study.folder)
-    front.require_source(source.fingerprint, source.title)
+    if front.fingerprint:
+        require_source(source, front.fingerprint)
     prior = prior_of(study.with_channel(columns=channel_of(front.point(0)).columns))
     for point in front.points:
         channel = channel_of(point)

@@ -16,6 +16,7 @@ from sfumato.errors import InputError
 from sfumato.measures import channel as measures
 from sfumato.plans.channel import SEVERAL, Channel
 from sfumato.runtime.arrays import Floats
+from sfumato.runtime.json_files import without_infinities
 from sfumato.systems.channel.families import least_error
 from sfumato.systems.channel.recovery import inversion_matrix, linear_error, weighted_matrix
 
@@ -42,7 +43,7 @@ def figures_of(channel: Channel, counts: Floats) -> dict[str, Any]:
         "loss": said.loss,
         "largest_gain": float(gains(channel, counts)[present].max()),
     }
-    return measures.finite(figures)
+    return without_infinities(figures)
 
 
 def estimator(channel: Channel) -> Floats | None:

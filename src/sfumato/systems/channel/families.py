@@ -11,6 +11,7 @@ from sfumato.errors import InputError
 from sfumato.measures import channel as measures
 from sfumato.plans.channel import Channel
 from sfumato.runtime.arrays import Floats
+from sfumato.runtime.json_files import without_infinities
 from sfumato.study import ChannelSettings
 from sfumato.systems.channel.engines.exact import MOST_CATEGORIES, ExactSearch
 from sfumato.systems.channel.prior import Prior
@@ -40,7 +41,7 @@ def channel_figures(channel: Channel, prior: Prior) -> dict[str, Any]:
     shares = prior.shares[places]
     said = measures.figures(channel.matrix, shares, prior.records)
     lower = least_error(shares, said, prior.records)
-    return measures.finite(
+    return without_infinities(
         {
             "privacy": said.privacy,
             "worst_posterior": said.worst_posterior,

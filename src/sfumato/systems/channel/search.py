@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from sfumato.front import Front, Objective, Point
 from sfumato.measures import channel as measures
 from sfumato.plans.channel import Channel
 from sfumato.runtime.arrays import Floats
+from sfumato.runtime.stages import Progress
 from sfumato.sources.opening import open_source
 from sfumato.study import ChannelSettings, Study
 from sfumato.systems.channel.engines.exact import MOST_CATEGORIES, ExactSearch
@@ -24,7 +25,6 @@ from sfumato.systems.channel.posteriors import capped_corners, output_name
 from sfumato.systems.channel.prior import Prior, prior_of
 from sfumato.systems.run import Run
 
-Progress = Callable[[int, int], bool | None]
 CLOSE = 1e-6  # a privacy that was asked for is reached so closely
 OBJECTIVES = (
     Objective("privacy", "max", title="privacy: one minus the accuracy of the best guess", privacy=True),

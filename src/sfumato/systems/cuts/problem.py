@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from sfumato.measures.bits import Masks
+from sfumato.measures.bits import Masks, no_masks, sensitive_masks
 from sfumato.runtime.arrays import Codes, Counts64, Floats
 from sfumato.systems.cuts import class_tally as tally
 from sfumato.systems.cuts import kernels as cut_kernels
@@ -47,12 +47,7 @@ class UnitTable:
     @classmethod
     def of(cls, table: FrequencyTable, space: CutSpace, diverse: bool) -> UnitTable:
         codes = np.stack([s.unit_of[c] for s, c in zip(space.segments, table.codes, strict=True)]).astype(np.int32)
-        values = list(table.sensitive.values()) if diverse else []
-        words = np.concatenate([[0], np.cumsum([-(-len(v.domain.labels) // 64) for v in values])]).astype(np.int64)
-        masks = np.zeros((table.tuples, int(words[-1])), dtype=np.uint64)
-        for column, held in enumerate(values):
-            word, bit = np.divmod(held.values.astype(np.int64), 64)
-            np.bitwise_or.at(masks, (held.tuple_of, words[column] + word), np.uint64(1) << bit.astype(np.uint64))
+        masks, words = sensitive_masks(table) if diverse else no_masks(table)
         order = np.lexsort(codes[::-1])
         ordered = codes[:, order]
         new = np.ones(len(order), dtype=np.bool_)

@@ -12,6 +12,7 @@ from sfumato.release import pack
 from sfumato.release.policy import acceptances
 from sfumato.release.publish import Release, publish_draft
 from sfumato.release.sources import table_of
+from sfumato.runtime.stages import Progress
 from sfumato.sources.opening import open_source
 from sfumato.study import Study
 from sfumato.study.policy import Acceptance
@@ -19,7 +20,7 @@ from sfumato.systems.groups.again import attacked, refuse_unlike, worked_out_aga
 from sfumato.systems.groups.draft import Protected, SwapDraft
 from sfumato.systems.groups.files.read import read_target, settings_of
 from sfumato.systems.groups.front import front_of, swaps_of, told_of
-from sfumato.systems.run import Progress, Run
+from sfumato.systems.run import Run
 from sfumato.systems.unlike import first_unlike
 
 

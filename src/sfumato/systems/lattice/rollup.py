@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from sfumato.errors import MeasureError
+from sfumato.plans.levels import all_nodes
 from sfumato.runtime.arrays import Codes, Counts64
 from sfumato.systems.lattice import walk
 from sfumato.tables.frequency import FrequencyTable
@@ -81,8 +82,7 @@ class RollUp:
     @cached_property
     def all_nodes(self) -> Codes:
         """Every node, in the order of its levels."""
-        grids = np.indices([int(height) + 1 for height in self.heights], dtype=np.int32)
-        return grids.reshape(len(self.heights), -1).T.copy()
+        return all_nodes([int(height) + 1 for height in self.heights])
 
     @cached_property
     def covered(self) -> list[Counts64]:

@@ -13,6 +13,7 @@ from sfumato.algorithms.exact import exact, front_of
 from sfumato.algorithms.pbg_ea import pbg_ea
 from sfumato.errors import StudyError, UnreachableError
 from sfumato.front import Front, Point, numbered
+from sfumato.plans.levels import all_nodes
 from sfumato.runtime.arrays import Codes, Counts64, Floats
 from sfumato.study import SearchSettings, Study
 from sfumato.systems.goals import number
@@ -92,7 +93,7 @@ Outcome = tuple[Counts64, bool, dict[str, object]]  # places of the front, wheth
 
 def _exhaustive(ready: Search, memory: Memory, tell: Tell) -> Outcome:
     _refuse_space(ready.problem.space, EXHAUSTIVE_LIMIT, "exact or pbg_ea")
-    nodes = _all_nodes(ready.problem.shape)
+    nodes = all_nodes(ready.problem.shape)
     for chunk in np.array_split(nodes, max(len(nodes) // 4096, 1)):
         memory.ask(chunk)
         if tell(len(nodes)):
@@ -103,7 +104,7 @@ def _exhaustive(ready: Search, memory: Memory, tell: Tell) -> Outcome:
 def _exact(ready: Search, memory: Memory, tell: Tell) -> Outcome:
     _refuse_space(ready.problem.space, EXACT_LIMIT, "pbg_ea or best_first")
     rng = np.random.default_rng(ready.study.search.seed)
-    bounds = ready.bounds(_all_nodes(ready.problem.shape))
+    bounds = ready.bounds(all_nodes(ready.problem.shape))
     proof = exact(memory, bounds, rng, lambda done, left: tell(done + left))
     return front_of(memory.all), proof.complete, proof.as_dict()
 
@@ -128,10 +129,6 @@ METHODS: dict[str, Callable[[Search, Memory, Tell], Outcome]] = {
     "pbg_ea": _pbg_ea,
 }
 PROVING = ("exhaustive", "exact")
-
-
-def _all_nodes(shape: tuple[int, ...]) -> Codes:
-    return np.indices(shape, dtype=np.int32).reshape(len(shape), -1).T.copy()
 
 
 def _refuse_space(space: int, limit: int, instead: str) -> None:

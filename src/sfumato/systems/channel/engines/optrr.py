@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,10 +9,9 @@ import numpy as np
 from sfumato.algorithms.spea2 import fitness, selected
 from sfumato.measures.channel import attainable, worst_posterior
 from sfumato.runtime.arrays import Floats
+from sfumato.runtime.stages import Progress
 from sfumato.systems.channel.engines.variation import crossed, evaluated, exchanged, mutated
 from sfumato.systems.channel.response import warner
-
-Progress = Callable[[int, int], bool | None]
 
 
 @dataclass(frozen=True)

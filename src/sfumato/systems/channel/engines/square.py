@@ -7,7 +7,7 @@ another engine found are polished from late on the path, so they never get worse
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,7 @@ from sfumato.measures.channel import epsilon as epsilon_of
 from sfumato.measures.channel import privacy as privacy_of
 from sfumato.measures.channel import spread, worst_posterior
 from sfumato.runtime.arrays import Floats
+from sfumato.runtime.stages import Progress
 from sfumato.systems.channel.engines.barrier import Barrier
 
 EARLY, COARSE, LATE = 0.02, 3e-5, 1e-4
@@ -25,8 +26,6 @@ HOPEFUL = 0.02
 ZEROS = (1e-5, 1e-6, 1e-7, 1e-8)  # shares of row and column below which an entry is zero, the boldest first
 HAIR = 1e-6
 TOLERANCE = 1e-9
-
-Progress = Callable[[int, int], bool | None]
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from sfumato.errors import DataError, StoppedError, StudyError, UnreachableError
 from sfumato.runtime.arrays import Codes, Flags, Floats
+from sfumato.runtime.json_files import without_infinities
 from sfumato.study.groups import AttackSettings
 from sfumato.systems.groups.attack.grades import ALPHA, Graded, grade
 from sfumato.systems.groups.attack.michigan import Michigan
@@ -24,8 +25,6 @@ SAMPLE = 400_000  # records that suffice to choose γ and κ
 GAMMAS = np.array([0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 9.0])
 KAPPAS = np.array([0.001, 0.005, 0.01, 0.02, 0.03, 0.05, 0.08])
 TREES, STEP = 100, 20
-
-Progress = Callable[[int, int], bool | None]
 
 
 class Model(Protocol):
@@ -65,15 +64,14 @@ class RuleModel:
         order = np.lexsort((-self.quality.df, -self.quality.fitness))
         found = []
         for i in order.tolist():
-            rcf = float(self.quality.rcf[i])
             entry: dict[str, Any] = {
                 "rule": self.rules[i].tolist(),
                 "words": sentence(self.rules[i].tolist(), self.variables),
                 "df": float(self.quality.df[i]),
-                "rcf": rcf if np.isfinite(rcf) else None,
+                "rcf": float(self.quality.rcf[i]),
                 "support": float(self.quality.support[i]),
             }
-            found.append(entry if np.isfinite(rcf) else entry | {"infinite": ["rcf"]})
+            found.append(without_infinities(entry))
         return found
 
 
