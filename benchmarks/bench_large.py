@@ -9,8 +9,9 @@ from pathlib import Path
 
 from benchmarks.timing import show
 from sfumato.front import Front
+from sfumato.runtime.stages import Progress
 from sfumato.study import Study
-from sfumato.systems.run import Live, Progress
+from sfumato.systems.run import Live
 from sfumato.systems.search import search
 from sfumato.tables.frequency import FrequencyTable
 

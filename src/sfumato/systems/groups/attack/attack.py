@@ -10,8 +10,9 @@ import numpy as np
 
 from sfumato.errors import DataError, StoppedError, StudyError, nearest
 from sfumato.runtime.arrays import Floats
+from sfumato.runtime.stages import Progress
 from sfumato.study import Study
-from sfumato.systems.groups.attack.attackers import Model, Progress, RuleModel, average_precision, learn
+from sfumato.systems.groups.attack.attackers import Model, RuleModel, average_precision, learn
 from sfumato.systems.groups.attack.disclosure import Findings, Sensitive, compared, findings
 from sfumato.systems.groups.attack.outliers import Outliers, find_outliers, ranks, ratios
 from sfumato.systems.groups.attack.rule_walk import Stop
