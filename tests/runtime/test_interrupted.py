@@ -119,6 +119,12 @@ if sys.argv[2] == "spark":
             (Path(name) / "part-00000").write_text("half")
             os._exit(9)
     write(Frame(), path, None)
+if sys.argv[2] == "removed":
+    from sfumato.data.scratch import Scratch
+    scratch = Scratch(".out-", path.parent)
+    (scratch.path / "part").touch()
+    os.rmdir = lambda *_, **__: os._exit(9)
+    scratch.close()
 if sys.argv[2] == "unlocked":
     Path.rename = lambda one, two: os._exit(9)
 with new_file(path, overwrite=True) as part:
@@ -132,7 +138,7 @@ def killed(path: Path, kind: str) -> None:
     assert done.returncode == 9
 
 
-@pytest.mark.parametrize("kind", ["folder", "file", "spark", "unlocked"])
+@pytest.mark.parametrize("kind", ["folder", "file", "spark", "unlocked", "removed"])
 def test_what_a_killed_writer_leaves_is_swept_by_the_next_writer(tmp_path: Path, kind: str) -> None:
     killed(tmp_path / "out", kind)
     left = list(tmp_path.iterdir())

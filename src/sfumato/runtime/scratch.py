@@ -89,13 +89,27 @@ def _remove(path: Path, handle: int | None, process: int) -> None:
     if process != os.getpid():  # a copy of the process that made it
         return
     try:
-        shutil.rmtree(path, ignore_errors=True)
+        _clear(path)
     except BaseException:  # a signal in the middle: the rest goes too
-        shutil.rmtree(path, ignore_errors=True)
+        _clear(path)
         raise
     finally:
         if handle is not None:
             os.close(handle)
+
+
+def _clear(folder: Path) -> None:
+    """Remove a folder with all that can be removed; last the file of its lock, without which nobody would sweep it."""
+    ending = folder.with_name(folder.name + UNLOCKED)
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(folder):
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path, ignore_errors=True)
+            elif entry.name != Scratch.LOCK:
+                Path(entry.path).unlink()
+        folder.rename(ending)
+    for left in (folder, ending):
+        shutil.rmtree(left, ignore_errors=True)
 
 
 def sweep(parent: str | Path | None = None, prefix: str = PREFIX) -> None:
@@ -124,6 +138,6 @@ def _sweep_one(folder: Path) -> None:
         named = target and os.sep not in target and not os.path.lexists(folder.parent / target)
         if named and (folder / BEFORE).is_dir():
             (folder / BEFORE).rename(folder.parent / target)
-        shutil.rmtree(folder, ignore_errors=True)
+        _clear(folder)
     finally:
         os.close(handle)
