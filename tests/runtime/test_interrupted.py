@@ -120,7 +120,7 @@ if sys.argv[2] == "spark":
             os._exit(9)
     write(Frame(), path, None)
 if sys.argv[2] == "removed":
-    from sfumato.data.scratch import Scratch
+    from sfumato.runtime.scratch import Scratch
     scratch = Scratch(".out-", path.parent)
     (scratch.path / "part").touch()
     os.rmdir = lambda *_, **__: os._exit(9)
