@@ -53,7 +53,7 @@ def test_pick(front: sf.Front) -> None:
         sf.pick(front, min_k=40000)
     with pytest.raises(InputError, match="several ways"):
         sf.pick(front, min_k=2, knee=True)
-    with pytest.raises(InputError, match="nothing to choose by"):
+    with pytest.raises(InputError, match="no limit, knee or point is given"):
         sf.pick(front)
     with pytest.raises(InputError, match="no point 99"):
         sf.pick(front, point=99)
@@ -103,7 +103,7 @@ def test_a_limit_on_what_a_front_lacks(front: sf.Front) -> None:
     with pytest.raises(InputError, match="limits nothing that this front has") as caught:
         sf.pick(front, min_privacy=0.5)
     assert "min_k" in caught.value.expected
-    with pytest.raises(InputError, match="is no number"):
+    with pytest.raises(InputError, match="is not a number"):
         sf.pick(front, max_loss=float("nan"))
 
 

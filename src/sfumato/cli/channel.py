@@ -206,5 +206,5 @@ def _print_estimate(found: Estimate) -> None:
             for i, name in enumerate(found.channel.categories)
         ]
         where = ", ".join(f"{name} = {value}" for name, value in zip(found.by, stratum.values, strict=True))
-        heads = ["category", "share", f"{found.level:.0%} interval", "standard error", "count", "EM"]
+        heads = ["category", "share", f"{found.level * 100:g} % interval", "standard error", "count", "EM"]
         table(f"{where or 'All records'} ({stratum.records:,})", heads, rows, right={1, 2, 3, 4, 5})

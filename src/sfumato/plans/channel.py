@@ -17,7 +17,7 @@ from sfumato.runtime.json_files import read_json
 
 FORMAT = "sfumato-channel"
 SEVERAL = "sfumato-channels"
-REMEDY = "sfumato channel export FRONT --point ID -o channel.json writes one"
+REMEDY = "export one from a front (channel export)"
 SLACK = 1e-6  # how far the sums of a file written by hand may be off; they are then made exact
 ROUNDING = 1e-12
 

@@ -9,6 +9,7 @@ from typing import Any
 from sfumato.auditing.whole import WholeFile
 from sfumato.errors import InputError, UnreachableError
 from sfumato.measures.standard import DISTINCT_L, T_CLOSENESS, K
+from sfumato.report.figures import percent
 from sfumato.study.policy import RULE_K, RULE_UNIQUES, Acceptance, PolicySettings, Rule
 
 
@@ -109,7 +110,8 @@ def policy_findings(
         findings.append(
             Finding(
                 "suppressed",
-                f"{suppressed / max(records, 1):.1%} of the records are suppressed, more than {policy.suppressed:.1%}.",
+                f"{percent(suppressed / max(records, 1))} of the records are suppressed, more than "
+                f"{percent(policy.suppressed)}.",
             )
         )
     return findings + unique_findings(policy, whole)
@@ -123,8 +125,8 @@ def unique_findings(policy: PolicySettings, whole: WholeFile) -> list[Finding]:
     return [
         Finding(
             RULE_UNIQUES,
-            f"{known.unique:,} of {known.records:,} released records ({known.unique_share:.1%}) are unique over the "
-            f"quasi-identifiers and the columns that are kept as they are, more than {policy.uniques:.1%}.",
+            f"{known.unique:,} of {known.records:,} released records ({percent(known.unique_share)}) are unique over "
+            f"the quasi-identifiers and the columns that are kept as they are, more than {percent(policy.uniques)}.",
         )
     ]
 

@@ -262,7 +262,7 @@ def _check_names(source: Source) -> None:
     repeated = sorted(name for name, count in Counter(names).items() if count > 1)
     if repeated:
         raise DataError(
-            f"{len(repeated)} column names stand twice: {shortened(repeated)}",
+            f"{len(repeated)} column names are repeated: {shortened(repeated)}",
             expected="every column name once",
             remedy="rename them in the file, or give names = [...] under [data]",
         )

@@ -118,7 +118,7 @@ def explained(error: BaseException) -> dict[str, str]:
     if os.environ.get("SFUMATO_DEBUG"):
         traceback.print_exception(error)
     return {
-        "what": f"an internal fault: {type(error).__name__}",
+        "what": f"internal error: {type(error).__name__}",
         "expected": "",
         "try": "sfumato serve --debug prints the trace; please report it",
     }

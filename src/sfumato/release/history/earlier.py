@@ -22,6 +22,7 @@ from sfumato.release.history.people import HashedRows, hashed_rows, own_hashes
 from sfumato.release.history.repeated import Places, Reports, add_up, compare_places, hashed_pairs
 from sfumato.release.history.shown import Description
 from sfumato.release.policy import Finding
+from sfumato.report.figures import percent
 from sfumato.sources.engines.engine import Engine
 from sfumato.sources.source import Source
 from sfumato.study import Study
@@ -208,8 +209,8 @@ def _about(match: Match, source: Source) -> str:
     text = f"The release of {entry.day} to {entry.folder} is of the same table."
     if entry.source != source.fingerprint:
         text = (
-            f"The release of {entry.day} to {entry.folder} is about the same people: {match.share:.1%} of the rows "
-            "of the smaller table are in both."
+            f"The release of {entry.day} to {entry.folder} is about the same people: {percent(match.share)} of the "
+            "rows of the smaller table are in both."
         )
         if match.new:
             be = "row of this table is" if match.new == 1 else "rows of this table are"
@@ -274,6 +275,6 @@ def _guessed(reports: Reports) -> str:
     more = f" ({reports.left_out} more were left out)" if reports.left_out else ""
     return (
         f"With it there are {reports.files} reports{more}: the best guess of {reports.column} is right for "
-        f"{reports.together.right:.1%} of people, with {name} alone for {alone.right:.1%}; after some "
-        f"reports one can be {reports.together.surest:.1%} sure of it, with {name} alone {alone.surest:.1%}."
+        f"{percent(reports.together.right)} of people, with {name} alone for {percent(alone.right)}; after some "
+        f"reports one can be {percent(reports.together.surest)} sure of it, with {name} alone {percent(alone.surest)}."
     )

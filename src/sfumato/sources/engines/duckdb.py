@@ -246,7 +246,7 @@ class DuckEngine:
                 remedy="check line ends, quotes and that the file was copied whole; of several files, that they agree",
             )
         if line is None or not self._sources:
-            return SfumatoError(f"the engine failed ({type(error).__name__})", remedy="--debug shows the trace")
+            return SfumatoError(f"the engine failed ({type(error).__name__})", remedy="please report it with its trace")
         source = self._sources[-1]
         if "unicode" in message:
             encoding = source.dialect.encoding if source.dialect else "utf-8"

@@ -209,7 +209,7 @@ class SparkEngine:
                 expected="whole files, written one way from start to end, that every worker sees under the same name",
                 remedy="check line ends, quotes, that the files were copied whole and that they agree",
             )
-        return SfumatoError(f"the engine failed ({condition})", remedy="--debug shows the trace")
+        return SfumatoError(f"the engine failed ({condition})", remedy="please report it with its trace")
 
 
 @contextmanager

@@ -341,7 +341,7 @@ def attacks_on(
                     silent[f"{attacker} from {one.title}, group {truth.group}"] = error
                     continue
                 if len(done) < len(seeds):
-                    raise StoppedError("stopped while the attackers learned", expected="nothing was kept")
+                    raise StoppedError("interrupted while the attackers were learning; nothing was saved")
                 known += [] if one.held_out else done[:some]
                 fresh += done if one.held_out else done[some:]
     if silent and not known:

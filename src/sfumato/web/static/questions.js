@@ -3,7 +3,7 @@ import { attempt, get, query } from "./api.js";
 import { button, field, fill, h } from "./dom.js";
 import { here, state } from "./state.js";
 
-const LIMITS = { max_loss: "the limit on loss", max_suppression: "the limit on suppression", min_k: "the least k", min_l: "the least ℓ" };
+const LIMITS = { max_loss: "the limit on loss", max_suppression: "the limit on suppression", min_k: "the minimum k", min_l: "the minimum ℓ" };
 const SHARES = ["max_loss", "max_suppression"];
 const tidy = (share) => Math.round(share * 1e4) / 100;
 
@@ -32,7 +32,7 @@ export function questions(choose) {
     const list = (title, rows, definition) => rows?.length > 0 && h("div", {}, h("h3", { title: definition }, title), h("ul", { class: "words" }, rows.map((row) => h("li", {}, row))));
     fill(answer, h("div", { class: "fine" }, h("b", {}, offer.says), h("span", {}, found.binds.length ? `What binds: ${found.binds.map((name) => LIMITS[name] ?? name).join(" and ")}.` : ""),
       h("div", { class: "row" }, button(`Look at point ${offer.point}`, () => choose(offer.point, offer.searched ? null : given, offer.searched ? null : offer), { class: "small" }))),
-    list("Relaxations that pay", found.relaxations.map((each) => each.says), "What a little more room would buy"),
+    list("Worthwhile relaxations", found.relaxations.map((each) => each.says), "What a little more room would buy"),
     list("Flat stretches: privacy for almost nothing", found.stretches.flat, "Steps of privacy that cost little loss"),
     list("Steep stretches: where it gets dear", found.stretches.steep, "Steps of privacy that cost much loss"),
     found.notes.map((each) => h("p", { class: "quiet" }, h("small", {}, each))));
