@@ -93,7 +93,7 @@ def test_disguise_prints_what_was_measured(people: Path, tmp_path: Path, capsys:
     words = ["channel", "disguise", "--data", people, "--channel", tmp_path / "grr.json", "-o", tmp_path / "out"]
     assert cli.run([str(word) for word in words]) == 0
     printed = capsys.readouterr()
-    assert "left out because of a missing value" in printed.out
+    assert "left out because of missing values" in printed.out
     assert "largest gain of a report over a share" in printed.out
     assert f"Hand out only {tmp_path / 'out' / 'public'}" in printed.err
 

@@ -114,7 +114,7 @@ def test_every_release_verifies(made: Made, tmp_path: Path) -> None:
     assert sf.verify(made.release.folder, made.folder / "people.csv")
     (tmp_path / "other.csv").write_text((made.folder / "people.csv").read_text("utf-8") + "\n", "utf-8")
     differences = sf.verify(made.release.folder, tmp_path / "other.csv").differences
-    assert [d.what for d in differences] == ["it is not the source of this release: its SHA-256 is another"]
+    assert [d.what for d in differences] == ["it is not the source of this release: its SHA-256 differs"]
 
 
 FORGERIES: dict[str, Callable[[dict[str, Any]], None]] = {

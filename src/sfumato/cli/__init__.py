@@ -145,9 +145,9 @@ def run(given: list[str]) -> int:
             traceback.print_exc()
         if folders := unsealed_inputs():
             damaged = InputError(
-                f"{folders[0]} was made elsewhere, or was changed, and does not hold what it should "
+                f"{folders[0]} was made elsewhere, or was changed, and its content is not as expected "
                 f"({type(error).__name__})",
-                expected="a folder as it was written",
+                expected="an unchanged folder",
             )
             return _failed(damaged, as_json)
         fault = SfumatoError(f"internal error: {type(error).__name__}", remedy="please report it with its trace")

@@ -175,7 +175,7 @@ def explained(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise InputError(
-            f"cannot write {path}: {reason_of(error)}", expected="a folder that can be written to, with room"
+            f"cannot write {path}: {reason_of(error)}", expected="a folder that can be written to, with free space"
         ) from error
 
 

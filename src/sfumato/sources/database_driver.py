@@ -123,7 +123,7 @@ def address_of(path: str, password_file: str | None, folder: Path) -> str:
         return connectable(path, None)
     named = (folder / password_file).absolute()
     if not named.is_file():
-        raise InputError(f"there is no password file {named}", expected="a file as PostgreSQL's own pgpass")
+        raise InputError(f"there is no password file {named}", expected="a file in the format of PostgreSQL's pgpass")
     if named.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise InputError(
             f"the password file {named} can be read by others",

@@ -250,7 +250,7 @@ def test_the_truth_in_place_of_reports_is_found(tmp_path: Path) -> None:
 def test_another_source_is_not_the_source(release: Path, made: Path, tmp_path: Path) -> None:
     table(tmp_path / "other.csv", ROWS)
     checked = sf.verify(release, tmp_path / "other.csv")
-    assert [d.what for d in checked.differences] == ["it is not the source of this release: its SHA-256 is another"]
+    assert [d.what for d in checked.differences] == ["it is not the source of this release: its SHA-256 differs"]
 
 
 def test_figures_are_those_of_the_matrix_and_the_true_shares(release: Path) -> None:
