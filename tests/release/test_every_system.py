@@ -134,7 +134,7 @@ def test_a_forged_manifest_is_found(made: Made, forgery: str, tmp_path: Path) ->
     shutil.copytree(made.release.folder, tmp_path / "release")
     resealed(tmp_path / "release", FORGERIES[forgery])
     differences = sf.verify(tmp_path / "release").differences
-    assert any("does not say what the manifest says" not in d.what for d in differences), differences
+    assert any("does not agree with the manifest" not in d.what for d in differences), differences
 
 
 def test_acceptances_are_checked(made: Made, tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_acceptances_are_checked(made: Made, tmp_path: Path) -> None:
 
     resealed(tmp_path / "release", stricter)
     differences = sf.verify(tmp_path / "release").differences
-    assert any("it does not say why this was accepted" in d.what for d in differences), differences
+    assert any("it does not give the reason for accepting this" in d.what for d in differences), differences
 
 
 def test_a_plan_is_applied_or_refused_with_the_reason(made: Made, tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def test_the_map_of_a_lattice_front(lattice: sf.Front, adult: sf.FrequencyTable,
         "The front, enlarged",
         "Class sizes of two points",
         "Effect of point 4",
-        "Four questions of a publisher",
+        "Four common questions",
     ):
         assert part in text
     for name in ("map", "magnified", "distributions", "partitions"):

@@ -428,7 +428,7 @@ def test_a_channel_designed_elsewhere(study: sf.Study, tmp_path: Path) -> None:
     assert any("designed for posteriors of at most 0.5" in text for text in release.warnings)
     assert not any("tells them" in text for text in release.warnings)
     assert sf.verify(tmp_path / "out", tmp_path / "canary-people.csv")
-    assert "does not tell them" in (tmp_path / "out" / "private" / "internal.html").read_text("utf-8")
+    assert "does not disclose them" in (tmp_path / "out" / "private" / "internal.html").read_text("utf-8")
 
 
 @pytest.mark.parametrize("weird", [None, -1, "x", [], {"a": 1}])
