@@ -182,7 +182,7 @@ class Front:
         found = "exact" if self.exact else f"best found with seed {self.study.search.seed}"
         if self.system == "lattice":
             share = self.evaluations / self.space
-            what = f"{self.evaluations:,} of {self.space:,} nodes evaluated ({share:.1%})"
+            what = f"{self.evaluations:,} of {self.space:,} nodes evaluated ({share * 100:.1f} %)"
         else:
             what = f"{self.evaluations:,} of {float(self.space):.1e} cuts evaluated"
         return ", ".join(dict.fromkeys((found, self.algorithm, what)))  # an exact search need not say so twice

@@ -47,7 +47,7 @@ CASES: dict[str, tuple[Callable[[Path], None], str]] = {
     "blank file": (table("\n\n  \n"), "is empty"),
     "header only": (table("age,ill\n"), "a header and no rows"),
     "ragged rows": (table(GOOD + "20\n21,flu,sEcReT\n"), "2 rows do not have 2 fields; the first is line 5"),
-    "duplicate names": (table("age,age\n20,1\n21,2\n"), "1 column names stand twice: age"),
+    "duplicate names": (table("age,age\n20,1\n21,2\n"), "1 column names are repeated: age"),
     "name missing": (table("age,\n20,1\n21,2\n"), "column 2 has no name"),
     "open quote": (table('age,ill\n20,"sEcReT\n21,flu\n'), "cannot be read"),
     "role for an unknown column": (run_file("[columns]", "[columns]\nsex = { role = 'drop' }"), "column that the table lacks"),

@@ -54,7 +54,7 @@ def test_search_prints_what_was_promised(people: Path, tmp_path: Path, capsys: p
     printed = capsys.readouterr()
     assert "6 channels: proven optimal, exact" in printed.out
     assert "4 categories of job, 1,000 records" in printed.err
-    assert "keep it to yourself" in printed.err
+    assert "keep it confidential" in printed.err
 
 
 def test_disguise_and_estimate_from_end_to_end(
@@ -93,7 +93,7 @@ def test_disguise_prints_what_was_measured(people: Path, tmp_path: Path, capsys:
     words = ["channel", "disguise", "--data", people, "--channel", tmp_path / "grr.json", "-o", tmp_path / "out"]
     assert cli.run([str(word) for word in words]) == 0
     printed = capsys.readouterr()
-    assert "left out because of a missing value" in printed.out
+    assert "left out because of missing values" in printed.out
     assert "largest gain of a report over a share" in printed.out
     assert f"Hand out only {tmp_path / 'out' / 'public'}" in printed.err
 
@@ -149,7 +149,7 @@ def test_parquet_two_channels_and_a_joint_one(people: Path, tmp_path: Path, caps
     point = found["points"][0]["details"]
     assert set(point["attributes"]) == {"job", "town"}
     assert point["attributes"]["town"]["worst_posterior"] >= 2 / 3 - 1e-9
-    assert any("of one by itself a report may tell more" in sentence for sentence in found["sentences"])
+    assert any("individual columns may exceed it" in sentence for sentence in found["sentences"])
     assert _json(capsys, "channel", "export", tmp_path / "joint", "--point", "1", "-o", tmp_path / "joint.json")[0] == 0
     words = ["channel", "disguise", *data, "--channel", tmp_path / "joint.json", "-o", tmp_path / "both", *AGAIN]
     assert list(_json(capsys, *words)[1]["figures"]) == ["job+town"]
@@ -232,7 +232,7 @@ def test_a_table_and_a_prior_are_two_tables(
     words = make if command == "make" else ["channel", "measure", tmp_path / "c.json", "--data", people]
     words += ["-o", tmp_path / "d.json"] if command == "make" else []
     code, said = _json(capsys, *words, "--prior", "nowhere.csv")
-    assert (code, "named twice" in said["error"]["what"]) == (2, True), said
+    assert (code, "given twice" in said["error"]["what"]) == (2, True), said
 
 
 def test_delta_names_the_least_possible_and_large_domains_another_engine(

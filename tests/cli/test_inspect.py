@@ -160,7 +160,7 @@ def test_one_of_a_thing_is_called_so(tmp_path: Path, capsys: Capture, write: Cal
     assert run(["inspect", str(path), "-o", str(tmp_path / "run.toml")]) == 0
     printed = capsys.readouterr().out
     assert "50 rows, 1 column\n" in printed
-    assert "Small sets of columns that single records out\n" in printed
+    assert "Small sets of columns that make records unique\n" in printed
 
 
 def test_names_of_columns_are_only_names(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ def test_a_cut_must_leave_both_sides_diverse() -> None:
     mixed = LocalTable.of(STUDY, table_of({"age": "1 2 3 4"}, secret="a b a b"))
     cost = mixed.cost("mondrian_strict", 1, 2)
     assert (cost.classes, cost.k, cost.l) == (2, 2, 2)
-    assert local.cost("mondrian_strict", 1, 3).note == "the whole table does not reach it"
+    assert local.cost("mondrian_strict", 1, 3).note == "even the whole table as one class does not reach this"
 
 
 @dataclass(frozen=True)

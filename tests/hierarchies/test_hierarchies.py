@@ -57,7 +57,7 @@ def test_every_style_is_read(shared: Path, pattern: str, files: int, leaves: dic
 
 
 def test_a_real_file_with_rows_twice_is_refused(shared: Path) -> None:
-    """17 ages stand twice in this file; which row counts would be a guess."""
+    """17 ages are listed twice in this file; which row counts would be a guess."""
     with pytest.raises(HierarchyError, match="17 duplicate leaves: 72, 73, 74"):
         load(shared / "data/adult-uci/hierarchies-arx-full/adult_full_hierarchy_age.csv")
 

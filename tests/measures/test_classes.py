@@ -156,7 +156,7 @@ def test_a_population_that_lacks_people_is_no_population() -> None:
     assert classes.population is None
     assert (
         measure("journalist_risk").available(classes)
-        == "cannot be told: the population table lacks people of 4 classes"
+        == "cannot be computed: the population table lacks people of 4 classes"
     )
     assert measure("k").value(classes) == 1
 

@@ -41,7 +41,7 @@ def study_of(folder: Path, kept: str = "density", accept: tuple[dict[str, str], 
 
 def test_a_code_that_is_one_to_one_with_a_generalized_place_is_refused(tmp_path: Path) -> None:
     front = front_of(study_of(tmp_path), [PLACES])
-    with pytest.raises(UnreachableError, match=r"density is kept as it is and tells place.*100 %.*one-to-one"):
+    with pytest.raises(UnreachableError, match=r"density is released unchanged and tells place.*100 %.*one-to-one"):
         publish(front, 0, tmp_path / "out", state=tmp_path / "state")
     assert not (tmp_path / "out").exists()
 
@@ -65,7 +65,7 @@ def test_the_same_copy_is_refused_beside_a_hidden_place(tmp_path: Path) -> None:
 
 def test_a_column_that_tells_every_record_apart_is_refused(tmp_path: Path) -> None:
     front = front_of(study_of(tmp_path, "income"), [PLACES])
-    with pytest.raises(UnreachableError, match=r"income is kept as it is, and 100 % of the records") as refused:
+    with pytest.raises(UnreachableError, match=r"income is released unchanged, and 100 % of the records") as refused:
         publish(front, 0, tmp_path / "out", state=tmp_path / "state")
     assert "accept, each with a reason: identifying:income" in str(refused.value)
 

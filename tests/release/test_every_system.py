@@ -115,7 +115,7 @@ def test_every_release_verifies(made: Made, tmp_path: Path) -> None:
     assert sf.verify(made.release.folder, made.folder / "people.csv")
     (tmp_path / "other.csv").write_text((made.folder / "people.csv").read_text("utf-8") + "\n", "utf-8")
     differences = sf.verify(made.release.folder, tmp_path / "other.csv").differences
-    assert [d.what for d in differences] == ["it is not the source of this release: its SHA-256 is another"]
+    assert [d.what for d in differences] == ["it is not the source of this release: its SHA-256 differs"]
 
 
 FORGERIES: dict[str, Callable[[dict[str, Any]], None]] = {
@@ -135,7 +135,7 @@ def test_a_forged_manifest_is_found(made: Made, forgery: str, tmp_path: Path) ->
     shutil.copytree(made.release.folder, tmp_path / "release")
     resealed(tmp_path / "release", FORGERIES[forgery])
     differences = sf.verify(tmp_path / "release").differences
-    assert any("does not say what the manifest says" not in d.what for d in differences), differences
+    assert any("does not agree with the manifest" not in d.what for d in differences), differences
 
 
 def test_acceptances_are_checked(made: Made, tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_acceptances_are_checked(made: Made, tmp_path: Path) -> None:
 
     resealed(tmp_path / "release", stricter)
     differences = sf.verify(tmp_path / "release").differences
-    assert any("it does not say why this was accepted" in d.what for d in differences), differences
+    assert any("it does not give the reason for accepting this" in d.what for d in differences), differences
 
 
 def test_a_plan_is_applied_or_refused_with_the_reason(made: Made, tmp_path: Path) -> None:

@@ -377,7 +377,7 @@ def test_a_disguise_beside_the_column_itself(tmp_path: Path) -> None:
     with pytest.raises(UnreachableError) as refused:
         sf.disguise(study_of(path, PEOPLE), [channel], tmp_path / "told", keep=["income"])
     said = str(refused.value)
-    assert "the best guess of ill is right for 100.0% of people" in said
+    assert "the best guess of ill is right for 100.0 % of people" in said
     source = source_of(path)
     everyone = source[["income"]], pd.Series(True, index=source.index)
     pair = pair_of(source, people_shown(path, 0, ["ill", "income"], limit_of(first)), everyone)
@@ -560,7 +560,7 @@ def test_the_same_people_with_other_columns(tmp_path: Path) -> None:
     for row in more[1:]:
         row[5] = 1000 - row[5]  # the incomes of another year
     other = write_csv(tmp_path / "other.csv", more)
-    with pytest.raises(UnreachableError, match=r"about the same people: 100\.0% of the rows"):
+    with pytest.raises(UnreachableError, match=r"about the same people: 100\.0 % of the rows"):
         released(other, tmp_path / "b", with_origin(5) | {"height": {"role": "other"}})
 
 

@@ -61,7 +61,7 @@ def test_columns_that_are_kept_count(tmp_path: Path) -> None:
     study = table(tmp_path, rows, q="quasi_identifier", note="other")
     front = front_of(study, [{"q": 0}], anything=False)
     broken = refused(front, tmp_path / "out", accept={"raw": "made up for a test"})
-    assert "100 of 100 released records (100.0%) are unique" in broken["uniques"]
+    assert "100 of 100 released records (100.0 %) are unique" in broken["uniques"]
     reason = "the file stays in the safe room"
     given = {"raw": "made up for a test", "uniques": reason, "identifying:note": "made up for a test"}
     release = publish(front, 0, tmp_path / "out", accept=given, state=tmp_path / "state")

@@ -175,7 +175,7 @@ def test_refusals_leave_nothing(tmp_path: Path) -> None:
         replace(point, loss=point.loss + 1e-6),
         replace(point, suppressed=point.suppressed + 1),
     ):
-        with pytest.raises(SfumatoError, match="as the search said"):
+        with pytest.raises(SfumatoError, match="as in the search"):
             publish(replace(front, points=(wrong,)), 0, tmp_path / "out", state=state)
     greedy = replace(point, plan=replace(point.plan, suppress_below=10**6))
     with pytest.raises(DataError, match="nothing would be released"):

@@ -156,7 +156,7 @@ def test_the_dictionary_even_when_everything_is_forged(copy: Path) -> None:
     from sfumato.release.recoding_draft import pages_of
 
     def forge(manifest: dict) -> None:
-        manifest["dictionary"]["columns"][0]["words"] = "Kept as it is."
+        manifest["dictionary"]["columns"][0]["words"] = "Unchanged."
         for name, text in {**dictionary_pages(manifest), **pages_of(copy, manifest)}.items():
             (copy / name).write_text(text)
 

@@ -38,8 +38,8 @@ def test_the_map_of_a_lattice_front(lattice: sf.Front, adult: sf.FrequencyTable,
     for part in (
         "The front, enlarged",
         "Class sizes of two points",
-        "What point 4 does",
-        "Four questions of a publisher",
+        "Effect of point 4",
+        "Four common questions",
     ):
         assert part in text
     for name in ("map", "magnified", "distributions", "partitions"):
@@ -71,7 +71,7 @@ def test_two_thousand_points_stay_light(lattice: sf.Front, adult: sf.FrequencyTa
     many = replace(lattice, points=points, others=()).with_classes(adult)
     text = text_of(many, tmp_path / "map.html", 7, adult)
     assert text.count("<tr") <= 205
-    assert "of 2000 points, evenly chosen" in text
+    assert "of 2000 points, evenly spaced" in text
     assert len(text) < 6_500_000
     assert "<b>chosen.</b>" in text
 

@@ -231,7 +231,7 @@ def test_a_column_is_disguised_once_for_each_record(cluster: Cluster, census: Pa
     expected = sum(n * (0.75 if str(sex) == "1" else 0.25) for sex, n in true)
     assert sum(n for _, n in read) == ROWS
     assert abs(dict(read)["1"] - expected) < 6 * (ROWS * 0.75 * 0.25) ** 0.5
-    with pytest.raises(sf.StudyError, match="needs rows with a place"):
+    with pytest.raises(sf.StudyError, match="needs numbered rows"):
         sf.disguise(study, [channel], tmp_path / "again", test_seed=1)
     sf.verify(done.folder, census, engine="spark", engine_options=study.engine_options).raise_if_failed()
 

@@ -244,7 +244,7 @@ def test_the_engine_reaches_for_no_network_and_draws_no_bar() -> None:
 def test_files_of_a_glob_must_have_the_same_columns(write: Write, tmp_path: Path) -> None:
     write("p1.csv", "a,b\n1,x\n2,x\n")
     write("p2.csv", "b,a\nx,1\nx,2\n")
-    with pytest.raises(DataError, match=r"p2.csv has other columns than p1.csv"):
+    with pytest.raises(DataError, match=r"p2.csv has different columns from p1.csv"):
         table_of(tmp_path / "p*.csv", {"a": QUASI, "b": QUASI})
 
 

@@ -72,7 +72,7 @@ def test_a_table_is_profiled_and_its_roles_are_only_suggestions(bench: httpx.Cli
     assert [len(row) for row in preview["rows"]] == [4, 4, 4]
     refused = bench.post(f"/api/studies/{study['id']}/jobs", json={})
     assert refused.status_code == 422
-    assert "nobody has checked" in refused.json()["error"]["what"]
+    assert "not been confirmed" in refused.json()["error"]["what"]
 
 
 def test_errors_are_sentences_with_a_remedy(bench: httpx.Client) -> None:

@@ -58,7 +58,7 @@ def test_the_whole_job_on_adult(page: Any, tmp_path: Path) -> None:
     opened.value.wait_for_selector("h1")
     assert "?ticket=" in opened.value.url
     opened.value.reload()
-    opened.value.wait_for_selector("text=This address worked once")
+    opened.value.wait_for_selector("text=This address has expired")
     page.click("#tools button")
     assert "sf.ask(front, max_loss=0.3, max_suppression=0.05).choice" in _shown(page, "Python")
     page.reload()
@@ -98,7 +98,7 @@ def test_intervals_follow_the_slider_and_words_can_be_ordered(page: Any) -> None
     confirmed(page, "people.csv")
     page.click("[data-order=sex]")
     page.wait_for_selector("#joining")
-    assert "in the order of the alphabet" in page.inner_text("#joining")
+    assert "in alphabetical order" in page.inner_text("#joining")
     page.fill("#order", "M\nF")
     page.click("#keep-order")
     page.wait_for_selector("#joining", state="detached")
@@ -173,7 +173,7 @@ def test_a_group_is_attacked_and_protected(page: Any) -> None:
     page.click(".job button.main")
     page.wait_for_selector("text=What the attacker sees")
     assert drawn(page, ".step.explore canvas") > 300
-    assert "Cost against what is still found" in page.inner_text(".step.explore")
+    assert "Cost and sensitive areas still identified" in page.inner_text(".step.explore")
     page.click("#to-publish")
     page.fill("#reason", "no attack finds the base")
     page.click("#publish")

@@ -30,7 +30,7 @@ ACCEPTED = {
 
 
 def write_incomes(path: Path) -> Path:
-    """A table with a column that is kept as it is and tells many records apart."""
+    """A table with a column that is released unchanged and tells many records apart."""
     chance = random.Random(4)
     lines = ["age,zip,income,ill"]
     for _ in range(400):

@@ -143,10 +143,10 @@ def _whole(study: Study, path: str | Path | None) -> WholeFile:
 def _about_whole(whole: WholeFile) -> str:
     """How unique records are over everything that is released, and how many columns no figure counts."""
     number, share = len(whole.uncounted), 100 * whole.everything.unique_share
-    counted_in = "all of them are in the figures."
+    counted_in = "all of them are included in the measures."
     if number:
         counted_in = (
-            f"{counted(number, 'column')} {'is' if number == 1 else 'are'} in none of the figures: "
+            f"{counted(number, 'column')} {'is' if number == 1 else 'are'} not included in any measure: "
             f"{shortened(whole.uncounted, 12)}."
         )
     columns = counted(whole.everything.columns, "column")
@@ -178,12 +178,16 @@ def _notes(classes: ClassTable) -> list[str]:
     if starred:
         notes.append(f"{starred:,} rows have every quasi-identifier hidden; they count as suppressed, not as a class.")
     if table.removed:
-        notes.append(f"{table.removed:,} records were removed before; they count as suppressed.")
+        notes.append(f"{table.removed:,} records were removed earlier; they count as suppressed.")
     undeclared = [d.name for d in table.domains if not d.declared]
     if undeclared:
         notes.append(
-            f"No hierarchy for {', '.join(undeclared)}: losses take these columns as they stand, and only * as hidden."
+            f"No hierarchy for {', '.join(undeclared)}: losses treat the values of these columns as original, "
+            "except *, which is hidden."
         )
     if any(domain.wildcard for domain in table.domains):
-        notes.append("Missing values match anything: a record hides among all that agree where both are known.")
+        notes.append(
+            "Missing values match anything: a record is in one class with all records that agree where both "
+            "values are known."
+        )
     return notes

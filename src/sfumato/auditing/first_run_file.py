@@ -27,11 +27,11 @@ def first_run_file(
 ) -> str:
     """The text of a run file. A column that nothing is known about has no role, so nothing runs before it gets one."""
     undecided = sum(suggestion.role is None for _, suggestion in columns)
-    lines = ["# A run file to start from. The roles are suggestions: read each line, change what is wrong."]
+    lines = ["# A first run file. The roles are suggestions: check each line and correct it where needed."]
     if undecided:
         lines.append(
             f"# {counted(undecided, 'column')} {'has' if undecided == 1 else 'have'} no role yet: nothing runs until "
-            "each has one. Take the # away and write a role."
+            "each has one. Remove the # and write a role."
         )
     lines += ["version = 1", *_data(source, path, password_file), *_missing(na, candidates)]
     rows = columns[0][0].rows
@@ -65,9 +65,12 @@ def _data(source: Source, path: str, password_file: str | None) -> list[str]:
 
 def _missing(na: Sequence[str], candidates: Mapping[str, Sequence[str]]) -> list[str]:
     """What means missing, and what may: `na` holds for every column, so a code is never put there by itself."""
-    lines = [f"na = {toml_value(list(na))}  # what means missing, beside an empty cell"]
+    lines = [f"na = {toml_value(list(na))}  # codes for missing values, in addition to empty cells"]
     if candidates:
-        lines.append("# These may mean missing too; in na, a value means missing in every column of the table:")
+        lines.append(
+            "# These may also be codes for missing values; a value listed in na is missing in every column of "
+            "the table:"
+        )
     for word, names in candidates.items():
         lines.append(f"#   {toml_value(word)} in {shortened(map(_shown, names))}")
     return lines

@@ -54,7 +54,7 @@ class Uniqueness:
 class WholeFile:
     """A released file over all its columns, and over those that are not sensitive; and the columns in no figure.
 
-    `known` is what somebody may hold who knows the quasi-identifiers and all columns that are kept as they are.
+    `known` is what somebody may hold who knows the quasi-identifiers and all columns that are released unchanged.
     """
 
     everything: Uniqueness

@@ -145,14 +145,12 @@ def run(given: list[str]) -> int:
             traceback.print_exc()
         if folders := unsealed_inputs():
             damaged = InputError(
-                f"{folders[0]} was made elsewhere, or was changed, and does not hold what it should "
+                f"{folders[0]} was made elsewhere, or was changed, and its content is not as expected "
                 f"({type(error).__name__})",
-                expected="a folder as it was written",
+                expected="an unchanged folder",
             )
             return _failed(damaged, as_json)
-        fault = SfumatoError(
-            f"an internal fault: {type(error).__name__}", remedy="--debug shows the trace; please report it"
-        )
+        fault = SfumatoError(f"internal error: {type(error).__name__}", remedy="please report it with its trace")
         return _failed(fault, as_json)
     return result if isinstance(result, int) else 0
 
@@ -172,6 +170,11 @@ def _usage(error: Any) -> SfumatoError:
 
 
 FLAGS = ("max_loss", "min_k", "max_risk", "min_l", "max_suppression")
+WORDS = {
+    "overwrite = True": "--force",
+    "suppress_below of": "--suppress-below of",
+    "report it with its trace": "report it with the trace that --debug prints",
+}
 SETTING = re.compile(r"\b((?:min|max)_[a-z_]+) = ([0-9.e+-]+)")
 
 
@@ -184,14 +187,18 @@ def _failed(error: SfumatoError, as_json: bool) -> int:
 
 
 def as_options(text: str) -> str:
-    """Limits in a text of the library as a command line has them.
+    """Parameters named in a text of the library, written as options of the command line.
 
     >>> as_options("max_loss = 0.3 reaches point 4"), as_options("min_privacy = 0.6")
     ('--max-loss 0.3 reaches point 4', '--limit min_privacy=0.6')
+    >>> as_options("another name, or overwrite = True"), as_options("suppress_below of at most 9")
+    ('another name, or --force', '--suppress-below of at most 9')
     """
 
     def option(found: re.Match[str]) -> str:
         name, value = found[1], found[2]
         return f"--{name.replace('_', '-')} {value}" if name in FLAGS else f"--limit {name}={value}"
 
+    for parameter, words in WORDS.items():
+        text = text.replace(parameter, words)
     return SETTING.sub(option, text)

@@ -12,22 +12,29 @@ from sfumato.cli.show import AsJson, OwnRun, emit, note, put
 if TYPE_CHECKING:
     from sfumato.decide import Answer
 
-LIMITS = {"max_loss": "the loss", "max_suppression": "the suppression", "min_k": "the least k", "min_l": "the least ℓ"}
+LIMITS = {
+    "max_loss": "the loss",
+    "max_suppression": "the suppression",
+    "min_k": "the minimum k",
+    "min_l": "the minimum ℓ",
+}
 
 
 def command(
     folder: Annotated[Path, typer.Argument(help="The folder of a front.")],
-    max_loss: Annotated[float | None, typer.Option(help="Most loss, as a share such as 0.25.")] = None,
+    max_loss: Annotated[float | None, typer.Option(help="Maximum loss, as a share such as 0.25.")] = None,
     max_suppression: Annotated[
-        float | None, typer.Option(help="Most records suppressed, as a share such as 0.10 [the searched limit].")
+        float | None, typer.Option(help="Maximum share of records suppressed, such as 0.10 [the limit of the search].")
     ] = None,
-    min_k: Annotated[float | None, typer.Option(help="Least k; without --max-loss, at least loss.")] = None,
-    min_l: Annotated[float | None, typer.Option(help="Least ℓ; without --max-loss, at least loss.")] = None,
-    prefer: Annotated[str | None, typer.Option(help="k or l, where both are sought [their balance].")] = None,
+    min_k: Annotated[float | None, typer.Option(help="Minimum k; without --max-loss, finds the lowest loss.")] = None,
+    min_l: Annotated[float | None, typer.Option(help="Minimum ℓ; without --max-loss, finds the lowest loss.")] = None,
+    prefer: Annotated[
+        str | None, typer.Option(help="Which to maximise if both are objectives: k or l [a balance of the two].")
+    ] = None,
     run: OwnRun = None,
     as_json: AsJson = False,
 ) -> None:
-    """What can be had within limits, what binds, which relaxations pay, and the four questions of a publisher."""
+    """The best release within limits, the binding limits, worthwhile relaxations, and four common questions."""
     from sfumato.decide import ask
     from sfumato.systems.registry import load_front
 
@@ -50,17 +57,17 @@ def _print(answer: Answer) -> None:
     from sfumato.decide.sentences import safe, share
 
     put(answer.says)
-    put(f"  asked for: {answer.limits.says()}")
+    put(f"  limits: {answer.limits.says()}")
     if answer.limits.given() == ["max_suppression"]:
-        put("  this is the knee: a limit such as --max-loss 0.25 asks for more")
+        put("  no limit was given, so this is the knee; --max-loss 0.25, for example, sets a limit")
     else:
         binds = [LIMITS[name] for name in answer.binds]
-        put(f"  what binds: {', '.join(binds) or 'nothing: there is no more in this front'}")
+        put(f"  binding limits: {', '.join(binds) or 'none: this is the best in the front'}")
     for text in answer.notes:
         put(f"  {text}")
-    _section("Relaxations that pay", [found.says for found in answer.relaxations] or ["none nearby"])
+    _section("Worthwhile relaxations", [found.says for found in answer.relaxations] or ["none nearby"])
     if answer.choices:
-        _section("Choices", [", ".join(f"{safe(o)} at {share(o.loss)}" for o in answer.choices)])
+        _section("Choices", ["; ".join(f"{safe(o)} at {share(o.loss)}" for o in answer.choices)])
     stretches = answer.stretches()
     knee = answer.curve.knee()
     shape = [f"knee: {answer.step(knee)} (point {knee.point})"] if knee else []

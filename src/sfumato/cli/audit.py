@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 def command(
     run: Annotated[Path, typer.Option("--run", "-r", help="The run file that declares the columns.")],
-    file: Annotated[Path | None, typer.Argument(help="Another file to measure, read the same way.")] = None,
+    file: Annotated[Path | None, typer.Argument(help="Another file to measure, read with the same settings.")] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Also write a page with pictures.")] = None,
-    removed: Annotated[int, typer.Option(min=0, help="Suppressed records that the file lacks.")] = 0,
+    removed: Annotated[int, typer.Option(min=0, help="Number of suppressed records that are not in the file.")] = 0,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -86,8 +86,8 @@ def _print(found: Audit) -> None:
         [c.column, percent(c.uniques), percent(c.marketer_risk), number(c.k_without)]
         for c in sorted(found.contributions, key=lambda c: -c.marketer_risk)
     ]
-    heads = ["column", "uniques less", "right matches less", "k then"]
-    table("What leaving a column out would take away", heads, rows, right={1, 2, 3})
+    heads = ["column", "fewer unique records", "fewer correct matches", "k without it"]
+    table("Contribution of each quasi-identifier to the risk", heads, rows, right={1, 2, 3})
     for text in found.notes:
         note(f"note: {text}")
 

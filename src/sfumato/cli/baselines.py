@@ -13,13 +13,16 @@ from sfumato.cli.show import AsJson, Force, emit, note, put, table
 def command(
     run: Annotated[Path, typer.Argument(help="The run file.")],
     front: Annotated[
-        list[Path] | None, typer.Option(help="The folder of a front to stand beside them; once for each system.")
+        list[Path] | None,
+        typer.Option(help="The folder of a front to compare with them; may be repeated, once per system."),
     ] = None,
-    k: Annotated[list[int] | None, typer.Option("--k", help="A k to ask for; may be given several times.")] = None,
-    l: Annotated[int, typer.Option("--l", help="Different sensitive values that every class must have.")] = 1,
+    k: Annotated[list[int] | None, typer.Option("--k", help="A required k; may be repeated.")] = None,
+    l: Annotated[int, typer.Option("--l", help="Minimum number of different sensitive values in every class.")] = 1,
     method: Annotated[
         list[str] | None,
-        typer.Option(help="Only these: lattice_optimum, datafly, mondrian_strict, mondrian_relaxed, mondrian_even."),
+        typer.Option(
+            help="Only these methods: lattice_optimum, datafly, mondrian_strict, mondrian_relaxed, mondrian_even."
+        ),
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A page to write.")] = None,
     force: Force = False,
@@ -43,7 +46,7 @@ def command(
         emit(costs.as_dict())
         return
     rows = sorted(costs.rows, key=lambda row: (row.asked, costs.methods.index(row.method)))
-    heads = ["method", "k asked", K.label, "l", "loss", "suppressed", "classes", "labels", ""]
+    heads = ["method", "k required", K.label, "l", "loss", "suppressed", "classes", "labels", ""]
     table("What each kind of recoding costs", heads, [told(row) for row in rows], right=set(range(1, 8)))
     for sentence in sentences(costs):
         put(sentence)

@@ -22,12 +22,12 @@ app = typer.Typer(
 
 Run = Annotated[Path | None, typer.Option("--run", "-r", help="A run file that declares the table.")]
 Data = Annotated[Path | None, typer.Option("--data", help="The table, instead of a run file.")]
-Missing = Annotated[list[str] | None, typer.Option("--na", help="A text that means missing; may be repeated.")]
+Missing = Annotated[list[str] | None, typer.Option("--na", help="A code for missing values; may be repeated.")]
 Columns = Annotated[
     list[str] | None, typer.Option("--column", "-c", help="The sensitive column; several make one joint channel.")
 ]
 PriorFile = Annotated[Path | None, typer.Option("--prior", help="CSV with category and share, instead of a table.")]
-Records = Annotated[int | None, typer.Option(min=1, help="How many people report [the rows of the table].")]
+Records = Annotated[int | None, typer.Option(min=1, help="Number of respondents [the rows of the table].")]
 ChannelFiles = Annotated[list[Path], typer.Option("--channel", help="A channel file; may be repeated.")]
 
 
@@ -49,7 +49,7 @@ def export(
     if as_json:
         emit({"channel": str(output)})
         return
-    note(f"channel: {output} (for you only: it tells the shares)")
+    note(f"channel: {output} (confidential: it reveals the shares)")
     note(f"next: sfumato channel disguise … --channel {output} -o release")
 
 
@@ -104,13 +104,15 @@ def disguise(
     run: Run = None,
     data: Data = None,
     na: Missing = None,
-    keep: Annotated[list[str] | None, typer.Option(help="A plain column to keep; may be repeated.")] = None,
-    keep_rest: Annotated[bool, typer.Option("--keep-rest", help="Keep all other columns as they are.")] = False,
-    keep_order: Annotated[bool, typer.Option("--keep-order", help="Keep the rows' order, which can tell.")] = False,
+    keep: Annotated[list[str] | None, typer.Option(help="A column to release unchanged; may be repeated.")] = None,
+    keep_rest: Annotated[bool, typer.Option("--keep-rest", help="Release all other columns unchanged.")] = False,
+    keep_order: Annotated[
+        bool, typer.Option("--keep-order", help="Keep the order of the rows; it may disclose true values.")
+    ] = False,
     name: Annotated[str, typer.Option(help="The name of the file: .csv, .csv.gz or .parquet.")] = "data.csv",
     reason: Annotated[str, typer.Option(help="Why this channel: kept in the internal report.")] = "",
     accept: Accept = None,
-    test_seed: Annotated[int | None, typer.Option(help="For tests only: a fixed draw, marked in the file.")] = None,
+    test_seed: Annotated[int | None, typer.Option(help="For tests only: a fixed seed, recorded in the file.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Release a table in which a column's values are replaced by reports drawn at random; the rows come out shuffled.
@@ -137,10 +139,14 @@ def disguise(
 @app.command()
 def estimate(
     file: Annotated[Path, typer.Argument(help="The disguised file, or the folder of its release.")],
-    channel: Annotated[list[Path] | None, typer.Option("--channel", help="Its channel [beside the file].")] = None,
-    by: Annotated[list[str] | None, typer.Option(help="A plain column whose values are strata; repeatable.")] = None,
+    channel: Annotated[
+        list[Path] | None, typer.Option("--channel", help="Its channel file [the one beside the data file].")
+    ] = None,
+    by: Annotated[
+        list[str] | None, typer.Option(help="An unperturbed column whose values are strata; may be repeated.")
+    ] = None,
     method: Annotated[str, typer.Option(help="auto, inversion, wls or em.")] = "auto",
-    level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
+    level: Annotated[float, typer.Option(help="The confidence level of the intervals.")] = 0.95,
     as_json: AsJson = False,
 ) -> None:
     """Estimate the true distribution from a disguised file, with intervals; also by strata or as a cross-table."""
@@ -161,7 +167,7 @@ def _study(run: Path | None, data: Path | None, na: list[str] | None, prior: Pat
 
     if sum(given is not None for given in (run, data, prior)) != 1:
         raise InputError(
-            "the table is not named" if not (run or data or prior) else "the table is named twice",
+            "no table is given" if not (run or data or prior) else "the table is given twice",
             expected="one of --run run.toml, --data FILE and --prior FILE",
             remedy="--data people.csv",
         )
@@ -206,5 +212,5 @@ def _print_estimate(found: Estimate) -> None:
             for i, name in enumerate(found.channel.categories)
         ]
         where = ", ".join(f"{name} = {value}" for name, value in zip(found.by, stratum.values, strict=True))
-        heads = ["category", "share", f"{found.level:.0%} interval", "standard error", "count", "EM"]
+        heads = ["category", "share", f"{found.level * 100:g} % interval", "standard error", "count", "EM"]
         table(f"{where or 'All records'} ({stratum.records:,})", heads, rows, right={1, 2, 3, 4, 5})

@@ -51,7 +51,7 @@ def harmonise(
     rows = [[reason, f"{count:,}", f"{dropped.alone[reason]:,}"] for reason, count in dropped.reasons.items()]
     if dropped.left_out:
         rows.append(["left out by a condition", f"{dropped.left_out:,}", "–"])
-    table("Dropped", ["reason", "rows", "rows with no other reason"], rows, right={1, 2})
+    table("Dropped", ["reason", "rows", "rows left out for this reason only"], rows, right={1, 2})
 
 
 @app.command()
@@ -80,7 +80,7 @@ def attack(
     attacker: Annotated[str | None, typer.Option(help="exact, evolutionary or boosted.")] = None,
     auxiliary: Auxiliary = None,
     group: Group = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="How many seeds.")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Number of seeds.")] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Also write a page with pictures.")] = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -143,14 +143,14 @@ def _print_attack(told: dict[str, Any]) -> None:
     ]
     heads = ["area", "true q", "auxiliary", "crisp", "rank", "over median", "share of records", "outlier by"]
     some = f", 60 of {len(told['areas'])} shown" if len(told["areas"]) > 60 else ""
-    table(f"Areas (! must not be found{some})", heads, rows, right={1, 2, 3, 4, 5, 6})
+    table(f"Areas (! must not be identified{some})", heads, rows, right={1, 2, 3, 4, 5, 6})
     if told["adequacy"] is None:
-        note("the file lacks the vital columns, so nothing can be compared with the truth")
+        note("the file lacks the vital columns, so the attack cannot be compared with the truth")
         return
     if not sensitive:
         nobody = not any(area["q"] for area in told["areas"])
         why = "no record in range is in the group" if nobody else "no area stands out in the true signal"
-        note(f"{why}: there is nothing to disclose")
+        note(f"{why}: nothing can be disclosed")
     _print_adequacy(told)
 
 
@@ -161,7 +161,7 @@ def _print_adequacy(told: dict[str, Any]) -> None:
         [way, *(str(a[n]) for n in ("disclosed", "undisclosed", "false")), *(number(a[n]) for n in FIGURES)]
         for way, a in ways.items()
     ]
-    heads = ["sensitive areas by", "disclosed", "undisclosed", "false", "PA", "J printed", "Youden J", "MB"]
+    heads = ["sensitive areas by", "disclosed", "undisclosed", "false", "PA", "J as printed", "Youden J", "MB"]
     table(f"Adequacy (Spearman {number(found['spearman'])})", heads, rows, right=set(range(1, 8)))
     rows = [
         [
@@ -185,10 +185,10 @@ FIGURES = ("PA", "J_printed", "J_youden", "MB")
 @app.command()
 def census(
     output: Annotated[Path, typer.Option("--output", "-o", help="A new folder.")],
-    records: Annotated[int, typer.Option(min=100, help="Records of the census.")] = 3_205_478,
-    members: Annotated[int, typer.Option(min=1, help="Members of the group in it.")] = 14_263,
+    records: Annotated[int, typer.Option(min=100, help="Number of records in the census.")] = 3_205_478,
+    members: Annotated[int, typer.Option(min=1, help="Number of members of the group.")] = 14_263,
     areas: Annotated[int, typer.Option(min=2, help="Areas.")] = 1_238,
-    state: Annotated[int | None, typer.Option(help="Let the run file look at one state only.")] = None,
+    state: Annotated[int | None, typer.Option(help="Restrict the run file to one state.")] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same census.")] = 1,
     as_json: AsJson = False,
 ) -> None:

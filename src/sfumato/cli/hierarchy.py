@@ -96,9 +96,9 @@ def build(
     level: Annotated[list[str] | None, typer.Option(help="date: month, quarter, year, decade.")] = None,
     pattern: Annotated[str | None, typer.Option(help="date: how days are written, such as %d.%m.%Y.")] = None,
     share: Annotated[
-        list[float] | None, typer.Option(help="frequency: rarer than this goes together, per level.")
+        list[float] | None, typer.Option(help="frequency: values rarer than this share are combined, per level.")
     ] = None,
-    na: Annotated[list[str] | None, typer.Option(help="A value that means missing; may be repeated.")] = None,
+    na: Annotated[list[str] | None, typer.Option(help="A code for missing values; may be repeated.")] = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:

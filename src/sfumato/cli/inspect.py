@@ -30,7 +30,7 @@ def command(
         bool | None, typer.Option("--header/--no-header", help="Whether the first row has names.")
     ] = None,
     names: Annotated[str | None, typer.Option(help="Column names, separated by commas.")] = None,
-    na: Annotated[list[str] | None, typer.Option(help="A value that means missing; may be repeated.")] = None,
+    na: Annotated[list[str] | None, typer.Option(help="A code for missing values; may be repeated.")] = None,
     from_table: Annotated[str | None, typer.Option("--table", help="The table of a database.")] = None,
     query: Annotated[str | None, typer.Option(help="A query of a database, instead of a table.")] = None,
     password_file: Annotated[str | None, typer.Option(help="A file with the password of a database.")] = None,
@@ -68,7 +68,7 @@ def command(
         return
     _print(found)
     if written:
-        todo = "Give every column a role" if found.undecided else "Read each line, change what is wrong"
+        todo = "Give every column a role" if found.undecided else "Check each line and correct it where needed"
         note(f"run file: {target}. {todo}, then: sfumato audit --run {target}")
     else:
         note(f"{target} already exists and was left as it is; -o NAME writes another.")
@@ -100,7 +100,7 @@ def _print(found: Inspection) -> None:
     heads = ["column", "kind", "distinct", "missing", "once", "suggested role", "because"]
     table(f"{counted(found.rows, 'row')}, {counted(len(found.columns), 'column')}", heads, rows, right={2, 3, 4})
     if any(column.candidates for column in found.columns):
-        note("A value with a question mark may mean missing: if it does, name it in na under [data].")
+        note("A value with a question mark may be a code for a missing value; if so, list it in na under [data].")
     _print_singled_out(found)
     if found.undecided:
         note(
@@ -111,9 +111,9 @@ def _print(found: Inspection) -> None:
 def _print_singled_out(found: Inspection) -> None:
     if found.combinations:
         singled = [[" × ".join(c.columns), percent(c.unique)] for c in found.combinations]
-        table("Small sets of columns that single records out", ["columns", "unique records"], singled, right={1})
+        table("Small sets of columns that make records unique", ["columns", "unique records"], singled, right={1})
     if found.combinations and found.rows_searched < found.rows:
-        note(f"The sets were looked for among {counted(found.rows_searched, 'row')}; their figures are of all rows.")
+        note(f"The sets were searched for in {counted(found.rows_searched, 'row')}; their figures are for all rows.")
     everything = found.everything
     put(
         f"\nAll {counted(everything.columns, 'column')} that may be released together: "

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 Accept = Annotated[
     list[str] | None,
-    typer.Option(metavar="RULE=REASON", help="Publish although a rule of the policy is broken; may be repeated."),
+    typer.Option(
+        metavar="RULE=REASON", help="Publish although a rule of the policy is broken, with a reason; may be repeated."
+    ),
 ]
 RunOn = Annotated[str, typer.Option("--engine", help="Where SQL runs: duckdb or spark.")]
 
@@ -56,7 +58,7 @@ def publish_command(
     front = load_front(out, run)
     if point is None and "chosen" not in front.details:
         raise InputError(
-            "no point is named",
+            "no point is given",
             expected=f"--point with an id from 0 to {len(front.points) - 1}",
             remedy=f"sfumato pick {out} --max-loss 0.3 finds one",
         )
@@ -85,7 +87,7 @@ def show_release(release: Release, as_json: bool) -> None:
     dropped = manifest["source"]["rows_read"] - manifest["records"]
     first = [
         ["records released", number(manifest["released"])],
-        *([["left out because of a missing value", number(dropped)]] if dropped else []),
+        *([["left out because of missing values", number(dropped)]] if dropped else []),
     ]
     for title, rows in system_named(manifest["system"]).figures(manifest).items():
         table(title, ["figure", "value"], [*first, *rows], right={1})
@@ -93,7 +95,7 @@ def show_release(release: Release, as_json: bool) -> None:
         note(text)
     for entry in manifest["accepted"]:
         note(f"accepted: {entry['what']} Reason: {entry['reason']}")
-    note(f"release: {release.folder}. Hand out only {release.public}; the rest stays with you.")
+    note(f"release: {release.folder}. Hand out only {release.public}; keep the rest confidential.")
     note(f"check it at any time: sfumato verify {release.folder} --source run.toml (your run file names the table)")
 
 
@@ -117,7 +119,7 @@ def verify_command(
             put(f"  {difference}")
     else:
         rows = " and the rows are those of the source" if "rows" in checked.compared else ""
-        attacks = "; attacked again, it shows what it did" if "attacks" in checked.compared else ""
+        attacks = "; repeated attacks give the published figures" if "attacks" in checked.compared else ""
         put(f"{folder} is as it was published: files, figures and reports agree{rows}{attacks}.")
     if not as_json:
         for what in checked.not_compared:
@@ -144,7 +146,7 @@ def apply_command(
     output: Annotated[Path, typer.Option("--output", "-o", help="The new folder of the release.")],
     point: Annotated[int | None, typer.Option("--point", "-p", help="The id of the point, for a front.")] = None,
     unseen: Annotated[
-        str, typer.Option(help="What becomes of values the plan does not know: error or star.")
+        str, typer.Option(help="How to treat values that the plan does not know: error or star.")
     ] = "error",
     reason: Annotated[str, typer.Option(help="Why this release: kept in the internal report.")] = "",
     accept: Accept = None,

@@ -10,8 +10,10 @@ from sfumato.cli.show import AsJson, emit, note, table
 
 
 def command(
-    withdraw: Annotated[str | None, typer.Option(metavar="ID", help="A release that was never handed out.")] = None,
-    reason: Annotated[str, typer.Option(help="Why it was not: kept in the ledger.")] = "",
+    withdraw: Annotated[
+        str | None, typer.Option(metavar="ID", help="The id of a release that was never handed out.")
+    ] = None,
+    reason: Annotated[str, typer.Option(help="The reason, kept in the ledger.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """List the releases that new ones are compared with; withdraw one that nobody outside has seen."""

@@ -170,7 +170,7 @@ def _panel_words(panel: Panel) -> str:
     )
     return (
         f"Lowest privacy: Warner {panel.warner[0, 0]:.3f}, OptRR {panel.archive.privacy[0]:.3f}{paper}. "
-        f"OptRR's archive leaves {panel.uncovered:.1%} of Warner's matrices uncovered"
+        f"OptRR's archive leaves {panel.uncovered * 100:.1f} % of Warner's matrices uncovered"
         + (f"; elsewhere its error is at most {worst:.3f} times Warner's." if worst is not None else ".")
     )
 

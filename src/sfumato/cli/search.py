@@ -34,9 +34,12 @@ def search(
     ] = None,
     seed: Annotated[int | None, typer.Option(help="The seed, instead of the run file's.")] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="Threads; the front does not depend on them.")] = None,
-    seconds: Annotated[float | None, typer.Option(min=0, help="Stop after so long, and keep the best so far.")] = None,
+    seconds: Annotated[
+        float | None, typer.Option(min=0, help="Stop after this many seconds and keep the best so far.")
+    ] = None,
     evaluations: Annotated[
-        int | None, typer.Option(min=1, help="Stop after so many evaluations: unlike seconds, this can be repeated.")
+        int | None,
+        typer.Option(min=1, help="Stop after this many evaluations; unlike a time limit, this is reproducible."),
     ] = None,
     setting: Annotated[
         list[str] | None,
@@ -45,7 +48,7 @@ def search(
         ),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with a search that was stopped or killed (needs -o).")
+        bool, typer.Option("--resume", help="Continue a search that was stopped or killed (needs -o).")
     ] = False,
     as_json: AsJson = False,
 ) -> int:
@@ -66,7 +69,7 @@ def search(
     study = study.with_search(**changed) if changed else study
     study = study if seed is None else study.with_seed(seed)
     if state is not None and state.exists() and not resume:
-        note(f"an unfinished search of this name starts anew; --resume would go on with it ({state})")
+        note(f"an unfinished search of this name is started again; --resume would continue it ({state})")
     with Watch(system_named(study.system).unit(study), seconds) as watch:
         front = find(study, progress=watch, checkpoint=state, resume=resume)
     if output is not None:
@@ -81,16 +84,16 @@ def search(
         if output is not None:
             note(f"front: {output}. Next: sfumato map {output}, then sfumato publish {output} --point ID -o release")
     if watch.interrupted:
-        note("stopped; what was found so far is kept" + (_go_on(run, output) if state and state.exists() else ""))
+        note("stopped; the best so far was kept" + (_go_on(run, output) if state and state.exists() else ""))
         return 130
     return 0 if verdict.met else 3
 
 
 def pick(
     folder: Annotated[Path, typer.Argument(help="The folder of a front.")],
-    max_loss: Annotated[float | None, typer.Option(help="Most privacy with at most this loss, such as 0.3.")] = None,
-    min_k: Annotated[float | None, typer.Option(help="Least loss with at least this k.")] = None,
-    max_risk: Annotated[float | None, typer.Option(help="Least loss with at most this prosecutor risk.")] = None,
+    max_loss: Annotated[float | None, typer.Option(help="Highest privacy with at most this loss, such as 0.3.")] = None,
+    min_k: Annotated[float | None, typer.Option(help="Lowest loss with at least this k.")] = None,
+    max_risk: Annotated[float | None, typer.Option(help="Lowest loss with at most this prosecutor risk.")] = None,
     limit: Annotated[
         list[str] | None,
         typer.Option(
@@ -185,9 +188,7 @@ def draw_map(
         Path | None, typer.Option("--output", "-o", help="The page to write [map.html in the folder].")
     ] = None,
     point: Annotated[int | None, typer.Option(help="The chosen point, to be marked.")] = None,
-    compare: Annotated[
-        tuple[int, int] | None, typer.Option(help="Two points whose class sizes stand side by side.")
-    ] = None,
+    compare: Annotated[tuple[int, int] | None, typer.Option(help="Two points whose class sizes are compared.")] = None,
     force: Force = False,
     run: OwnRun = None,
     as_json: AsJson = False,
@@ -223,7 +224,7 @@ def _turned_to(study: Study, system: str | None, problem: int | None, max_suppre
 
 
 def _go_on(run: Path, output: Path | None) -> str:
-    return f". sfumato search {run} -o {output} --resume goes on"
+    return f". sfumato search {run} -o {output} --resume continues it"
 
 
 def _print(front: Front) -> None:

@@ -15,9 +15,9 @@ NEEDED = ("fastapi", "uvicorn")
 
 def command(
     folder: Annotated[Path, typer.Argument(help="The folder whose tables may be opened.")] = Path(),
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes any that is free.")] = 8377,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 chooses a free one.")] = 8377,
     host: Annotated[str, typer.Option(help="The loopback address to listen on.")] = "127.0.0.1",
-    link: Annotated[bool, typer.Option("--link", help="Another key for the server that serves this folder.")] = False,
+    link: Annotated[bool, typer.Option("--link", help="Print another key for the server of this folder.")] = False,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
     memory: Annotated[float, typer.Option(min=1, help="Gigabytes of memory that each worker may use.")] = 8.0,
     jobs: Annotated[int | None, typer.Option(min=1, help="Jobs that run at once [the number of cores].")] = None,

@@ -35,7 +35,7 @@ class StageLine:
             self._name, self._began = name, time.monotonic()
         spent = time.monotonic() - self._began
         left = f", about {spent / share * (1 - share):,.0f} s left" if share and spent > 1 else ""
-        say(f"{name}: {share:.0%}{left}" if share else f"{name} …")
+        say(f"{name}: {share * 100:.0f} %{left}" if share else f"{name} …")
 
 
 def told(stages: Sequence[Stage]) -> str:

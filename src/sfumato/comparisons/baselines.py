@@ -1,4 +1,4 @@
-"""Baselines beside our own fronts: Mondrian, Datafly and the best node of the lattice, each at the k asked for."""
+"""Baselines beside our own fronts: Mondrian, Datafly and the best node of the lattice, each at the required k."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _ours(front: Front, table: FrequencyTable, asked: Sequence[int], l: int) -> 
             known[point.id] = cost_of(front.system, 0, _classes(table, point.recoding_plan, weights))
             if abs((known[point.id].loss or 0.0) - point.loss) > 1e-9:
                 raise InputError(
-                    f"point {point.id} of the front of {front.system} does not lose here what the front says",
+                    f"point {point.id} of the front of {front.system} does not have the loss that the front states",
                     expected="a front that was searched with the same hierarchies, and not as a reproduction",
                     remedy="search again",
                 )
@@ -122,7 +122,7 @@ def _ours(front: Front, table: FrequencyTable, asked: Sequence[int], l: int) -> 
                 rows.append(_at(there, k, f"point {point.id}"))
                 break
         else:
-            rows.append(Cost(front.system, k, note="no point of the front reaches it"))
+            rows.append(Cost(front.system, k, note="no point of the front reaches this k"))
     return rows
 
 
@@ -131,7 +131,7 @@ def _optimum(study: Study, table: FrequencyTable, k: int, l: int, most: int) -> 
     weights = study.weights_for(table)
     levels = optimum(table, k, l, most, weights, study.search.seed) if l > 1 else _by_size(study, table, k)
     if levels is None:
-        return Cost("lattice_optimum", k, note="no node of the lattice reaches it within the suppression limit")
+        return Cost("lattice_optimum", k, note="no node of the lattice reaches this k within the suppression limit")
     return _at(cost_of("lattice_optimum", k, classes_at(table, levels, k, l, weights)), k, _words(levels))
 
 
@@ -168,7 +168,7 @@ def _datafly(study: Study, table: FrequencyTable, k: int, l: int, most: int) -> 
         table.records,
     )
     if levels is None:
-        return Cost("datafly", k, note="the fully hidden table does not reach it")
+        return Cost("datafly", k, note="even the fully generalized table does not reach this k")
     return _at(cost_of("datafly", k, classes_at(table, levels, k, l, weights)), k, _words(levels))
 
 

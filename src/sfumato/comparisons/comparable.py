@@ -16,19 +16,19 @@ KS = (2, 5, 10, 20, 50, 100)
 
 
 def asked_of(ks: Sequence[int] | None, records: int) -> list[int]:
-    """The k asked for, rising; by default those of KS that a class can have."""
+    """The required k, rising; by default those of KS that a class can have."""
     asked = sorted(set(KS if ks is None else ks))
     if not asked or asked[0] < 1:
         raise InputError(
-            f"k = {asked[0]}" if asked else "no k is asked for", expected="whole numbers from 1", remedy="--k 5 --k 10"
+            f"k = {asked[0]}" if asked else "no k is given", expected="whole numbers from 1", remedy="k of 5 and 10"
         )
     if ks is None:
         return [k for k in asked if k <= records] or [records]
     if asked[-1] > records:
         raise UnreachableError(
             f"k = {asked[-1]:,} is more than the {records:,} records of the table",
-            expected="a k that a class can have",
-            remedy=f"--k {records} at most",
+            expected="a k of at most the number of records",
+            remedy=f"k of at most {records}",
         )
     return asked
 
@@ -42,7 +42,7 @@ def refuse_table(table: FrequencyTable, l: int) -> None:
             remedy="compare on the table that the release was made from",
         )
     if l < 1:
-        raise InputError(f"l = {l}", expected="a whole number from 1", remedy="--l 2")
+        raise InputError(f"l = {l}", expected="a whole number from 1", remedy="l of 2")
     if l == 1:
         return
     if not table.sensitive:
@@ -55,8 +55,8 @@ def refuse_table(table: FrequencyTable, l: int) -> None:
     if held < l:
         raise UnreachableError(
             f"l = {l} is more than the {held} different values of a sensitive column",
-            expected="an l that a class can have",
-            remedy=f"--l {held} at most",
+            expected="an l of at most the number of different values",
+            remedy=f"l of at most {held}",
         )
 
 
@@ -71,7 +71,7 @@ def refuse_fronts(study: Study, table: FrequencyTable, fronts: Sequence[Front]) 
             raise InputError(
                 f"the front of {front.system} {said}",
                 expected="a front of the same table, columns, suppression limit and weights",
-                remedy="give the run.toml that stands in the folder of the front",
+                remedy="use the run.toml in the folder of the front",
             )
 
 

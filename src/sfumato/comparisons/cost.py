@@ -54,7 +54,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Costs:
-    """Methods side by side: a row for each method and each k asked for.
+    """Methods side by side: a row for each method and each required k.
 
     `most` records may be suppressed; `l` is the diversity asked for; `notes` say what was left out and why, `found` how
     each front was found.
@@ -78,11 +78,11 @@ class Costs:
 
     @property
     def asked(self) -> tuple[int, ...]:
-        """The k asked for, rising."""
+        """The required k, rising."""
         return tuple(sorted({row.asked for row in self.rows}))
 
     def row(self, method: str, asked: int) -> Cost:
-        """The row of a method and a k asked for."""
+        """The row of a method and a required k."""
         return next(row for row in self.rows if (row.method, row.asked) == (method, asked))
 
     def as_dict(self) -> dict[str, Any]:

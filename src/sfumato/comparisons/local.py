@@ -58,7 +58,7 @@ class LocalTable:
             return Cost(method, k, note="the diversity of divided tuples is known for one sensitive column only")
         found = self.classes(method, k, l)
         if found is None:
-            return Cost(method, k, note="the whole table does not reach it")
+            return Cost(method, k, note="even the whole table as one class does not reach this")
         told = bool(self.table.sensitive) and (strict or self.diverse_when_divided)
         full = float(self.weights.sum()) * self.table.records
         return Cost(

@@ -16,7 +16,7 @@ from sfumato.report.page import ACCENT, SECOND, figure, page
 from sfumato.runtime.atomic import write_text
 from sfumato.version import __version__
 
-BESIDE = 2  # how far beyond the k asked for a front is drawn
+BESIDE = 2  # how far beyond the required k a front is drawn
 LOOKS = {
     "cuts": (ACCENT, "solid", "circle"),
     "lattice": (ACCENT, "dot", "circle-open"),
@@ -43,7 +43,8 @@ def baselines_page(costs: Costs, fronts: Sequence[Front] = ()) -> str:
         "baselines.html",
         title="What each kind of recoding costs",
         version=__version__,
-        lead=f"{costs.records:,} records; {limit}{diverse}. Loss is the share of d·N, measured the same way for all.",
+        lead=f"{costs.records:,} records; {limit}{diverse}. Loss is the share of all detail that is "
+        "lost, measured the same way for every method.",
         picture=baselines_figure(costs, fronts),
         sentences=sentences(costs),
         heads=[TITLES[name] for name in costs.methods],
@@ -66,7 +67,7 @@ def baselines_figure(costs: Costs, fronts: Sequence[Front] = ()) -> Markup:
     return figure(
         traces,
         {"title": K.label, "type": K.scale},
-        {"title": "information loss, % of d·N", "rangemode": "tozero"},
+        {"title": "information loss, % (100 % = everything hidden)", "rangemode": "tozero"},
         "baselines",
         height=460,
     )
@@ -111,7 +112,7 @@ def _price(whole: Cost, local: Cost) -> str:
 
 
 def told(row: Cost) -> list[str]:
-    """A row as text: method, k asked, k, l, loss, suppressed, classes, labels per value, note."""
+    """A row as text: method, k required, k, l, loss, suppressed, classes, labels per value, note."""
     if row.loss is None:
         return [row.title, number(row.asked), "–", "–", "–", "–", "–", "–", row.note]
     return [
@@ -145,7 +146,7 @@ def _hover(row: Cost) -> str:
 
 
 def _front_trace(front: Front, costs: Costs) -> dict[str, Any]:
-    """All points of a front around the k asked for."""
+    """All points of a front around the required k."""
     low, high = costs.asked[0] / BESIDE, costs.asked[-1] * BESIDE
     near = [point for point in front.points if low <= point.values[K.name] <= high]
     points = sorted(near, key=lambda point: point.values[K.name])

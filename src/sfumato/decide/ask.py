@@ -1,4 +1,4 @@
-"""The publisher's questions: what can be had within limits, what binds, and which relaxations pay."""
+"""The publisher's questions: the best release within limits, the binding limits and worthwhile relaxations."""
 
 from __future__ import annotations
 
@@ -188,9 +188,9 @@ def _offers(front: Front, limits: Limits, wish: Wish, usual: float, folder: Path
         reached = max(reach(limits.max_suppression, 0.5), reach(USUAL_SUPPRESSION, 0.5))
         return offers_of(front, int(np.ceil(reached * front.rows)))
     if limits.max_suppression != usual:
-        why = "it was saved without its classes" if told else f"{wish.privacy.title} is not told by class sizes"
+        why = "it was saved without its classes" if told else f"{wish.privacy.title} cannot be derived from class sizes"
         raise InputError(
-            f"the front was searched with {share(usual)} suppressed and cannot tell of "
+            f"the front was searched with {share(usual)} suppressed, so it cannot answer for "
             f"{share(limits.max_suppression)}: {why}",
             expected=f"max_suppression of {usual:g}",
             remedy=search_command(limits.max_suppression, folder),

@@ -14,7 +14,7 @@ FEWEST = 12  # steps of a curve
 DEGREES = (1, 2, 3, 4)
 TYPICAL, WORST = 1.25, 2.5  # the factors by which a curve may be off, typically and at its worst step
 MIDDLE = (0.05, 0.95)  # where a curve does not reach the ends of the loss, it may still fit between
-EXPLAINED = 0.9  # the share of the variation that a curve must foretell of steps it has not seen
+EXPLAINED = 0.9  # the share of the variation that a curve must explain for steps it was not fitted to
 FOLDS = 8
 
 
@@ -40,12 +40,12 @@ class Fit:
 
     def says(self, title: str) -> str:
         if not self.fits:
-            return f"No curve is offered: {self.reason}."
+            return f"No curve was fitted: {self.reason}."
         powers = ["", "·x", "·x²", "·x³", "·x⁴"]
         terms = [f"{c:+.4g}{power}" for c, power in zip(self.coefficients, powers, strict=False)]
         said = " ".join(f"{term[0]} {term[1:]}" for term in terms).removeprefix("+ ")
         return (
-            f"log({title}) ≈ {said}, x the loss as a share, from {self.low:.0%} to {self.high:.0%}; "
+            f"log({title}) ≈ {said}, x the loss as a share, from {self.low * 100:.0f} % to {self.high * 100:.0f} %; "
             f"typically off by a factor of {self.error:.2f}, at worst {self.worst:.2f}."
         )
 
@@ -72,14 +72,16 @@ def fitted(loss: Floats, values: Floats) -> Fit:
     >>> found.fits, round(found.value(0.5)), round(found.error, 6)
     (True, 148, 1.0)
     >>> fitted(loss[:5], loss[:5]).reason
-    'it has 5 steps and a curve needs 12'
+    'the trade-off has 5 steps and a curve needs at least 12'
     """
     if len(loss) < FEWEST:
-        return Fit(False, f"it has {len(loss)} steps and a curve needs {FEWEST}")
+        return Fit(False, f"the trade-off has {len(loss)} steps and a curve needs at least {FEWEST}")
     if len(np.unique(values)) < FEWEST:
-        return Fit(False, f"it takes only {len(np.unique(values))} values and a curve needs {FEWEST}")
+        return Fit(
+            False, f"privacy takes {len(np.unique(values))} different values and a curve needs at least {FEWEST}"
+        )
     if values.min() <= 0:
-        return Fit(False, "it has values that are not above 0")
+        return Fit(False, "some values of the privacy measure are zero or negative")
     found = _fitted(loss, values)
     inside = (loss >= loss.min() + MIDDLE[0] * np.ptp(loss)) & (loss <= loss.min() + MIDDLE[1] * np.ptp(loss))
     if found.fits or np.count_nonzero(inside) < FEWEST:
@@ -92,9 +94,9 @@ def _fitted(loss: Floats, values: Floats) -> Fit:
     target = np.log(values)
     rising = [degree for degree in DEGREES if _one_way(loss, target, degree)]
     if not rising:
-        return Fit(False, "every polynomial turns back, which no trade-off does")
+        return Fit(False, "no fitted polynomial is monotone")
     errors = {degree: _unseen(loss, target, degree) for degree in rising}
-    # A higher degree must foretell clearly better, or the simpler curve is kept.
+    # A higher degree must predict clearly better, or the simpler curve is kept.
     degree = min(d for d in rising if _size(errors[d]) <= 1.05 * min(_size(e) for e in errors.values()))
     off = errors[degree]
     factor = float(np.exp(_size(off)))
@@ -102,9 +104,9 @@ def _fitted(loss: Floats, values: Floats) -> Fit:
     worst = float(np.exp(np.max(np.abs(off))))
     if factor > TYPICAL or worst > WORST:
         why = f"the best polynomial is typically off by a factor of {factor:.2f}, at worst {worst:.2f}"
-        return Fit(False, f"{why} (at most {TYPICAL} and {WORST} are let pass)", error=factor)
+        return Fit(False, f"{why} (the limits are {TYPICAL} and {WORST})", error=factor)
     if explained < EXPLAINED:
-        return Fit(False, f"the best polynomial foretells only {explained:.0%} of the variation", error=factor)
+        return Fit(False, f"the best polynomial explains only {explained * 100:.0f} % of the variation", error=factor)
     coefficients = _polynomial(loss, target, degree)
     terms = tuple(float(c) for c in coefficients)
     return Fit(True, "", terms, float(loss.min()), float(loss.max()), factor, worst, explained)

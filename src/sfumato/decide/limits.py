@@ -76,7 +76,7 @@ def checked(
     """Limits that make sense, or an error that guesses the slip."""
     for name, value, top in (("max_loss", max_loss, 1.0), ("max_suppression", max_suppression, 1.0)):
         if value is not None and not 0 <= value <= top:
-            guess = f"--{name.replace('_', '-')} {value / 100:g}" if 1 < value <= 100 else ""
+            guess = f"{name} = {value / 100:g}" if 1 < value <= 100 else ""
             raise InputError(f"{name} is {value:g}", expected="a share from 0 to 1", remedy=guess)
     for name, value in (("min_k", min_k), ("min_l", min_l)):
         if value is not None and not (1 <= value < math.inf):

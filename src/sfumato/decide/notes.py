@@ -34,11 +34,11 @@ def unreachable(front: Front, limits: Limits, wish: Wish) -> UnreachableError:
             value = float(getattr(offers, name.removeprefix("min_"))[free].max())
             if value < 1:
                 continue
-        near.append(f"--{name.replace('_', '-')} {value:g}")
+        near.append(f"{name} = {value:g}")
     return UnreachableError(
         f"no recoding of the front has {limits.says()}",
-        expected="limits that some release keeps to",
-        remedy=", or ".join(near) if near else "let two limits go at once, or search again with more generations",
+        expected="limits that at least one release meets",
+        remedy=", or ".join(near) if near else "relax two limits at once, or search again with more generations",
     )
 
 
@@ -67,8 +67,8 @@ def alphabetical(front: Front, table: FrequencyTable | None) -> list[str]:
     ]
     if not found:
         return []
-    said = f"{shortened(found)} {'has' if len(found) == 1 else 'have'} no order and no tree"
-    return [f"{said}, so neighbours are those of the alphabet: order = [...] or a hierarchy says better."]
+    said = f"{shortened(found)} {'has' if len(found) == 1 else 'have'} no order and no hierarchy"
+    return [f"{said}, so values are ordered alphabetically: set order = [...] or a hierarchy for a meaningful order."]
 
 
 def words_of(front: Front, offer: Offer, table: FrequencyTable | None) -> tuple[str, ...]:
@@ -90,8 +90,8 @@ def alone(offers: Offers, limits: Limits, best: Offer) -> list[str]:
     way = ""
     if place is not None:
         offer = offers.at(place, pairs.privacy)
-        way = f" The least loss with k 2 is {share(offer.loss)} (point {offer.point})."
-    return [f"k 1 protects no one who stands alone in a class.{way}"]
+        way = f" The lowest loss with k = 2 is {share(offer.loss)} (point {offer.point})."
+    return [f"k = 1: unique records remain identifiable.{way}"]
 
 
 def notes_of(front: Front, limits: Limits, best: Offer, usual: float) -> tuple[str, ...]:
@@ -100,14 +100,14 @@ def notes_of(front: Front, limits: Limits, best: Offer, usual: float) -> tuple[s
         kept = f"classes below {best.suppress_below:,} records" if best.suppress_below > 1 else ""
         level = f"classes with fewer than {best.diversity_below} sensitive values" if best.diversity_below > 1 else ""
         goes = " and ".join(part for part in (kept, level) if part) or "nothing"
-        notes.append(f"This is the recoding of point {best.point} under another suppression: {goes} suppressed.")
+        notes.append(f"This is the recoding of point {best.point} with a different suppression: {goes} suppressed.")
     if limits.max_suppression != usual:
         notes.append(
             f"The recodings were searched with {'any suppression' if usual >= 1 else share(usual) + ' suppressed'}; "
-            "a search with the limit asked for may find better ones."
+            "a search with the requested limit may find better ones."
         )
     if not front.exact:
-        notes.append("The front is the best found, not proven: more generations may find better.")
+        notes.append("The front is the best found, not proven optimal: more generations may improve it.")
     return tuple(notes)
 
 

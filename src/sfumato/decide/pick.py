@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sfumato.decide.sentences import share
 from sfumato.errors import InputError, UnreachableError, nearest
 from sfumato.front import Front, Objective, Point
 from sfumato.measures.registry import known_measures
@@ -55,7 +56,7 @@ class Limit:
         return min(points, key=self.violation)
 
     def clause(self) -> str:
-        shown = f"{self.value:.1%}" if self.figure in ("loss", "suppressed") else f"{self.value:g}"
+        shown = share(self.value) if self.figure in ("loss", "suppressed") else f"{self.value:g}"
         return f"{SAID.get(self.figure, self.figure)} of at {'least' if self.least else 'most'} {shown}"
 
     def setting(self, value: float) -> str:
@@ -77,9 +78,9 @@ def pick(front: Front, *, knee: bool = False, point: int | None = None, **limits
     """
     given = {name: float(value) for name, value in limits.items() if value is not None}
     if not front.points:
-        raise InputError("the front has no points", expected="a front with points to choose from")
+        raise InputError("the front has no points", expected="a front with at least one point")
     if bool(given) + knee + (point is not None) > 1:
-        raise InputError("several ways to choose at once", expected="limits, or knee, or point")
+        raise InputError("more than one way of choosing is given", expected="limits, or knee, or point")
     if point is not None:
         return Choice(front, front.point(point), f"point {point} was asked for")
     if knee:
@@ -90,7 +91,9 @@ def pick(front: Front, *, knee: bool = False, point: int | None = None, **limits
     if "chosen" in front.details:
         return Choice(front, front.point(int(front.details["chosen"])), "the best that the search found")
     raise InputError(
-        "nothing to choose by", expected="limits such as max_loss or min_k, or knee, or point", remedy="max_loss = 0.3"
+        "no limit, knee or point is given",
+        expected="limits such as max_loss or min_k, or knee, or point",
+        remedy="max_loss = 0.3",
     )
 
 
@@ -117,7 +120,7 @@ def _within(front: Front, limits: Sequence[Limit]) -> Choice:
         best = f"least {privacy.name}"
     reason = f"{best} with {' and '.join(limit.clause() for limit in limits)}"
     if len(limits) > 1 and binding:
-        reason += f"; {' and '.join(binding)} {'binds' if len(binding) == 1 else 'bind'}"
+        reason += f"; binding {'limit' if len(binding) == 1 else 'limits'}: {', '.join(binding)}"
     return Choice(front, chosen, reason, tuple(binding))
 
 
@@ -129,12 +132,12 @@ def _limit(front: Front, name: str, value: float) -> Limit:
     if way not in ("min", "max") or figure not in figures:
         known = [f"{'min' if _larger_is_better(front, one) else 'max'}_{one}" for one in figures]
         raise InputError(
-            f'"{name}" limits nothing that this front has',
+            f'"{name}" does not limit any figure of this front',
             expected="one of: " + ", ".join(known),
             remedy=nearest(name, known),
         )
     if math.isnan(value):
-        raise InputError(f"{name} is no number", expected="a number")
+        raise InputError(f"{name} is not a number", expected="a number")
     tolerance = float(front.details.get("tolerance", TOLERANCE)) if figure in front.points[0].values else TOLERANCE
     return Limit(name, figure, way == "min", value, figures[figure], tolerance)
 

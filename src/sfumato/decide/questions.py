@@ -77,16 +77,24 @@ class Asker:
         command = self.commands.get(place, "")
         if not self.told and command:
             return Question(
-                place, asks, False, "This front was not searched for it and keeps no classes.", (), (), command
+                place,
+                asks,
+                False,
+                "This front was not searched for this, and was saved without its classes.",
+                (),
+                (),
+                command,
             )
         found = wish.best(self.offers, limits.met(self.offers))
         if found is None:
-            says = f"No recoding of this front has it: the least loss with that suppression is {self._least(limits)}."
+            says = f"No recoding of this front does: the lowest loss with that suppression is {self._least(limits)}."
             return Question(place, asks, False, says, (), (), command)
         best = self.offers.at(found, wish.privacy)
         says = whole(best, wish.privacy, both=False) + "."
         if place == 1:
-            says += f" A record hides among {number(best.value)} on average, the worst off among {best.k:,}."
+            says += (
+                f" The average record is in a class of {number(best.value)} records; the smallest class has {best.k:,}."
+            )
         rate = Curve.of(self.offers.some(limits.without("max_loss").met(self.offers)), wish.privacy).rate
         near = relaxations(self.offers, limits, wish, best, rate)
         if place == 1:  # this question allows no suppression
@@ -94,7 +102,7 @@ class Asker:
         return Question(place, asks, True, says, (best,), tuple(found.says for found in near), command)
 
     def _third(self) -> Question:
-        asks = "Can k-anonymity and ℓ-diversity be had together?"
+        asks = "Can k-anonymity and ℓ-diversity be achieved together?"
         without = self._without_diversity(3, asks)
         if without is not None:
             return without
@@ -103,7 +111,7 @@ class Asker:
         both = [offer for offer in found if (offer.l or 0) >= 2 and offer.k >= 2]
         command = self.commands.get(4, "")
         if not both:
-            reached = f"the most are {', '.join(safe(offer) for offer in found)}" if found else "nothing is within them"
+            reached = f"the best are {'; '.join(safe(offer) for offer in found)}" if found else "no release meets them"
             says = f"Not within these limits ({limits.says()}): {reached}. {self._nearest_pair()}".rstrip()
             return Question(3, asks, True, says, tuple(found[-1:]), (), command)
         alone = max(found, key=lambda offer: offer.k)
@@ -111,9 +119,9 @@ class Asker:
         place = wish.best(self.offers, limits.met(self.offers))
         best = self.offers.at(place, K) if place is not None else both[0]
         price = (
-            f"k alone reaches {alone.k:,} with ℓ {alone.l}, so the higher ℓ costs {alone.k - best.k:,} of k"
+            f"k alone reaches {alone.k:,} with ℓ {alone.l}, so the higher ℓ lowers k by {alone.k - best.k:,}"
             if alone.k > best.k
-            else "k alone reaches no more"
+            else "k alone reaches no higher value"
         )
         says = f"Yes: {safe(best)}, with {costs(best)} (point {best.point}); {price}."
         return Question(3, asks, True, says, (best,), (), command)
@@ -131,11 +139,13 @@ class Asker:
         within = limits.met(self.offers)
         place = wish.best(self.offers, within)
         if place is None:
-            says = f"No recoding of this front has it: the least loss with that suppression is {self._least(limits)}."
+            says = f"No recoding of this front does: the lowest loss with that suppression is {self._least(limits)}."
             return Question(4, asks, False, says, (), (), command)
         best = self.offers.at(place, K)
         if best.k < 2 or (best.l or 0) < 2:
-            says = f"No: {safe(best)} is the most that this front has within them. {self._nearest_pair()}".rstrip()
+            says = (
+                f"No: {safe(best)} is the best that this front has within these limits. {self._nearest_pair()}".rstrip()
+            )
             return Question(4, asks, True, says, (best,), (), command)
         found = choices(self.offers, within, K)
         others = [safe(offer) for offer in found if (offer.k, offer.l) != (best.k, best.l)]
@@ -151,7 +161,7 @@ class Asker:
         if np.any(self.offers.l > 0):
             return None
         if self.has_sensitive:
-            says = "This front keeps no diversity of its classes."
+            says = "This front was saved without the diversity of its classes."
             return Question(place, asks, False, says, (), (), self.commands.get(4, ""))
         says = 'No column is sensitive, so there is no ℓ: give one role = "sensitive" in the run file and search again.'
         return Question(place, asks, False, says)
@@ -164,7 +174,9 @@ class Asker:
         if place is None:
             return ""
         offer = self.offers.at(place, K)
-        return f"The least loss with k and ℓ of 2 is {share(offer.loss)}: {safe(offer)} (point {offer.point})."
+        return (
+            f"The lowest loss with k and ℓ of at least 2 is {share(offer.loss)}: {safe(offer)} (point {offer.point})."
+        )
 
     def _least(self, limits: Limits) -> str:
         within = limits.without("max_loss").met(self.offers)

@@ -36,9 +36,9 @@ def with_suppression(
     classes = suppress_planned(whole, suppress_below, diversity_below)
     if not classes.kept.any():
         raise UnreachableError(
-            f"no class of point {number} has {suppress_below} records and {diversity_below} sensitive values",
+            f"no class of point {number} has at least {suppress_below} records and {diversity_below} sensitive values",
             expected="thresholds that leave something to release",
-            remedy=f"--suppress-below {int(whole.size.max())} at most",
+            remedy=f"suppress_below of at most {int(whole.size.max())}",
         )
     values: dict[str, float] = {}
     for objective in front.objectives:

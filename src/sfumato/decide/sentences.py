@@ -11,7 +11,7 @@ def share(value: float, other: float | None = None) -> str:
     """A share for people, with as many digits as tell it from another.
 
     >>> share(0.25), share(0.2477), share(0.25004, 0.25), share(0.00004)
-    ('25 %', '24.8 %', '25.004 %', '0.004 %')
+    ('25.0 %', '24.8 %', '25.004 %', '0.004 %')
     """
     for digits in (1, 2, 3, 4):
         shown = _rounded(value, digits)
@@ -22,8 +22,8 @@ def share(value: float, other: float | None = None) -> str:
 
 
 def _rounded(value: float, digits: int) -> str:
-    text = f"{value * 100:.{digits}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    whole, rest = f"{value * 100:.{digits}f}".split(".")
+    return f"{whole}.{rest.rstrip('0') or '0'}" if value >= 1e-9 else "0"
 
 
 def number(value: float) -> str:
@@ -38,8 +38,8 @@ def number(value: float) -> str:
 
 
 def safe(offer: Offer) -> str:
-    """An offer in the form of the paper: (20, 4)-safe."""
-    return f"({offer.k:,}, {offer.l})-safe" if offer.l is not None else f"{offer.k:,}-anonymous"
+    """The k and ℓ of an offer."""
+    return f"{K.label} {offer.k:,}" + (f" and {DISTINCT_L.label} {offer.l}" if offer.l is not None else "")
 
 
 def what(offer: Offer, privacy: Privacy, both: bool) -> str:

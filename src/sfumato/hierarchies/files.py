@@ -76,7 +76,7 @@ def _text(path: Path) -> str:
         raise HierarchyError(
             f"cannot read {path.name}: {error}",
             expected="a CSV file",
-            remedy="check that it is whole and yours to read",
+            remedy="check that it is complete and that you may read it",
         ) from error
     except UnicodeDecodeError as error:
         raise HierarchyError(

@@ -40,7 +40,7 @@ def privacy(matrix: Floats, prior: Floats) -> float:
 
 
 def worst_posterior(matrix: Floats, prior: Floats) -> float:
-    """The most that any report lets anyone believe of any category (equation 9).
+    """The highest posterior probability of any category given any report (equation 9).
 
     >>> from sfumato.systems.channel.response import warner
     >>> round(worst_posterior(warner(2, 0.75), np.array([0.5, 0.5])), 12)
@@ -119,7 +119,8 @@ def attainable(prior: Floats, delta: float) -> tuple[float, float]:
     if not most - 1e-12 <= delta <= 1.0:
         raise InputError(
             f"delta is {delta:g}, but the commonest category has a share of {most:.6g}",
-            expected=f"delta from {math.ceil(most * 1e6) / 1e6:.6g} to 1: who knows nothing guesses the commonest",
+            expected=f"delta from {math.ceil(most * 1e6) / 1e6:.6g} to 1: without a report, the best guess is "
+            "the commonest category",
             remedy=f"delta = {min(math.ceil(most * 100 + 1e-9) / 100, 1):g} is about the least possible",
         )
     return 1.0 - max(delta, most), 1.0 - most
@@ -131,7 +132,8 @@ def require_room(prior: Floats, delta: float) -> None:
     if delta - most < ROOM * (1.0 - most):
         raise UnreachableError(
             f"with delta at {delta:g} and the commonest category at {most:.6g} its share cannot be estimated",
-            expected="delta above the largest share: at it, no report may say anything of the commonest category",
+            expected="delta above the largest share: otherwise no report may carry information about the "
+            "commonest category",
             remedy=f"delta = {min(math.ceil(most * 100 + 1) / 100, 1):g}",
         )
 

@@ -198,13 +198,13 @@ def with_population(classes: ClassTable) -> ClassTable:
         return classes
     reason = None
     if any(domain.wildcard for domain in classes.table.domains):
-        reason = "cannot be told where missing values match anything"
+        reason = "is not defined where missing values match anything"
     groups = []
     for j, (domain, part) in enumerate(zip(classes.table.domains, classes.recoding, strict=True)):
         released = np.unique(classes.table.codes[j][classes.kept[classes.index]])
         leaf_groups = _group_of_leaves(domain, part.groups, released)
         if leaf_groups is None:
-            reason = f"cannot be told: the labels of {domain.name} overlap"
+            reason = f"cannot be computed: the labels of {domain.name} overlap"
             break
         groups.append(leaf_groups[people.codes[j]])
     if reason is not None:
@@ -216,7 +216,7 @@ def with_population(classes: ClassTable) -> ClassTable:
     short = int(np.sum((sizes < classes.rows) & classes.kept))
     if short:
         return replace(
-            classes, population_reason=f"cannot be told: the population table lacks people of {short} classes"
+            classes, population_reason=f"cannot be computed: the population table lacks people of {short} classes"
         )
     return replace(classes, population=np.maximum(sizes, 1))
 

@@ -17,7 +17,7 @@ from sfumato.runtime.json_files import read_json
 
 FORMAT = "sfumato-channel"
 SEVERAL = "sfumato-channels"
-REMEDY = "sfumato channel export FRONT --point ID -o channel.json writes one"
+REMEDY = "export one from a front (channel export)"
 SLACK = 1e-6  # how far the sums of a file written by hand may be off; they are then made exact
 ROUNDING = 1e-12
 
@@ -215,7 +215,9 @@ def checked_prior(prior: Sequence[float] | Floats, categories: int | None = None
     if shares.ndim != 1 or (categories is not None and len(shares) != categories):
         raise InputError(f"the prior has {shares.size} shares for {categories} categories", expected=expected)
     if len(shares) < 2:
-        raise InputError(f"the prior has {len(shares)} category", expected=expected, remedy="there is nothing to hide")
+        raise InputError(
+            f"the prior has {len(shares)} category", expected=expected, remedy="a single category needs no protection"
+        )
     if not np.isfinite(shares).all() or (shares < 0).any():
         raise InputError("the prior has shares that are negative or no numbers", expected=expected)
     if abs(shares.sum() - 1.0) > SLACK:

@@ -32,7 +32,7 @@ class SwapPlan:
     def __post_init__(self) -> None:
         rows = np.concatenate([self.givers, self.takers])
         if len(self.givers) != len(self.takers) or len(np.unique(rows)) != len(rows):
-            raise InputError("a record stands twice in a plan of swaps", expected="each record in at most one pair")
+            raise InputError("a record is listed twice in a plan of swaps", expected="each record in at most one pair")
 
     @property
     def swaps(self) -> int:

@@ -56,7 +56,8 @@ def dependence_findings(
     findings += [
         Finding(
             "identifying",
-            f"{one.column} is kept as it is, and {percent(one.share)} of the records have a value that no other has",
+            f"{one.column} is released unchanged, and {percent(one.share)} of the records have a value that no "
+            "other has",
             one.column,
         )
         for one in searched.identifying
@@ -68,7 +69,7 @@ def dependence_findings(
 
 def sentence(name: str, listed: Sequence[Dependence]) -> str:
     """What a kept column tells, for the publisher."""
-    return f"{name} is kept as it is and {'; '.join(map(_clause, listed[:LISTED]))}" + (
+    return f"{name} is released unchanged and {'; '.join(map(_clause, listed[:LISTED]))}" + (
         f"; and {len(listed) - LISTED} more columns: {shortened([d.protected for d in listed[LISTED:]])}"
         if len(listed) > LISTED
         else ""
@@ -95,7 +96,7 @@ def _clause(d: Dependence) -> str:
 
 def _in_vain(d: Dependence) -> str:
     return (
-        f"{d.protected} is generalized in vain: {d.kept[0]}, released unchanged, tells "
+        f"{d.protected} is generalized without effect: {d.kept[0]}, released unchanged, tells "
         f"{'it' if not d.step else 'a finer label of it'} for {percent(d.right)} of the records."
     )
 

@@ -13,12 +13,14 @@ from sfumato.sources.cells import MISSING
 from sfumato.sources.roles import Role
 from sfumato.study import Study
 
-UNLISTED = "The original values behind each label are not listed: the list would show which of them occur in the data."
+UNLISTED = (
+    "The original values in each group are not listed, because the list would show which of them occur in the data."
+)
 SAID = {
-    Role.SENSITIVE: "Kept as it is. Its values are not listed here.",
-    Role.LABEL: "Kept as it is.",
-    Role.WEIGHT: "Kept as it is.",
-    Role.OTHER: "Kept as it is.",
+    Role.SENSITIVE: "Unchanged. Its values are not listed here.",
+    Role.LABEL: "Unchanged.",
+    Role.WEIGHT: "Unchanged.",
+    Role.OTHER: "Unchanged.",
 }
 
 
@@ -41,7 +43,7 @@ def data_dictionary(
         if name in columns:
             entry |= _recoded(columns[name], occurring[name], is_public(study.columns[name]))
         else:
-            entry |= {"done": "kept", "words": SAID.get(role, "Kept as it is.")}
+            entry |= {"done": "kept", "words": SAID.get(role, "Unchanged.")}
         described.append(entry)
     return {"file": data, "columns": described, "columns_left_out": left_out}
 
@@ -52,9 +54,9 @@ def plain_dictionary(
     """The dictionary of a file most of whose columns are kept as they are; `changed` describes the others.
 
     >>> plain_dictionary(["age"], {}, "data.csv", 2)["columns"][0]["words"]
-    'Kept as it is.'
+    'Unchanged.'
     """
-    kept = {"role": "other", "meaning": "kept as it is", "done": "kept", "words": "Kept as it is."}
+    kept = {"role": "other", "meaning": "released unchanged", "done": "kept", "words": "Unchanged."}
     described = [{"name": name, **changed.get(name, kept)} for name in names]
     return {"file": data, "columns": described, "columns_left_out": left_out}
 
@@ -72,12 +74,12 @@ def words_for(column: ColumnRecode, occurring: Collection[str]) -> str:
 
     >>> from sfumato.hierarchies.hierarchy import flat
     >>> words_for(ColumnRecode("sex", flat("sex", ["F", "M"]), 1), {"*"})
-    'Hidden: every value is released as *.'
+    'Hidden: every value is replaced by *.'
     """
     if column.hidden:
-        return f"Hidden: every value is released as {column.tree.root}."
+        return f"Hidden: every value is replaced by {column.tree.root}."
     if column.level == 0:
-        return "Kept as it is."
+        return "Unchanged."
     groups = len(_shown(column, occurring))
     return "Grouped into one group." if groups == 1 else f"Grouped into {groups:,} groups."
 
@@ -86,7 +88,7 @@ def _recoded(column: ColumnRecode, occurring: Collection[str], public: bool) -> 
     done = "hidden" if column.hidden else "kept" if column.level == 0 else "generalized"
     entry: dict[str, Any] = {"done": done, "words": words_for(column, occurring)}
     if column.missing_stays and column.labels[column.kept_group] in occurring:
-        entry["missing"] = "A missing value is released as a missing value."
+        entry["missing"] = "Missing values remain missing."
     if done != "generalized":
         return entry
     shown = _shown(column, occurring)

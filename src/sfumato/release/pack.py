@@ -128,7 +128,7 @@ def write_hierarchies(folder: Path, trees: Mapping[str, Hierarchy]) -> dict[str,
             raise HierarchyError(
                 f"the hierarchy of {column} does not read back as it was written",
                 expected="labels without blanks at their ends or line breaks",
-                remedy="trim = true under [data], or mend the labels",
+                remedy="trim = true under [data], or correct the labels",
             )
     return names
 

@@ -9,6 +9,7 @@ from typing import Any
 from sfumato.auditing.whole import WholeFile
 from sfumato.errors import InputError, UnreachableError
 from sfumato.measures.standard import DISTINCT_L, T_CLOSENESS, K
+from sfumato.report.figures import percent
 from sfumato.study.policy import RULE_K, RULE_UNIQUES, Acceptance, PolicySettings, Rule
 
 
@@ -79,7 +80,7 @@ def policy_findings(
     """What a release breaks of the policy, by the figures that were measured on its file."""
     findings = []
     if raw:
-        findings.append(Finding("raw", "Nothing is recoded and nothing suppressed: this is the table as it was."))
+        findings.append(Finding("raw", "Nothing is recoded or suppressed: this is the original table."))
     k = figures[K.name]["value"]
     if k is not None and k < policy.k:
         crowd = "no other record" if k <= 1 else f"as few as {k - 1:.0f} {'other' if k == 2 else 'others'}"
@@ -92,7 +93,7 @@ def policy_findings(
             Finding(
                 "l",
                 f"In some classes a sensitive column has {diversity:.0f} different "
-                f"{'value' if diversity <= 1 else 'values'}, so that whoever finds the class learns "
+                f"{'value' if diversity <= 1 else 'values'}, so anyone who finds the class learns "
                 f"{'it' if diversity <= 1 else 'almost as much'}: ℓ is {diversity:.0f}, below {policy.l}.",
             )
         )
@@ -101,7 +102,7 @@ def policy_findings(
         findings.append(
             Finding(
                 "t",
-                "Some class differs so much from the whole file in a sensitive column that its members stand out: "
+                "The distribution of a sensitive column in some class differs too much from the whole file: "
                 f"t is {distance:.3f}, not below {policy.t:g}.",
             )
         )
@@ -109,7 +110,8 @@ def policy_findings(
         findings.append(
             Finding(
                 "suppressed",
-                f"{suppressed / max(records, 1):.1%} of the records are suppressed, more than {policy.suppressed:.1%}.",
+                f"{percent(suppressed / max(records, 1))} of the records are suppressed, more than "
+                f"{percent(policy.suppressed)}.",
             )
         )
     return findings + unique_findings(policy, whole)
@@ -123,8 +125,8 @@ def unique_findings(policy: PolicySettings, whole: WholeFile) -> list[Finding]:
     return [
         Finding(
             RULE_UNIQUES,
-            f"{known.unique:,} of {known.records:,} released records ({known.unique_share:.1%}) are unique over the "
-            f"quasi-identifiers and the columns that are kept as they are, more than {policy.uniques:.1%}.",
+            f"{known.unique:,} of {known.records:,} released records ({percent(known.unique_share)}) are unique over "
+            f"the quasi-identifiers and the columns that are released unchanged, more than {percent(policy.uniques)}.",
         )
     ]
 
@@ -137,10 +139,10 @@ def refuse_unaccepted(findings: Sequence[Finding], given: Sequence[Acceptance]) 
     keys = ", ".join(dict.fromkeys(finding.key for finding in remaining))
     raise PolicyError(
         remaining,
-        "the release does not meet the policy, and nothing was written:\n"
+        "the release does not meet the policy; nothing was written:\n"
         + "\n".join(f"  - {finding.what}" for finding in remaining),
-        expected="a release within [policy], or an acceptance with a reason for each rule that it breaks",
-        remedy=f"another point, other thresholds or other roles; or accept, each with a reason: {keys}",
+        expected="a release that meets [policy], or an acceptance with a reason for each rule that is broken",
+        remedy=f"another point, other thresholds or other roles; or accept each of these with a reason: {keys}",
     )
 
 

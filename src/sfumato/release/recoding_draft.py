@@ -277,7 +277,7 @@ def compare_figures(
     for name, expected, value in pairs:
         if not same(expected, value):
             raise SfumatoError(
-                f"{name} of the written file is {value:.10g}, not {expected:.10g} as the search said",
+                f"{name} of the written file is {value:.10g}, not {expected:.10g} as in the search",
                 expected="the same figures on the file as in the search; nothing was released",
                 remedy="search again with this version",
             )

@@ -45,7 +45,7 @@ def measure_again(check: Check, agrees: Callable[[ColumnRecode, Any], bool]) -> 
     if manifest["own"]["released_loss"] != released_loss(classes, columns, manifest["hierarchies"]):
         differences.append(Difference(pack.EXTERNAL, "its loss is not that of the file"))
     if classes.records != manifest["records"]:
-        differences.append(Difference(data, f"it stands for {classes.records} records, not {manifest['records']}"))
+        differences.append(Difference(data, f"it represents {classes.records} records, not {manifest['records']}"))
     written = own.source()
     with open_engine(own.engine, own.engine_options) as engine:
         engine.attach(written, "written")

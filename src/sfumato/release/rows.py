@@ -71,7 +71,7 @@ def refuse_torn(rows: int) -> None:
     """Raise if rows of a file do not read back as they were written."""
     if rows:
         raise DataError(
-            f"{rows} rows of the written file do not read back as they were meant",
-            expected="cells that the file's own separator and quote can hold",
+            f"{rows} rows of the written file do not read back as intended",
+            expected="cells that can be written with the file's separator and quote",
             remedy="""quote = '"' under [data] if the file quotes its values""",
         )

@@ -30,9 +30,9 @@ def reading(study: Study, path: str) -> Study:
         elsewhere |= {"table": None, "query": None}
     elif study.data.query is not None:
         raise InputError(
-            "the release was made from a query of a database, which is not taken from a folder",
+            "the release was made from a query of a database, which is not run from a folder",
             expected="a run file of your own that holds the query",
-            remedy="name the run file as the source",
+            remedy="give the run file as the source",
         )
     return study.with_data(**elsewhere).model_copy(update={"population": None})
 

@@ -94,7 +94,7 @@ def unfinished_release(folder: Path) -> Verification | None:
 def manifest_differences(manifest: Manifest) -> list[Difference]:
     """The content has its own checksum."""
     if manifest["checksum"] != pack.checksum(manifest):
-        return [Difference(pack.MANIFEST, "its content does not have its own checksum: it was changed")]
+        return [Difference(pack.MANIFEST, "its content does not match its checksum: it was changed")]
     return []
 
 
@@ -124,7 +124,7 @@ def unaccepted(findings: Sequence[Finding], manifest: Manifest) -> list[Differen
     """What a release breaks of its policy, where the manifest does not say why that was accepted."""
     given = [(entry["rule"], entry["what"]) for entry in manifest["accepted"] if entry["reason"]]
     return [
-        Difference(pack.MANIFEST, f"it does not say why this was accepted: {finding.what}")
+        Difference(pack.MANIFEST, f"it does not give the reason for accepting this: {finding.what}")
         for finding in findings
         if (finding.rule, finding.what) not in given
     ]
@@ -139,7 +139,7 @@ def page_differences(folder: Path, manifest: Manifest, drawn: Mapping[str, str])
         if not path.is_file():
             continue
         if not _agrees(path, text, exactly):
-            found.append(Difference(name, "it does not say what the manifest says"))
+            found.append(Difference(name, "it does not agree with the manifest"))
     return found
 
 

@@ -131,7 +131,7 @@ def verify_release(
     if given is not None and table is not None:
         compared.append("rows")
         if table.fingerprint != manifest["source"]["sha256"]:
-            found.append(Difference(table.title, "it is not the source of this release: its SHA-256 is another"))
+            found.append(Difference(table.title, "it is not the source of this release: its SHA-256 differs"))
         elif check is not None:
             with _noted(found, data, "it cannot be compared with the source"):
                 found += verifier.rows(check, given)
@@ -161,11 +161,11 @@ def _measured(check: Check, again: Again) -> list[Difference]:
     manifest, data = check.manifest, check.data
     released = again.whole.everything.records
     agree = {
-        (data, "it has other columns than were published"): list(check.written.names) == manifest["columns"],
+        (data, "it has different columns from those published"): list(check.written.names) == manifest["columns"],
         (data, f"it has {released} rows, not {manifest['released']}"): released == manifest["released"],
         (data, "its uniqueness over all columns is not that of the manifest"): manifest["whole"]
         == again.whole.as_dict(),
-        (pack.MANIFEST, "its counts of records do not add up"): manifest["released"]
+        (pack.MANIFEST, "its record counts are inconsistent"): manifest["released"]
         == manifest["records"] - manifest["suppressed"],
         (pack.DICTIONARY[0], "it does not describe the columns as they were released"): manifest["dictionary"]
         == again.dictionary,
@@ -180,7 +180,7 @@ def verifier_of(verifiers: Mapping[str, Verifier], manifest: Content) -> Verifie
     """The verifier of the system that made a release."""
     verifier = verifiers.get(str(manifest["system"]))
     if verifier is None:
-        raise InputError("the manifest names no system that releases", expected=" or ".join(verifiers))
+        raise InputError("the manifest does not name a known system", expected=" or ".join(verifiers))
     return verifier
 
 

@@ -92,7 +92,7 @@ def curve_figure(audit: Audit) -> Markup:
     }
     return figure(
         [line],
-        {"title": "chance of being found (prosecutor risk)", "range": [0, 1.02]},
+        {"title": "probability of re-identification (prosecutor risk)", "range": [0, 1.02]},
         {"title": "% of records", "range": [0, 103]},
         "curve",
     )

@@ -33,7 +33,7 @@ def front_page(
         "front.html",
         title=title,
         version=__version__,
-        lead=f"{len(front.points):,} points that no other one beats, for {front.rows:,} records: {front.how}.",
+        lead=f"{len(front.points):,} non-dominated points, for {front.rows:,} records: {front.how}.",
         picture=_picture(front, chosen, bound),
         heads=["point", *(objective.label for objective in front.objectives), "loss", *columns],
         rows=rows,

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from sfumato.front import Front, Objective
 from sfumato.measures.registry import known_measures
-from sfumato.report.figures import number
+from sfumato.report.figures import number, percent
 from sfumato.report.page import ACCENT, SECOND
 from sfumato.report.panels import Panel, panel_figure
 from sfumato.runtime.arrays import Floats
@@ -81,7 +81,9 @@ def _points(loss: Floats, values: Floats, ids: Any, name: str) -> dict[str, Any]
         "x": (loss * 100).round(4).tolist(),
         "y": values.tolist(),
         "marker": {"color": ACCENT, "size": 6 if len(loss) < 300 else 4},
-        "text": [f"point {i}: {name} {number(v)}, loss {x:.1%}" for i, v, x in zip(ids, values, loss, strict=True)],
+        "text": [
+            f"point {i}: {name} {number(v)}, loss {percent(x)}" for i, v, x in zip(ids, values, loss, strict=True)
+        ],
         "hovertemplate": "%{text}<extra></extra>",
     }
 

@@ -129,7 +129,7 @@ def map_figure(
     scale = known_measures()[first].scale
     return figure(
         traces,
-        {"title": "information loss, % of d·N", "range": [-2, 102]},
+        {"title": "information loss, % (100 % = everything hidden)", "range": [-2, 102]},
         {"title": known_measures()[first].title, "type": scale} | ({"dtick": 1} if scale == "log" else {}),
         "map",
         height=480,
@@ -155,7 +155,13 @@ def pair_figure(front: Front, name: str, chosen: int | None = None) -> Markup:
             _markers("chosen", [point.loss * 100], [point.values[name]], [f"point {chosen}"], SECOND, "diamond", 14)
         )
     title = known_measures()[name].title
-    return figure(traces, {"title": "information loss, % of d·N"}, {"title": title}, f"map-{name}", height=340)
+    return figure(
+        traces,
+        {"title": "information loss, % (100 % = everything hidden)"},
+        {"title": title},
+        f"map-{name}",
+        height=340,
+    )
 
 
 def _some(front: Front, chosen: int | None) -> list[int]:

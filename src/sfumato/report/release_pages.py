@@ -63,18 +63,20 @@ def external_page(facts: Mapping[str, Any], dictionary: Mapping[str, Any]) -> st
     notes = []
     if facts["suppressed_share"]:
         gone = shown_share(facts["suppressed_share"])
-        notes.append(f"Records in groups that are too small were removed before publication: {gone}.")
+        notes.append(
+            f"Records in groups that were too small were suppressed, that is, removed before publication: {gone}."
+        )
     if facts["dropped_share"]:
         notes.append(f"Records with missing values were left out: {shown_share(facts['dropped_share'])}.")
     return page(
         "external.html",
         title="About this file",
-        lead=f"What was done in {dictionary['file']} to protect the people it describes, and what that costs.",
+        lead=f"How {dictionary['file']} was changed to protect the people it describes, and how much detail was lost.",
         tiles=[
             {"value": f"{released:,}" if isinstance(released, int) else released, "says": "records in the file"},
-            {"value": number(k), "says": "size of the smallest group of records with equal key columns (k)"},
-            {"value": shown_share(facts["suppressed_share"]), "says": "of the records suppressed"},
-            {"value": percent(facts["loss_share"]), "says": "of the detail of these records lost"},
+            {"value": number(k), "says": "records in the smallest group with equal key columns (k)"},
+            {"value": shown_share(facts["suppressed_share"]), "says": "of the records removed (suppressed)"},
+            {"value": percent(facts["loss_share"]), "says": "of the detail in the remaining records lost"},
         ],
         k=k,
         others=f"{k - 1:,} {'other' if k == 2 else 'others'}",
@@ -167,7 +169,7 @@ def whole_sentences(whole: Mapping[str, Any]) -> list[str]:
     everything, uncounted = whole["all_columns"], whole["columns_in_no_figure"]
     sentences = [
         f"Over all {everything['columns']:,} released columns together, {percent(everything['unique_share'])} of the "
-        f"records are unique, the smallest class has {everything['smallest']:,}, and somebody who knows all of a "
+        f"records are unique, the smallest class has {everything['smallest']:,}, and someone who knows all of a "
         f"person's values is expected to match {percent(everything['expected_correct_matches'])} of the records "
         "correctly."
     ]

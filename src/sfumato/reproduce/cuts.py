@@ -97,7 +97,7 @@ def near(general: float, suppressed: float) -> Answer:
     def answer(front: Front) -> str:
         values = min(front.points, key=distance).values
         size, general, gone = (values[found.name] for found in (WEIGHTED_K, GENERALIZATION_LOSS, SUPPRESSION_LOSS))
-        return f"{size:.0f} at GL {general:.1%}, SL {gone:.1%}"
+        return f"{size:.0f} at GL {general * 100:.1f} %, SL {gone * 100:.1f} %"
 
     return answer
 

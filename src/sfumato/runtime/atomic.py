@@ -146,20 +146,22 @@ def refuse_existing(path: Path, *, overwrite: bool) -> None:
     """Raise unless a file may be written at a path."""
     if not path.parent.is_dir():
         raise InputError(
-            f"there is no folder {path.parent}", expected="an existing folder to write to", remedy="make it, or use -o"
+            f"there is no folder {path.parent}",
+            expected="an existing folder to write to",
+            remedy="create it, or choose another path",
         )
     if overwrite:
         refuse_input(path)
     plain = path.is_file() and not path.is_symlink()
     if path.is_symlink() or (path.exists() and not (plain and overwrite)):
         what = f"{path} already exists" if plain else f"{path} is not a regular file"
-        raise InputError(what, expected="a new file", remedy="another name with -o, or --force")
+        raise InputError(what, expected="a new file", remedy="another name, or overwrite = True")
 
 
 def refuse_existing_folder(folder: Path, *, replace: bool = False) -> None:
     """Raise unless a new folder can be made at a path; with `replace` it may take the place of an earlier one."""
     if folder.is_symlink() or (folder.exists() and not (replace and folder.is_dir())):
-        raise InputError(f"{folder} already exists", expected="a new folder", remedy="another name with -o")
+        raise InputError(f"{folder} already exists", expected="a new folder", remedy="another name")
     if not folder.absolute().parent.is_dir():
         raise InputError(f"there is no folder {folder.parent}", expected="an existing folder to write to")
     if replace:
@@ -173,7 +175,7 @@ def explained(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise InputError(
-            f"cannot write {path}: {reason_of(error)}", expected="a folder that can be written to, with room"
+            f"cannot write {path}: {reason_of(error)}", expected="a folder that can be written to, with free space"
         ) from error
 
 

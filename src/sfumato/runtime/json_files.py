@@ -66,7 +66,7 @@ def parse_json(raw: bytes | str, name: str, *, expected: str = ANYTHING, remedy:
     def finite(text: str) -> float:
         value = float(text)
         if not math.isfinite(value):
-            raise refused("holds a number beyond all bounds", "finite numbers")
+            raise refused("contains a number that is out of range", "finite numbers")
         return value
 
     try:
@@ -75,15 +75,15 @@ def parse_json(raw: bytes | str, name: str, *, expected: str = ANYTHING, remedy:
     except UnicodeDecodeError:
         raise refused("cannot be read: it is not text in UTF-8") from None
     except RecursionError:
-        raise refused("is nested too deep", f"at most {MAX_DEPTH} levels") from None
+        raise refused("is nested too deeply", f"at most {MAX_DEPTH} levels") from None
     except json.JSONDecodeError:
         raise refused("cannot be read: it is not JSON") from None
     except ValueError:  # Python's own limit
         raise refused("holds a whole number with thousands of digits", "numbers that can be used") from None
     if _deeper(value, MAX_DEPTH):
-        raise refused("is nested too deep", f"at most {MAX_DEPTH} levels")
+        raise refused("is nested too deeply", f"at most {MAX_DEPTH} levels")
     if HALF.search(text) and not _writable(value):
-        raise refused("holds half a character", "text in UTF-8")
+        raise refused("contains an incomplete character", "text in UTF-8")
     return value
 
 

@@ -40,7 +40,7 @@ def toml_text(settings: Mapping[str, Any]) -> str:
             lines += [f"{toml_key(inner)} = {toml_value(held)}" for inner, held in value.items()]
     text = "\n".join(lines) + "\n"
     if not _same(tomllib.loads(text), settings):
-        raise SfumatoError("settings that are written as TOML read back otherwise", remedy="please report it")
+        raise SfumatoError("settings written as TOML do not read back unchanged", remedy="please report it")
     return text
 
 
@@ -108,7 +108,7 @@ def too_large(name: str) -> StudyError:
 
 
 def _too_deep(name: str) -> StudyError:
-    return StudyError(f"the tables of {name} are nested too deep", expected=f"at most {MOST_DEPTH} levels")
+    return StudyError(f"the tables of {name} are nested too deeply", expected=f"at most {MOST_DEPTH} levels")
 
 
 def _depth(value: Any) -> int:

@@ -43,7 +43,7 @@ def refuse_password(path: str) -> None:
         parts = urlsplit(path)
         told = parts.password is not None or any(name.lower() in REFUSED for name, _ in parse_qsl(parts.query))
     except ValueError:
-        raise StudyError("the address of the database is not one", expected='"postgresql://host:5432/name"') from None
+        raise StudyError("the address of the database is not valid", expected='"postgresql://host:5432/name"') from None
     if told:
         raise StudyError(
             "the address of the database holds a password, and run files are kept and shown",

@@ -111,7 +111,7 @@ class Database:
         if self.digest not in (None, found.hexdigest()):
             raise DataError(
                 f"{self.title} changed between two readings",
-                expected="a table that holds still",
+                expected="a table that does not change while it is read",
                 remedy="run it again, or read a copy of the table",
             )
         self.digest = found.hexdigest()
@@ -132,7 +132,7 @@ class Database:
         with suppress(InputError):
             known = self.tables()
         remedy = nearest(self.table, known) if self.table and known else "check the names and schemas of its tables"
-        return DataError(f"there is no table for {self.title}", expected="a table of the database", remedy=remedy)
+        return DataError(f"{self.title}: there is no such table", expected="a table of the database", remedy=remedy)
 
     def _look(self) -> None:
         """Ask for the columns, and how each is to be read."""
@@ -184,7 +184,7 @@ def _renamed(reader: Any, title: str, failed: list[DataError]) -> Any:
                 yield pyarrow.record_batch(batch.columns, schema=schema)
         except OSError:  # the driver's text is not for showing; the engine would print it
             failed.append(broke_off(title))
-            raise OSError("the rows ended too early") from None
+            raise OSError("rows are missing at the end") from None
 
     return pyarrow.RecordBatchReader.from_batches(schema, batches())
 

@@ -17,41 +17,51 @@ from sfumato.sources.address import SQLITE, connectable
 FAILURES = (
     (
         r"28\w{3}|password authentication failed|no password supplied|role .* does not exist|pg_hba\.conf",
-        "the database refuses the user or the password for",
+        "the database refused the user or the password",
         "a user who may read it",
         "PGUSER and PGPASSWORD in the environment, or password_file under [data]",
     ),
-    (r"42501|permission denied", "the user may not read", "a user who may read it", "ask for the right to SELECT"),
+    (
+        r"42501|permission denied",
+        "the user has no right to read it",
+        "a user who may read it",
+        "ask for the right to SELECT",
+    ),
     (
         r"3D000|database .* does not exist",
-        "there is no such database for",
+        "there is no such database",
         "a database of the server",
         "check the address",
     ),
     (
         r"Connection refused|could not translate host|timeout expired|No route|No such file or directory|Is the server",
-        "there is no server that answers for",
-        "a server that runs and can be reached from here",
+        "no server answers at this address",
+        "a running server that can be reached from this machine",
         "check the host and the port in the address",
     ),
-    (r"08\w{3}|57P0\d|server closed the connection|terminating connection|SSL", "the connection broke off for", "", ""),
+    (r"08\w{3}|57P0\d|server closed the connection|terminating connection|SSL", "the connection was lost", "", ""),
     (
         r"unable to open|failed to open|failed to allocate",
-        "the file cannot be opened for",
-        "an SQLite file that is there and yours to read",
+        "the file cannot be opened",
+        "an existing SQLite file that you may read",
         "check the path; it is relative to the run file",
     ),
     (
         r"file is not a database|malformed|encrypted",
-        "the file is no SQLite database for",
+        "the file is not an SQLite database",
         "an SQLite file",
         "check the path",
     ),
-    (r"42703|42601|no such column|syntax error", "the query is not understood for", "a SELECT of that database", ""),
-    (r"25006|readonly", "only reading is allowed, and the query would write to", "a SELECT", ""),
+    (
+        r"42703|42601|no such column|syntax error",
+        "the database did not understand the query",
+        "a valid SELECT statement",
+        "",
+    ),
+    (r"25006|readonly", "the query would write, and only reading is allowed", "a SELECT statement", ""),
     (
         r"[Tt]ype mismatch|cannot be cast|INVALID_DATA",
-        "a column changed its type while it was read in",
+        "a column changed its type while it was being read",
         "columns of one type",
         "run it again",
     ),
@@ -65,18 +75,18 @@ def explained(error: Exception, title: str) -> InputError:
         return broke_off(title)
     for words, what, expected, remedy in FAILURES:
         if re.search(words, text) or re.fullmatch(words, state):
-            return DataError(f"{what} {title}", expected=expected, remedy=remedy)
+            return DataError(f"{title}: {what}", expected=expected, remedy=remedy)
     return DataError(
         f"{title} cannot be read" + (f" (SQLSTATE {state})" if state else ""),
-        expected="a table or query that the database can give whole",
+        expected="a table or query that the database can read completely",
     )
 
 
 def broke_off(title: str) -> DataError:
     return DataError(
-        f"the connection broke off before the last row of {title}",
-        expected="a connection that lasts",
-        remedy="run it again; nothing was kept",
+        f"{title}: the connection was lost before the last row",
+        expected="a stable connection",
+        remedy="run it again; nothing was saved",
     )
 
 
@@ -113,7 +123,7 @@ def address_of(path: str, password_file: str | None, folder: Path) -> str:
         return connectable(path, None)
     named = (folder / password_file).absolute()
     if not named.is_file():
-        raise InputError(f"there is no password file {named}", expected="a file as PostgreSQL's own pgpass")
+        raise InputError(f"there is no password file {named}", expected="a file in the format of PostgreSQL's pgpass")
     if named.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise InputError(
             f"the password file {named} can be read by others",

@@ -128,7 +128,7 @@ def _sample(path: Path) -> tuple[bytes, bool]:
         raise DataError(
             f"cannot read {path.name}: {error}",
             expected="a readable file",
-            remedy="check that it is whole and yours to read",
+            remedy="check that it is complete and that you may read it",
         ) from error
     return raw[:SAMPLE_BYTES], len(raw) <= SAMPLE_BYTES
 
@@ -154,9 +154,9 @@ def _decode(raw: bytes, encoding: str, name: str, whole: bool) -> str:
     if b"\0" in raw and not encoding.startswith(("utf-16", "utf-32")):
         mark = raw[:2] in (b"\xff\xfe", b"\xfe\xff")
         raise DataError(
-            f"{name} is not a text file (it holds NUL bytes)",
+            f"{name} is not a text file (it contains NUL bytes)",
             expected="CSV text or a Parquet file",
-            remedy='encoding = "utf-16"' if mark else 'export the table as CSV, or set format = "parquet"',
+            remedy='encoding = "utf-16"' if mark else "export the table as CSV or Parquet",
         )
     try:
         return raw.decode("utf-8-sig" if encoding == "utf-8" else encoding)

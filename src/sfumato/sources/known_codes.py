@@ -18,10 +18,10 @@ CODES: tuple[Known, ...] = (
     _codes(Role.WEIGHT, WEIGHT_NAME, r"pwgtp wgtp perwt hhwt slwt asecwt wtfinl wtsupp a?fnlwgt wt(int|mec)2yr"),
     _codes(
         Role.DROP,
-        "a replicate weight: it is for variances, and together such weights single records out",
+        "a replicate weight: it is for variances, and together such weights identify records",
         r"p?wgtp\d+ repwtp?\d* p?wrepw?t?\d+",
     ),
-    _codes(Role.IDENTIFIER, "it names the household or the person", r"serialno cbserial serial seqn"),
+    _codes(Role.IDENTIFIER, "it identifies the household or the person", r"serialno cbserial serial seqn"),
     _codes(
         Role.DROP,
         "a number or a factor of the survey, not about the person",
@@ -29,7 +29,7 @@ CODES: tuple[Known, ...] = (
     ),
     _codes(
         Role.DROP,
-        "a design variable: it tells the area of the sample",
+        "a design variable: it shows the area of the sample",
         r"sdmvpsu sdmvstra cluster strata psu stratum",
     ),
     _codes(
@@ -61,7 +61,7 @@ CODES: tuple[Known, ...] = (
     ),
     _codes(
         Role.QUASI_IDENTIFIER,
-        "school and work: colleagues and public profiles tell it",
+        "school and work: known from colleagues and public profiles",
         r"sch schg schl school educd? gradeatt edu fod1p fod2p sciengp sciengrlp cow classwkrd? esr empstatd? "
         r"labforce occp? "
         r"occ\d{4} occsoc socp indp? ind\d{4} indnaics naicsp wkhp wkhrs wkl wkw wkwn wrk wkswork\d? uhrs uhrswork "
@@ -88,12 +88,12 @@ CODES: tuple[Known, ...] = (
     ),
     _codes(
         Role.SENSITIVE,
-        "health: people keep it to themselves",
+        "health: confidential",
         r"drem diffrem drat dratx ridexprg lb[xd]\w+ bpx\w+ mcq\w+ diq\w+ dpq\w+ duq\w+ alq\w+ smq\w+ hs[dq]\d+",
     ),
     _codes(
         Role.SENSITIVE,
-        "benefits and insurance tell of poverty or illness",
+        "benefits and insurance indicate poverty or illness",
         r"hins\d hicov privcov pubcov hcov\w+ hiq\w+ fs pap ssip ssp povpip poverty indfmpir recben recunben "
         r"recodben recsosec",
     ),

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from sfumato.sources.roles import Role
 
 QUASI, SENSITIVE = Role.QUASI_IDENTIFIER, Role.SENSITIVE
-MONEY = "money: people keep it to themselves"
+MONEY = "money: confidential"
 
 
 class Known(NamedTuple):
@@ -77,7 +77,7 @@ NAMES: tuple[Known, ...] = (
     ),
     _known(
         SENSITIVE,
-        "health: people keep it to themselves",
+        "health: confidential",
         r"\b(health|healthy|disease|diagnos\w*|illness|ill|sick\w*|symptom\w*|icd\w*|drg|morbid\w*|hiv|aids|cancer|"
         r"tumou?r|malignan\w*|diabet\w*|prediabetes|asthma|arthritis|stroke|heart|cardi\w*|blood|pulse|systolic|"
         r"diastolic|"
@@ -91,7 +91,7 @@ NAMES: tuple[Known, ...] = (
     ),
     _known(
         SENSITIVE,
-        "benefits and insurance tell of poverty or illness",
+        "benefits and insurance indicate poverty or illness",
         r"\b(insurance|insured|medicaid|medicare|poverty|welfare|benefits?|food stamps?|allowance|subsid\w*|"
         r"unemploy\w* "
         r"(pay|benefit)\w*)\b",
@@ -104,7 +104,7 @@ NAMES: tuple[Known, ...] = (
     ),
     _known(
         SENSITIVE,
-        "people keep it to themselves",
+        "confidential",
         r"\b(crime\w*|criminal\w*|convict\w*|arrest\w*|offen[cs]es?|prison\w*|jail|victim\w*|violen\w*|abuse\w*|"
         r"performance|rating|appraisal|disciplin\w*|absences?|termination|resign\w*|gpa|exam\w*|score|marks)\b",
     ),
@@ -128,7 +128,7 @@ NAMES: tuple[Known, ...] = (
     ),
     _known(
         QUASI,
-        "age and birth stand in registers and are known to many",
+        "age and birth are in registers and known to many people",
         r"\b(age|ages|aged|agegr|age ?group|ageyoung|born|birth\w*|dob|yob|year of birth|kids|generation)\b",
     ),
     _known(QUASI, "everyone who meets a person knows it", r"\b(sex|gender)\b"),
@@ -160,7 +160,7 @@ NAMES: tuple[Known, ...] = (
     ),
     _known(
         QUASI,
-        "colleagues, schools and public profiles tell it",
+        "known from colleagues, schools and public profiles",
         r"\b(education\w*|educ\d?|edu|eduspec|school\w*|degree|diploma|qualification\w*|grade|student\w*|pupil|"
         r"enrol\w*|"
         r"universit\w*|college|occupation\w*|occucode|prioccu|occ|job|jobs|profession\w*|socprof|workclass|worker|"

@@ -99,7 +99,10 @@ def _open_csv(path: Path, files: list[Path], settings: DataSettings) -> Source:
     names = _given(settings, names)
     if not rows:
         if files[0].stat().st_size > SAMPLE_BYTES:
-            raise DataError(f"the first row of {path.name} is longer than 1 MB", expected="rows of people, or Parquet")
+            raise DataError(
+                f"the first row of {path.name} is longer than 1 MB",
+                expected="rows of ordinary length, or a Parquet file",
+            )
         raise DataError(f"{path.name} has a header and no rows", expected="a table with rows")
     columns = tuple(Column(name.strip(), TEXT, i) for i, name in enumerate(names))
     if dialect.header:
@@ -107,7 +110,7 @@ def _open_csv(path: Path, files: list[Path], settings: DataSettings) -> Source:
             found = detect(other, settings)[1][0]
             if [name.strip() for name in found] != [name.strip() for name in header]:
                 raise DataError(
-                    f"{other.name} has other columns than {files[0].name}",
+                    f"{other.name} has different columns from {files[0].name}",
                     expected="the same header in every file",
                     remedy="put the columns in the same order",
                 )
@@ -184,7 +187,7 @@ def _check_names(source: Source) -> None:
     repeated = sorted(name for name, count in Counter(names).items() if count > 1)
     if repeated:
         raise DataError(
-            f"{len(repeated)} column names stand twice: {shortened(repeated)}",
+            f"{len(repeated)} column names are repeated: {shortened(repeated)}",
             expected="every column name once",
             remedy="rename them in the file, or give names = [...] under [data]",
         )

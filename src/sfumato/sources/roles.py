@@ -9,7 +9,7 @@ class Role(StrEnum):
     """The role of a column.
 
     >>> Role("sensitive").meaning
-    'what must not be learned about a person'
+    'confidential: must not be learned about a person'
     """
 
     QUASI_IDENTIFIER = "quasi_identifier"
@@ -46,12 +46,12 @@ class Role(StrEnum):
 
 
 MEANINGS = {
-    Role.QUASI_IDENTIFIER: "known to outsiders, so together such columns can single a person out",
-    Role.SENSITIVE: "what must not be learned about a person",
+    Role.QUASI_IDENTIFIER: "known to outsiders; together such columns can identify a person",
+    Role.SENSITIVE: "confidential: must not be learned about a person",
     Role.LABEL: "the class an analyst wants to predict",
-    Role.IDENTIFIER: "names a person directly; never released",
-    Role.WEIGHT: "how many people of the population a record stands for",
-    Role.OTHER: "released as it is, and counted in no privacy figure",
+    Role.IDENTIFIER: "identifies a person directly; never released",
+    Role.WEIGHT: "number of people in the population that a record represents",
+    Role.OTHER: "released unchanged and not counted in any privacy measure",
     Role.DROP: "left out of the release",
     Role.VITAL: "defines the group to protect (groups system); never released",
 }

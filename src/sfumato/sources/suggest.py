@@ -120,7 +120,7 @@ def _fitting(known: Known, column: ColumnProfile) -> Suggestion | None:
 
 def _by_values(column: ColumnProfile) -> Suggestion | None:
     if column.kind == "date":
-        return Suggestion(Role.QUASI_IDENTIFIER, "dates single people out")
+        return Suggestion(Role.QUASI_IDENTIFIER, "dates can identify people")
     if column.kind == "text":
         examples = [value for value in column.examples if value not in column.candidates]
         for role, pattern, reason in VALUES:
@@ -139,14 +139,14 @@ def _by_values(column: ColumnProfile) -> Suggestion | None:
 def _open_question(column: ColumnProfile) -> str:
     """Why a column has no suggestion, as far as its values tell."""
     if column.distinct == 1:
-        return "one value or none, so it tells who has it; nothing says of what"
+        return "a single value or none, so it marks some records; no hint what it means, please decide"
     if column.unique_share >= 0.5:
-        return f"it singles out {_percent(column)} of the records by itself; nothing says what it is"
+        return f"it singles out {_percent(column)} of the records by itself; no hint what it is, please decide"
     if column.kind in ("whole", "number") and column.distinct > MOST_CODES:
-        return "many different numbers, which others may hold too; nothing says of what"
+        return "many different numbers, which outsiders may also have; no hint what they mean, please decide"
     if column.kind == "whole":
-        return "few whole numbers, perhaps codes; nothing says of what"
-    return "nothing says what it is"
+        return "few whole numbers, perhaps codes; no hint what they mean, please decide"
+    return "no hint found, please decide"
 
 
 def _percent(column: ColumnProfile) -> str:

@@ -36,7 +36,7 @@ class PolicySettings(Settings):
     `k` and `l` are the least k and the least number of different sensitive values in a class; `t` the distance from
     the distribution of the whole file that no class may reach (1 allows any); `suppressed` the largest share of
     records that may be suppressed; `uniques` the largest share that may be unique over quasi-identifiers and all
-    columns that are kept as they are.
+    columns that are released unchanged.
     """
 
     k: int = Field(default=3, ge=1)

@@ -118,7 +118,8 @@ class SearchSettings(Settings):
 class ChannelSettings(Settings):
     """Which sensitive columns to disguise, how much any report may reveal, and how to look for matrices.
 
-    `delta` is the most that a report may let anyone believe of a category; `epsilon` caps local differential privacy.
+    `delta` is an upper bound on the posterior probability of any category given a report; `epsilon` caps local
+    differential privacy.
     The prior comes from the data, or from a file of categories and shares with a number of records. `keep` are columns
     that are released beside the disguised ones as they are.
     """

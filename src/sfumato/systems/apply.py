@@ -22,6 +22,7 @@ from sfumato.release.recode import complete_rows
 from sfumato.release.recoding_draft import named_plan
 from sfumato.release.sources import reading, require_source, table_of
 from sfumato.release.verify import study_of, verifier_of
+from sfumato.report.figures import percent
 from sfumato.sources.cells import MISSING, cleaned
 from sfumato.sources.engines.engine import Engine, open_engine, quoted
 from sfumato.sources.roles import Role
@@ -215,7 +216,7 @@ def _limit_warnings(study: Study, front: Front) -> list[str]:
     share, limit = front.points[0].suppressed / max(front.rows, 1), study.search.max_suppression
     if share <= limit:
         return []
-    return [f"{share:.1%} of the records are suppressed; the search that found the plan allowed {limit:.1%}."]
+    return [f"{percent(share)} of the records are suppressed; the search that found the plan allowed {percent(limit)}."]
 
 
 def _unknown(strange: Sequence[Unseen]) -> DataError:

@@ -66,12 +66,12 @@ class Checkpoint:
                 return parts
         except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
             raise InputError(
-                f"{self.path} cannot be read", expected="the state of a search", remedy="delete it and start anew"
+                f"{self.path} cannot be read", expected="the state of a search", remedy="delete it and start again"
             ) from error
         raise InputError(
             f"{self.path} is the state of another search",
-            expected="the same run file, table and version as when it was broken off",
-            remedy="start anew instead of resuming",
+            expected="the same run file, table and version as before the interruption",
+            remedy="start again instead of resuming",
         )
 
     def remove(self) -> None:

@@ -45,10 +45,10 @@ class Run:
     def require_state(self) -> None:
         """Raise if the search is to go on from a state that is not there."""
         if self.resume and self.checkpoint is None:
-            raise InputError("nothing to resume", expected="a search with a checkpoint", remedy="start it anew")
+            raise InputError("nothing to resume", expected="a search with a checkpoint", remedy="start it again")
         if self.resume and self.checkpoint is not None and not self.checkpoint.exists():
             raise InputError(
                 f"there is no unfinished search at {self.checkpoint}",
-                expected="the state of a search that was broken off",
-                remedy="start it anew",
+                expected="the state of an interrupted search",
+                remedy="start it again",
             )

@@ -83,7 +83,7 @@ def strict_json(raw: bytes) -> Any:
     if b"\\u0000" in raw or b"\0" in raw:
         for word in _texts(found):
             if "\0" in word:
-                raise BodyError(422, "the request holds text that cannot be written down", "text in UTF-8 without NUL")
+                raise BodyError(422, "the request contains text that cannot be stored", "text in UTF-8 without NUL")
     return found
 
 

@@ -13,11 +13,11 @@ from sfumato.web.places import Places
 
 LINE = 1 << 28  # the longest answer, in bytes
 PATIENCE = 300.0  # seconds until a question is given up
-IDLE = 180.0  # seconds after which a desk that nobody asks goes home
+IDLE = 180.0  # seconds after which an idle worker is stopped
 
 
 class RefusedError(Exception):
-    """An error that a worker told, with its HTTP status."""
+    """An error reported by a worker, with its HTTP status."""
 
     def __init__(self, status: int, error: dict[str, str]) -> None:
         super().__init__(error["what"])
@@ -115,9 +115,9 @@ def command(kind: str, places: Places, gigabytes: float, *more: str) -> list[str
 
 def _gone() -> dict[str, str]:
     return {
-        "what": "the worker that was asked has died",
-        "expected": "an answer; a new worker is ready",
-        "try": "ask again; if it dies again, the table may need more memory: sfumato serve --memory 16",
+        "what": "the worker stopped unexpectedly",
+        "expected": "an answer; a new worker is available",
+        "try": "try again; if it fails again, the table may need more memory: sfumato serve --memory 16",
     }
 
 

@@ -36,8 +36,8 @@ SESSION = "/api/session"
 USED = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Sfumato workbench</title>
 <link rel="stylesheet" href="/static/workbench.css"></head>
-<body><main><h1>This address worked once</h1>
-<p>A file or a report of the workbench is opened from its page, and its address is good for one use.</p>
+<body><main><h1>This address has expired</h1>
+<p>Files and reports are opened from the workbench page, and each address can be used only once.</p>
 <p><a href="/">Open the workbench</a></p></main></body></html>
 """
 
@@ -85,7 +85,7 @@ class Gate:
     def _refused(self, scope: Scope, headers: dict[str, str]) -> str | None:
         """Why a request is refused whoever sends it: other names of this machine, other pages."""
         if headers.get("host", "").lower() not in self.hosts:
-            return "this server does not answer to that Host"
+            return "this server does not accept that Host header"
         starts = scope["path"] == START
         origin = headers.get("origin")
         if origin is not None and origin.lower() not in self.origins and not (starts and origin == "null"):

@@ -164,8 +164,8 @@ class Jobs:
 
 def _killed(how: str) -> dict[str, str]:
     return {
-        "what": f"the worker of this job was killed ({how}), perhaps for lack of memory",
-        "expected": "a job that runs to its end; the other jobs are not affected",
+        "what": f"the worker of this job was killed ({how}), probably out of memory",
+        "expected": "a job that completes; the other jobs are not affected",
         "try": "run it again, with fewer columns or more memory (sfumato serve --memory 16)",
     }
 
@@ -173,6 +173,6 @@ def _killed(how: str) -> dict[str, str]:
 def _interrupted() -> dict[str, str]:
     return {
         "what": "the server stopped while this job ran",
-        "expected": "a job that runs to its end",
+        "expected": "a job that completes",
         "try": "run it again; a search over cuts continues from where it was",
     }

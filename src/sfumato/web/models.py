@@ -99,7 +99,7 @@ class Search(Body):
 
 
 class ChannelSearch(Body):
-    """Randomized response for one sensitive column: δ bounds what a report may let anyone believe.
+    """Randomized response for one sensitive column: δ bounds the posterior probability of any category.
 
     What is not given is as the run file has it.
     """
@@ -160,7 +160,7 @@ def version(
     """The version of a study that a change is meant for."""
     if if_match is None:
         raise UnversionedError(
-            "the request does not say which version of the study it changes",
+            "the request does not state which version of the study it changes",
             expected="the header If-Match with the ETag that GET gave",
             remedy="read the study first",
         )

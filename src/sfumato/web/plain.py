@@ -24,12 +24,12 @@ def explained(error: BaseException) -> dict[str, str]:
         return {
             "what": f"a file cannot be used: {error.strerror}",
             "expected": "paths that can be read and written",
-            "try": "check the folder and the room on its disk",
+            "try": "check the folder and the free space on its disk",
         }
     if os.environ.get("SFUMATO_DEBUG"):
         traceback.print_exception(error)
     return {
-        "what": f"an internal fault: {type(error).__name__}",
+        "what": f"internal error: {type(error).__name__}",
         "expected": "",
         "try": "sfumato serve --debug prints the trace; please report it",
     }

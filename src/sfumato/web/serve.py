@@ -43,8 +43,8 @@ def serve(
     """Serve a folder until Ctrl-C, on a loopback address."""
     if not _loopback(host):
         raise InputError(
-            f"{host} is not this machine alone",
-            expected="a loopback address such as 127.0.0.1: nothing that the server sends is encrypted",
+            f"{host} is not a loopback address",
+            expected="a loopback address such as 127.0.0.1: the server does not encrypt what it sends",
             remedy="from another machine, ssh -L 8377:127.0.0.1:8377 HOST, and open http://127.0.0.1:8377/ there",
         )
     places = Places(folder)
@@ -63,7 +63,7 @@ def serve(
             timeout_graceful_shutdown=2,
         )
         _let_in(places, address, browser, wait=0.8)
-        print(f"folder: {places.root}. Ctrl-C ends it; --link gives another key.", flush=True)
+        print(f"folder: {places.root}. Ctrl-C stops it; --link prints another key.", flush=True)
         try:
             with contextlib.suppress(KeyboardInterrupt):
                 asyncio.run(Server(settings, app).serve(sockets=[sock]))
@@ -93,7 +93,7 @@ def hosts_of(host: str, port: int) -> set[str]:
 def _let_in(places: Places, address: str, browser: bool, wait: float = 0.0) -> None:
     """Print a new key, and show a browser the file that hands it over: its name tells nobody the key."""
     key = new_key(places.work, address)
-    print(f"workbench: {address}\nkey, good for one use: {key.text}", flush=True)
+    print(f"workbench: {address}\nkey (can be used once): {key.text}", flush=True)
     if browser and wait:
         timer = threading.Timer(wait, webbrowser.open, [key.page.as_uri()])
         timer.daemon = True
@@ -125,4 +125,6 @@ def _socket(host: str, port: int) -> socket.socket:
             reason = error.strerror
             continue
         return sock
-    raise InputError(f"cannot listen on {host}:{port}: {reason}", expected="a free port", remedy="--port 0 takes any")
+    raise InputError(
+        f"cannot listen on {host}:{port}: {reason}", expected="a free port", remedy="--port 0 chooses a free one"
+    )

@@ -250,7 +250,7 @@ def test_the_truth_in_place_of_reports_is_found(tmp_path: Path) -> None:
 def test_another_source_is_not_the_source(release: Path, made: Path, tmp_path: Path) -> None:
     table(tmp_path / "other.csv", ROWS)
     checked = sf.verify(release, tmp_path / "other.csv")
-    assert [d.what for d in checked.differences] == ["it is not the source of this release: its SHA-256 is another"]
+    assert [d.what for d in checked.differences] == ["it is not the source of this release: its SHA-256 differs"]
 
 
 def test_figures_are_those_of_the_matrix_and_the_true_shares(release: Path) -> None:
@@ -428,7 +428,7 @@ def test_a_channel_designed_elsewhere(study: sf.Study, tmp_path: Path) -> None:
     assert any("designed for posteriors of at most 0.5" in text for text in release.warnings)
     assert not any("tells them" in text for text in release.warnings)
     assert sf.verify(tmp_path / "out", tmp_path / "canary-people.csv")
-    assert "does not tell them" in (tmp_path / "out" / "private" / "internal.html").read_text("utf-8")
+    assert "does not disclose them" in (tmp_path / "out" / "private" / "internal.html").read_text("utf-8")
 
 
 @pytest.mark.parametrize("weird", [None, -1, "x", [], {"a": 1}])

@@ -322,6 +322,6 @@ def test_an_attacker_without_rules_is_left_out_and_told(small: Path, capsys: Cap
     code, found = json_of(capsys, "search", str(small / "run.toml"), "-o", str(small / "out"))
     assert code in (0, 3), found
     assert found["details"]["silent"] == ["evolutionary from aux.csv, group secret"]
-    told = "left out: evolutionary from aux.csv, group secret (no rule passes its limits, so it cannot attack)"
+    told = "left out: evolutionary from aux.csv, group secret (no rule meets its thresholds, so this attack was not possible)"
     assert told in found["sentences"]
     assert {row["attacker"] for row in found["points"][0]["details"]["residual"]} == {"exact"}

@@ -128,7 +128,7 @@ def test_only_places_change(seed: int) -> None:
 
 
 def test_a_record_is_swapped_once() -> None:
-    with pytest.raises(InputError, match="stands twice"):
+    with pytest.raises(InputError, match="is listed twice"):
         SwapPlan(np.array([1, 2]), np.array([3, 1]), 0.0)
 
 

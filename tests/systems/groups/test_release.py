@@ -251,7 +251,7 @@ def test_what_attacks_still_find_must_be_accepted(tmp_path: Path, capsys: Captur
     words += ["--accept", "uniques=a small table made for a test"]
     code, found = json_of(capsys, *words)
     assert code == 3, found
-    assert "attacks on the written file still find an area" in found["error"]["what"]
+    assert "attacks on the written file still identify an area" in found["error"]["what"]
     assert not (tmp_path / "release").exists()
     code, found = json_of(capsys, *words, "--accept", "attacks=the area is known to everybody")
     assert code == 0, found
@@ -261,7 +261,7 @@ def test_what_attacks_still_find_must_be_accepted(tmp_path: Path, capsys: Captur
     assert manifest["figures"]["found_after"] > 0
     resealed(tmp_path / "release", manifest | {"accepted": []})
     differences = sf.verify(tmp_path / "release").differences
-    assert any("does not say why this was accepted" in d.what for d in differences)
+    assert any("does not give the reason for accepting this" in d.what for d in differences)
 
 
 def test_uniqueness_over_all_columns_is_stated_and_held_to_the_policy(made: Path, tmp_path: Path) -> None:

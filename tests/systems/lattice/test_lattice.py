@@ -332,7 +332,7 @@ def test_what_cannot_be_met_says_the_nearest(adult: sf.FrequencyTable) -> None:
 def test_bad_settings_are_refused(adult: sf.FrequencyTable) -> None:
     with pytest.raises(StudyError, match='unknown objective "kk"'):
         sf.search(adult_study(objectives=["kk"]), table=adult)
-    with pytest.raises(StudyError, match="stands twice"):
+    with pytest.raises(StudyError, match="is listed twice"):
         sf.search(adult_study(objectives=["k", "k"]), table=adult)
     with pytest.raises(StudyError, match="weights for agee"):
         sf.search(adult_study(weights={"agee": 2}), table=adult)

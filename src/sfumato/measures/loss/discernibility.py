@@ -40,7 +40,8 @@ MEASURE = Measure(
     monotone="rises",
     bound="unsuppressed",
     highest=lambda classes: float(classes.records) ** 2,
-    sentence="For each record, the records it cannot be told from; a suppressed one counts the whole table.",
+    sentence="For each record, the number of records it cannot be distinguished from; a suppressed record "
+    "counts as the whole table.",
     citation="Bayardo and Agrawal 2005, discernibility metric",
     unit="count",
     usual=True,

@@ -53,7 +53,8 @@ MEASURE = Measure(
     monotone="rises",
     bound="unsuppressed",
     highest=lambda classes: float(classes.attribute_weights.sum()) * classes.records,
-    sentence="The share of its domain that each cell no longer tells apart, added over all cells.",
+    sentence="The share of its column's values that each cell can no longer be distinguished from, summed over "
+    "all cells.",
     citation="Iyengar 2002, general loss metric; Dewri et al. 2010, GLM",
     usual=True,
     walked=Walked(of_nodes, from_margins=True),

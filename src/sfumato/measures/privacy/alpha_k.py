@@ -35,7 +35,7 @@ MEASURE = Measure(
     fold="worst",
     monotone="falls",
     highest=lambda classes: 1.0,
-    sentence="No sensitive value has a share above α in any class; k stands beside it.",
+    sentence="No sensitive value has a share above α in any class; k is reported separately.",
     citation="Wong et al. 2006, (α, k)-anonymity",
     unit="share",
 )

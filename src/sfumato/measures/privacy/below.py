@@ -40,7 +40,12 @@ def below(
         fold="mean",
         monotone="falls",
         highest=lambda classes: 1.0,
-        sentence="The share of records that look like fewer than " + ("one other." if k == 2 else f"{k - 1} others."),
+        sentence="The share of records that "
+        + (
+            "are unique on the quasi-identifiers."
+            if k == 2
+            else f"share their quasi-identifiers with fewer than {k - 1} others."
+        ),
         citation="the small-class counts of sdcMicro and of disclosure reviews",
         unit="share",
         aliases=aliases,

@@ -72,7 +72,8 @@ MEASURE = Measure(
     fold="mean",
     monotone=None,
     highest=lambda classes: 1.0,
-    sentence="The expected chance that a survey record is found among the population, estimated from the weights.",
+    sentence="The expected probability that a survey record is re-identified in the population, estimated from "
+    "the weights.",
     citation="Benedetti and Franconi 1998; sdcMicro's individual risk",
     unit="share",
 )

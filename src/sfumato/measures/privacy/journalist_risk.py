@@ -35,7 +35,8 @@ MEASURE = Measure(
     fold="worst",
     monotone="falls",
     highest=lambda classes: 1.0,
-    sentence="The chance to find the person behind a record among the population: one over their number, at worst.",
+    sentence="The probability of finding the right person in the population: one over the number of people with "
+    "the same values, at worst.",
     citation="El Emam 2013, guide to the de-identification of personal health information",
     unit="share",
     attacker="journalist",

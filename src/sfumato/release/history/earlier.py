@@ -22,6 +22,7 @@ from sfumato.release.history.people import HashedRows, hashed_rows, own_hashes
 from sfumato.release.history.repeated import Places, Reports, add_up, compare_places, hashed_pairs
 from sfumato.release.history.shown import Description
 from sfumato.release.policy import Finding
+from sfumato.report.figures import percent
 from sfumato.sources.engines.engine import Engine
 from sfumato.sources.source import Source
 from sfumato.study import Study
@@ -155,14 +156,14 @@ def _compare(
     learned = _learned(joint, policy)
     text = _about(match, source) + " " + _difference(first, description, joint)
     if learned and joint.first_adds and joint.second_adds and joint.linking:
-        what = f"{text} Somebody who links the two files learns: {'; '.join(learned)}. {_links(joint)}"
+        what = f"{text} Someone who links the two files learns: {'; '.join(learned)}. {_links(joint)}"
         findings.append(Finding("earlier", what))
     if places is not None and places.differing:
         findings.append(Finding("earlier", f"{_about(match, source)} {_places(places)}"))
     if findings or first.random or not (joint.first_adds or joint.second_adds):
         return findings, []
-    follows = " It shows nothing that does not follow from the other one." if not joint.first_adds else ""
-    follows = " This release shows nothing that does not follow from it." if not joint.second_adds else follows
+    follows = " It discloses nothing beyond the other release." if not joint.first_adds else ""
+    follows = " This release discloses nothing beyond it." if not joint.second_adds else follows
     return [], [f"{text}{follows} {_links(joint)}"]
 
 
@@ -208,12 +209,14 @@ def _about(match: Match, source: Source) -> str:
     text = f"The release of {entry.day} to {entry.folder} is of the same table."
     if entry.source != source.fingerprint:
         text = (
-            f"The release of {entry.day} to {entry.folder} is about the same people: {match.share:.1%} of the rows "
-            "of the smaller table are in both."
+            f"The release of {entry.day} to {entry.folder} is about the same people: {percent(match.share)} of the "
+            "rows of the smaller table are in both."
         )
         if match.new:
             be = "row of this table is" if match.new == 1 else "rows of this table are"
-            text += f" {match.new:,} {be} new" + ("." if match.rows else ", and could not be told from the others.")
+            text += f" {match.new:,} {be} new" + (
+                "." if match.rows else ", and could not be distinguished from the others."
+            )
         if match.gone:
             text += f" {match.gone:,} of its rows are no longer in the table, and were not compared."
         lacking = [name for name in entry.description.columns if name not in source.names]
@@ -240,18 +243,18 @@ def _difference(first: Description, second: Description, joint: Joint) -> str:
         parts.append(f"has {shortened(more)} as well")
     text = f"It {', '.join(parts)}." if parts else "It has the same columns and labels."
     if joint.single:
-        text += f" {joint.single:,} people are in one of the two files only."
+        text += f" {joint.single:,} people are in only one of the two files."
     return text
 
 
 def _links(joint: Joint) -> str:
     """How many rows in fact link."""
     if not joint.linking:
-        return "The two files show nothing by which a row of one could be linked to a row of the other."
+        return "The two files have nothing in common by which a row of one could be linked to a row of the other."
     text = (
         f"{'' if joint.counted else 'At least '}{joint.linked:,} of {joint.both:,} people in both files link uniquely"
     )
-    text += f" by what both show ({shortened(joint.linking)})"
+    text += f" by the values in both ({shortened(joint.linking)})"
     if joint.affected:
         text += f"; of the people named above, {joint.linked_affected:,} link uniquely"
     return text + "."
@@ -274,6 +277,6 @@ def _guessed(reports: Reports) -> str:
     more = f" ({reports.left_out} more were left out)" if reports.left_out else ""
     return (
         f"With it there are {reports.files} reports{more}: the best guess of {reports.column} is right for "
-        f"{reports.together.right:.1%} of people, with {name} alone for {alone.right:.1%}; after some "
-        f"reports one can be {reports.together.surest:.1%} sure of it, with {name} alone {alone.surest:.1%}."
+        f"{percent(reports.together.right)} of people, with {name} alone for {percent(alone.right)}; after some "
+        f"reports one can be {percent(reports.together.surest)} sure of it, with {name} alone {percent(alone.surest)}."
     )

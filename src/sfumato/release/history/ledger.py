@@ -86,7 +86,7 @@ class Ledger:
             raise InputError(
                 f"the key of the ledger in {self.folder} cannot be used",
                 expected="the file as it was written",
-                remedy="restore it; without it, earlier sources are recognized only if not a byte of them has changed",
+                remedy="restore it; without it, earlier sources are recognized only if they are unchanged",
             )
         return text
 
@@ -164,7 +164,7 @@ class Ledger:
         if len(reason.strip()) < LEAST_REASON:
             raise InputError(
                 "a release is withdrawn without a reason",
-                expected=f"why it never left, in {LEAST_REASON} characters or more",
+                expected=f"why it was never handed out, in {LEAST_REASON} characters or more",
             )
         with _explained(self.folder):
             self.end(entries[name], WITHDRAWN, reason)
@@ -253,7 +253,7 @@ def new_id() -> str:
 def _at_the_same_time() -> InputError:
     return InputError(
         "another release was entered in the ledger at the same time",
-        expected="one release after the other, so that each is compared with those before it",
+        expected="one release at a time, so that each is compared with those before it",
         remedy="publish again",
     )
 
@@ -275,6 +275,6 @@ def _explained(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise InputError(
             f"the ledger in {folder} could not be used ({error.strerror}), so nothing was released",
-            expected="a state folder of your own to write to: later releases are compared with what it holds",
+            expected="a state folder that you can write to: later releases are compared with its contents",
             remedy="set SFUMATO_STATE to another folder",
         ) from error

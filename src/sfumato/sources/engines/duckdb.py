@@ -69,7 +69,7 @@ class DuckEngine:
             config["threads"] = str(options.threads)
         try:
             self._connection = duckdb.connect(":memory:", config=config)
-            # The bar is counted, so that we may tell how far a statement is, and never drawn into our output.
+            # Progress is tracked but not printed.
             self._connection.execute("SET enable_progress_bar = true")
             self._connection.execute("SET enable_progress_bar_print = false")
             self._bound()
@@ -160,7 +160,7 @@ class DuckEngine:
                 self._connection.execute(f"COPY (SELECT {listed} FROM ({sql})) TO {quoted(str(part))} ({options})")
         except duckdb.IOException:
             raise InputError(
-                f"{path.name} could not be written", expected="a folder with room to write in", remedy="free some space"
+                f"{path.name} could not be written", expected="a folder with free space", remedy="free some space"
             ) from None
         except duckdb.Error as error:
             raise self._explained(error) from None  # its text holds rows
@@ -235,18 +235,19 @@ class DuckEngine:
         if isinstance(error, duckdb.OutOfMemoryException):
             return MemoryLimitError(
                 "the table does not fit the engine's memory limit",
-                expected="enough memory, or room to spill",
-                remedy="raise memory_limit, or set temp_folder to a disk with room, under [engine_options]",
+                expected="enough memory, or disk space for temporary files",
+                remedy="raise memory_limit, or set temp_folder to a disk with free space, under [engine_options]",
             )
         line = LINE.search(message)
         if line is None and self._sources and isinstance(error, UNREADABLE):
             return DataError(
-                f"{self._sources[-1].path.name} cannot be read to its end ({type(error).__name__})",
-                expected="a whole file, written one way from start to end",
-                remedy="check line ends, quotes and that the file was copied whole; of several files, that they agree",
+                f"{self._sources[-1].path.name} could not be read completely ({type(error).__name__})",
+                expected="a complete file, written in one format throughout",
+                remedy="check the line ends, the quotes and that the file is complete; if there are several "
+                "files, that they have the same format",
             )
         if line is None or not self._sources:
-            return SfumatoError(f"the engine failed ({type(error).__name__})", remedy="--debug shows the trace")
+            return SfumatoError(f"the engine failed ({type(error).__name__})", remedy="please report it with its trace")
         source = self._sources[-1]
         if "unicode" in message:
             encoding = source.dialect.encoding if source.dialect else "utf-8"
@@ -257,7 +258,7 @@ class DuckEngine:
             return DataError(
                 f"{count} rows do not have {widths[1]} fields; the first is line {first or line[1]}, with {widths[2]}",
                 expected=f"{widths[1]} fields in every row",
-                remedy="mend those lines, or check the separator and the quotes",
+                remedy="correct those lines, or check the separator and the quotes",
             )
         return DataError(
             f"line {line[1]} of {source.path.name} cannot be read",

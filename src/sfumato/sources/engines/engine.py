@@ -97,7 +97,7 @@ def require_order(engine: Engine, what: str) -> None:
     """Raise where rows have no place of their own and something needs one."""
     if not engine.ordered:
         raise StudyError(
-            f"{what} needs rows with a place of their own, which the engine {engine.name} does not give them",
+            f"{what} needs numbered rows, which the engine {engine.name} does not provide",
             expected='engine = "duckdb"',
             remedy='set engine = "duckdb", or leave it out',
         )

@@ -178,14 +178,14 @@ class SparkEngine:
         if NO_MEMORY.search(text):
             return InputError(
                 "the table does not fit the memory of Spark's workers",
-                expected="enough memory, or room to spill",
+                expected="enough memory, or disk space for temporary files",
                 remedy="raise memory_limit under [engine_options], or spark.sql.shuffle.partitions under its conf",
             )
         if isinstance(error, ConnectionError) or GONE.search(text) or LOST.search(text):
             return InputError(
-                "Spark went away, or lost more workers than it could do without",
+                "Spark stopped, or lost too many workers",
                 expected="a cluster with a worker left to run the tasks of lost ones",
-                remedy="run it again when the cluster is well",
+                remedy="run it again when the cluster is available",
             )
         if condition == "PACKAGE_NOT_INSTALLED":
             return InputError(
@@ -201,15 +201,16 @@ class SparkEngine:
             )
         if NO_ROOM.search(text):
             return InputError(
-                "Spark's workers could not write", expected="room, and folders that they may write to as well as you"
+                "Spark's workers could not write",
+                expected="free space, and folders that both you and the workers may write to",
             )
         if UNREADABLE.search(text) and self._sources:
             return DataError(
-                f"{self._sources[-1].path.name} cannot be read to its end ({condition})",
-                expected="whole files, written one way from start to end, that every worker sees under the same name",
-                remedy="check line ends, quotes, that the files were copied whole and that they agree",
+                f"{self._sources[-1].path.name} could not be read completely ({condition})",
+                expected="complete files, written in one format throughout, that every worker sees under the same name",
+                remedy="check the line ends, the quotes, and that the files are complete and have the same format",
             )
-        return SfumatoError(f"the engine failed ({condition})", remedy="--debug shows the trace")
+        return SfumatoError(f"the engine failed ({condition})", remedy="please report it with its trace")
 
 
 @contextmanager

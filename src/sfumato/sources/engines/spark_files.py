@@ -117,7 +117,7 @@ def _refuse_other_rows(found: Any, source: Source) -> None:
     if there != rows:
         raise DataError(
             f"Spark reads {there} rows of {source.title}, and there are {rows}",
-            expected="a file without blank lines, written one way from start to end",
+            expected="a file without blank lines, written in one format throughout",
             remedy='write the table as Parquet, or set engine = "duckdb"',
         )
 
@@ -135,7 +135,7 @@ def _refuse_other_columns(files: Sequence[Path]) -> None:
         first = names if first is None else first
         if names != first:
             raise DataError(
-                f"{file.name} has other columns than {files[0].name}",
+                f"{file.name} has different columns from {files[0].name}",
                 expected="the same columns in every file",
                 remedy="put the columns in the same order",
             )

@@ -59,7 +59,7 @@ class Disguise:
     def randomness(self) -> str:
         if self.test_seed is None:
             return "operating system"
-        return f"Drawn with the fixed test seed {self.test_seed}: anyone can undo it. Not for release."
+        return f"Drawn with the fixed test seed {self.test_seed}: anyone can reverse it. Not for release."
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,10 +129,10 @@ class Disguised:
         for channel, counts in zip(self.what.channels, self.counts, strict=True):
             few = int(((counts > 0) & (counts < policy.k)).sum())
             if few:
-                stand = "category stands" if few == 1 else "categories stand"
+                stand = "category has" if few == 1 else "categories have"
                 found.append(
-                    f"{few} {stand} for fewer than {policy.k} records in {channel.name}: the public channel tells that "
-                    "there are such people."
+                    f"{few} {stand} fewer than {policy.k} records in {channel.name}: the public channel shows that "
+                    "such people exist."
                 )
         smallest = self.whole.known.smallest
         if self.what.kept and smallest < policy.k:
@@ -156,9 +156,9 @@ class Disguised:
                     f"table a report lets one believe a category with up to {worst:.4f}."
                 )
         if self.what.kept:
-            found.append("plain columns are as they were: who knows them may guess better than the figures say.")
+            found.append("unperturbed columns can raise the disclosure risk above the figures shown.")
         if self.what.keep_order:
-            found.append("the rows are in the order of the source, which may tell what they hold.")
+            found.append("the rows are in the order of the source, which may disclose their true values.")
         return found if self.what.test_seed is None else [*found, self.what.randomness]
 
 

@@ -150,7 +150,7 @@ def disguise_draft(
     what = Disguise(channels, tuple(_kept(study, source, own, keep)), data, keep_order, test_seed)
     if not channels or len(set(own)) < len(own) or len(set(what.columns)) < len(what.columns):
         raise InputError(
-            "a column would stand twice in the disguised file" if channels else "no channel is given",
+            "a column is listed twice" if channels else "no channel is given",
             expected="at least one channel, and each column once",
         )
     return DisguiseDraft(study=study, source=source, fingerprint=source.fingerprint, data=data, what=what)

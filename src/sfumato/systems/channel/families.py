@@ -57,7 +57,7 @@ def channel_figures(channel: Channel, prior: Prior) -> dict[str, Any]:
 
 
 def least_error(shares: Floats, said: measures.Figures, records: int) -> float | None:
-    """The certified least error of a channel with the privacy and worst posterior of this one; None if out of reach."""
+    """The proven minimum error of a channel with the privacy and worst posterior of this one; None if out of reach."""
     if len(shares) < 2 or len(shares) > MOST_CATEGORIES or said.error == math.inf:
         return None
     with threadpool_limits(1):

@@ -26,7 +26,7 @@ def external_page(mark: Mapping[str, Any]) -> str:
         title="The disguised columns of this file"
         if len(mark["channels"]) > 1
         else "The disguised column of this file",
-        lead=f"In {notes['file']} the values of {' and '.join(notes['disguised'])} are not what the records hold. Each "
+        lead=f"In {notes['file']} the values of {' and '.join(notes['disguised'])} are not the true values. Each "
         "was replaced by a report drawn at random, with the probabilities below. The file has "
         f"{records} records{', in random order' if notes['order'] == 'random' else ''}.",
         tiles=(),
@@ -55,9 +55,12 @@ def _public(channel: Mapping[str, Any]) -> dict[str, Any]:
         "tiles": [
             {
                 "value": percent(notes["worst_posterior"]),
-                "says": "the most that a report lets anyone believe of a category",
+                "says": "upper bound on the probability of any category, given a report",
             },
-            {"value": percent(1 - notes["privacy"]), "says": "of the records are guessed right by the best guesser"},
+            {
+                "value": percent(1 - notes["privacy"]),
+                "says": "of records whose true category the best possible guess gets right",
+            },
             {"value": error, "says": "typical error of an estimated share, over all records"},
             {"value": epsilon, "says": "ε of local differential privacy"},
         ],
@@ -101,15 +104,15 @@ def _private(channel: Mapping[str, Any], place: int) -> dict[str, Any]:
     tiles = [
         {"value": f"{figures['privacy']:.4f}", "says": "privacy"},
         {"value": f"{figures['worst_posterior']:.4f}", "says": "worst posterior"},
-        {"value": _number(figures["mse_of_estimate"]), "says": "mean squared error of the estimate analysts make"},
-        {"value": _number(figures["mse"]), "says": "of one who knows the shares already"},
-        {"value": percent(figures["loss"]), "says": "loss: the share of the records' information that it costs"},
+        {"value": _number(figures["mse_of_estimate"]), "says": "mean squared error of the analysts' estimate"},
+        {"value": _number(figures["mse"]), "says": "mean squared error if the shares are known"},
+        {"value": percent(figures["loss"]), "says": "loss: share of the information in the records that is lost"},
         {"value": _number(figures["epsilon"], "{:.3f}"), "says": "ε of local differential privacy"},
-        {"value": f"{figures['largest_gain']:.1f}", "says": "times more likely: the largest gain of a report"},
+        {"value": f"{figures['largest_gain']:.1f}", "says": "largest gain: posterior probability divided by share"},
     ]
     if figures["lower_bound"] is not None and figures["mse"] is not None:
         tiles.append(
-            {"value": f"{figures['mse'] / figures['lower_bound']:.4f}", "says": "times the certified least error"}
+            {"value": f"{figures['mse'] / figures['lower_bound']:.4f}", "says": "error divided by its proven minimum"}
         )
     return dict(channel) | {
         "tiles": tiles,
@@ -155,7 +158,7 @@ def _front(points: Sequence[Mapping[str, Any]], chosen: int, name: str) -> Any:
     ]
     bounds = [point["lower_bound"] for point in points]
     if all(bound is not None for bound in bounds):
-        traces.append(curve("certified least", privacy, bounds, INK, "lines", "dot"))
+        traces.append(curve("proven minimum", privacy, bounds, INK, "lines", "dot"))
     here = next(point for point in points if point["id"] == chosen)
     traces.append(curve("chosen", [here["privacy"]], [here["mse"]], SECOND, "markers", size=12))
     return figure(traces, {"title": {"text": "privacy"}}, _error_axis(traces), name)

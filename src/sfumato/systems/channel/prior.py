@@ -96,7 +96,7 @@ def prior_from(found: Tally, records: int | None = None) -> Prior:
         raise InputError(
             f"{found.columns[0]} has {len(found.cells)} value",
             expected="at least two",
-            remedy="nothing is to be hidden",
+            remedy="a single value needs no protection",
         )
     shares = checked_prior(np.array(found.counts) / max(found.records, 1))
     categories = tuple(label_of(cell) for cell in found.cells)

@@ -42,13 +42,11 @@ class Channels:
         details = front.details
         low, high = details["range"]
         said = [f"{details['categories']} categories of {' × '.join(details['columns'])}, {front.rows:,} records"]
-        said.append(f"privacy can be from {low:.4f} to {high:.4f}")
+        said.append(f"privacy can range from {low:.4f} to {high:.4f}")
         worst = [a["worst_posterior"] for p in front.points for a in p.details.get("attributes", {}).values()]
         if any(one > details["delta"] + 1e-9 for one in worst):
-            said.append(
-                f"δ = {details['delta']:g} holds for the columns together; of one by itself a report may tell more"
-            )
-        said.append("the front tells the shares: keep it to yourself")
+            said.append(f"δ = {details['delta']:g} applies to the columns jointly; individual columns may exceed it")
+        said.append("the front reveals the shares: keep it confidential")
         return Verdict(tuple(said))
 
     def draft(self, choice: Choice, how: Publishing) -> Draft:
@@ -79,7 +77,7 @@ class Channels:
     ) -> str:
         from sfumato.report.front_page import front_page
 
-        return front_page(front, self.columns(front), chosen, title="Channels", bound="certified least error")
+        return front_page(front, self.columns(front), chosen, title="Channels", bound="proven minimum error")
 
     def columns(self, front: Front) -> Mapping[str, list[str]]:
         points = front.points

@@ -55,7 +55,7 @@ def _priced(study: Study, target: Microfile, plan: SwapPlan) -> SwapPlan:
     cost = influence_of(study, target).of_pairs(_places(target, plan.givers), _places(target, plan.takers))
     if plan.bound is not None and plan.bound > cost * (1 + CLOSE):
         raise InputError(
-            "a plan of the protection costs less than no plan can, by its own account",
+            "the cost of a plan is below the lower bound stated for it",
             expected="a bound under the cost",
         )
     return replace(plan, cost=cost)

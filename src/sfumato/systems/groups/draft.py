@@ -79,7 +79,7 @@ class SwapDraft(Draft):
             refuse_torn(differing_rows(engine, self.swapped, written))
             changed = changed_marginals(engine, self.source, written, self.swapped.names)
         if changed:
-            raise SfumatoError(f"{len(changed)} columns changed their counts", expected="only places exchanged")
+            raise SfumatoError(f"{len(changed)} columns changed their counts", expected="only locations exchanged")
         with stage("measure all columns together"):
             self.whole = whole_file(engine, self.study, written)
 
@@ -125,7 +125,7 @@ def attack_findings(attacks: Sequence[Mapping[str, Any]]) -> list[Finding]:
     still = sum(not row["protected"] for row in attacks)
     if not still:
         return []
-    what = f"{still} of {len(attacks)} attacks on the written file still find an area that must not be found."
+    what = f"{still} of {len(attacks)} attacks on the written file still identify an area that must not be identified."
     return [Finding("attacks", what)]
 
 
@@ -155,7 +155,7 @@ def dictionary_of(
     """The data dictionary: which columns were exchanged; `columns` is how many the source has."""
     moved = {
         "role": "place",
-        "meaning": "where the record is counted",
+        "meaning": "location of the record",
         "done": "exchanged",
         "words": "Exchanged between some pairs of similar records; how often each value occurs is unchanged.",
     }

@@ -17,8 +17,8 @@ from sfumato.systems.groups.search import Level, Protection, signals_of
 from sfumato.systems.groups.swapping.bounds import Signal
 
 OBJECTIVES = (
-    Objective("findings", "min", title="areas found, over all attacks", privacy=True),
-    Objective("cost", "min", title="cost: cells that change place", privacy=False),
+    Objective("findings", "min", title="sensitive areas identified, over all attacks", privacy=True),
+    Objective("cost", "min", title="cost: cells changed by swaps", privacy=False),
 )
 POINT = ("level", "found_known", "found_after", "low", "residual")  # what a point says beside its figures
 

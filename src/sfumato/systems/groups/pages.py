@@ -44,7 +44,7 @@ def attack_page(told: Mapping[str, Any]) -> str:
     found = [] if adequacy is None else [(WAYS["hinges"], adequacy), *((WAYS[w], adequacy[w]) for w in ("mad", "rank"))]
     return page(
         "groups_attack.html",
-        title="What an attacker sees",
+        title="What an attacker can see",
         version=__version__,
         told=told,
         picture=signal_figure(areas, sensitive, marks["hinges"] | marks["mad"]),
@@ -79,7 +79,7 @@ def signal_figure(areas: Sequence[Mapping[str, Any]], sensitive: set[str], outli
     traces: list[dict[str, Any]] = []
     if areas and areas[0]["q"] is not None:
         colours = [SECOND if name in sensitive else FAINT for name in names]
-        traces.append(_bars("true members (red: must not be found)", names, [a["q"] for a in areas], colours))
+        traces.append(_bars("true members (red: must not be identified)", names, [a["q"] for a in areas], colours))
     traces.append(_line("attacker's signal", names, [a["auxiliary"] for a in areas], ACCENT))
     out = [a for a in areas if a["area"] in outliers]
     if out:
@@ -93,12 +93,16 @@ def swapped_page(facts: Mapping[str, Any], dictionary: Mapping[str, Any]) -> str
     return page(
         "groups_external.html",
         title="About this file",
-        lead=f"What was done in {dictionary['file']} so that places do not give people away, and what that costs.",
+        lead=f"What was done in {dictionary['file']} so that locations do not reveal a group of people, and how "
+        "that affects the data.",
         version=__version__,
         tiles=[
             {"value": released if isinstance(released, str) else number(released), "says": "records in the file"},
-            {"value": shown_share(facts["exchanged_share"]), "says": "of them have another's place"},
-            {"value": percent(facts["loss_share"]), "says": "of the cells describe a neighbour's place"},
+            {
+                "value": shown_share(facts["exchanged_share"]),
+                "says": "of the records carry the location of another record",
+            },
+            {"value": percent(facts["loss_share"]), "says": "of the cells carry the location of the swapped record"},
         ],
         columns=[column for column in dictionary["columns"] if column["done"] == "exchanged"],
         all_columns=facts["columns"],
@@ -128,14 +132,14 @@ def _protection(told: Mapping[str, Any]) -> dict[str, Any]:
         before_after(f"signal-{i}", names, signal, told["sensitive"])
         for i, signal in enumerate(told["signals"][:MOST_SIGNALS])
     ]
-    holds = "no attack that was tried finds the sensitive areas any more"
+    holds = "no attack identifies the sensitive areas any more"
     return {
         "title": "Protection of a group",
-        "lead": f"{told['file']}: {holds if told['holds'] else 'some attacks still find sensitive areas'}. "
-        "This page is for the publisher only: it says which areas are sensitive.",
+        "lead": f"{told['file']}: {holds if told['holds'] else 'some attacks still identify sensitive areas'}. "
+        "This page is for the publisher only: it shows which areas are sensitive.",
         "tiles": [
             {"value": str(chosen["swaps"]), "says": "pairs of records swapped"},
-            {"value": f"{chosen['cost']:g}", "says": "cells that change place"},
+            {"value": f"{chosen['cost']:g}", "says": "cells changed by swaps"},
             {"value": percent(chosen["loss"]), "says": "of all cells"},
             {
                 "value": f"{told['found_before']} → {chosen['found']}",
@@ -173,17 +177,17 @@ def _residual(row: Mapping[str, Any]) -> dict[str, Any]:
     ranks = {when: " ".join(map(str, row[f"ranks_{when}"])) for when in ("before", "after")}
     return {
         "who": f"{row['attacker']}, {row['auxiliary']}, seed {row['seed']}",
-        "kind": "bounded by the plan" if row["known"] else "fresh",
+        "kind": "used for the plan" if row["known"] else "fresh",
         "before": shown["before"],
         "after": shown["after"],
         "ranks": f"{ranks['before']} → {ranks['after']}",
-        "holds": "hidden" if row["protected"] else "still found",
+        "holds": "hidden" if row["protected"] else "still identified",
         "bad": not row["protected"],
     }
 
 
 def front_figure(told: Mapping[str, Any]) -> Markup:
-    """Cost against what is still found, over all attacks."""
+    """Cost and sensitive areas still identified, over all attacks."""
     points = [{"cost": 0.0, "found": told["found_before"], "text": "nothing swapped"}] + [
         {"cost": p["cost"], "found": p["found"], "text": f"point {p['id']}: {p['swaps']} swaps"} for p in told["points"]
     ]
@@ -196,19 +200,19 @@ def front_figure(told: Mapping[str, Any]) -> Markup:
         "text": [p["text"] for p in points],
         "line": {"color": ACCENT, "width": 1.5},
         "marker": {"color": ACCENT, "size": 8},
-        "hovertemplate": "%{text}<br>cost %{x}, still found %{y}<extra></extra>",
+        "hovertemplate": "%{text}<br>cost %{x}, still identified %{y}<extra></extra>",
     }
     chosen = told["points"][told["chosen"]]
     mark = _marks("chosen", [chosen["cost"]], [chosen["found"]])
-    y = {"title": "areas found, all attacks", "rangemode": "tozero"}
-    return figure([line, mark], {"title": "cost: cells that change place", "rangemode": "tozero"}, y, "front")
+    y = {"title": "sensitive areas identified, all attacks", "rangemode": "tozero"}
+    return figure([line, mark], {"title": "cost: cells changed by swaps", "rangemode": "tozero"}, y, "front")
 
 
 def before_after(name: str, names: Sequence[str], signal: Mapping[str, Any], sensitive: Sequence[str]) -> Markup:
     """One signal per area, before and after."""
     colours = [SECOND if area in sensitive else FAINT for area in names]
     traces = [
-        _bars("before (red: must not be found)", names, signal["before"], colours),
+        _bars("before (red: must not be identified)", names, signal["before"], colours),
         _line("after", names, signal["after"], ACCENT),
     ]
     out = [i for i, area in enumerate(names) if area in signal["outliers_after"]]

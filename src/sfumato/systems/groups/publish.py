@@ -78,7 +78,7 @@ def _worked_out(front: Front, number: int, run: Run) -> Protected:
         rows = [row.as_dict() for row in attacked(again, read_target(study))]
         if first_unlike(told["points"][number]["residual"], rows) is not None:
             raise SfumatoError(
-                "the written file does not show an attacker what the plan says",
+                "an attack on the written file gives a different result from the plan",
                 expected="the same records in range in the same areas; nothing was released",
             )
         return rows

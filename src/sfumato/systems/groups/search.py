@@ -129,8 +129,8 @@ class Planner:
         open_ = [target.areas[place] for place in self.targets if not guarded[place]]
         if open_:
             raise InputError(
-                f"the targets name {shortened(open_)}, which need not be hidden",
-                expected="areas that must not be found: " + shortened(np.array(target.areas)[guarded].tolist()),
+                f"the targets include {shortened(open_)}, which are not among the areas to hide",
+                expected="areas that must not be identified: " + shortened(np.array(target.areas)[guarded].tolist()),
                 remedy="name them under expert in [groups] as well",
             )
 
@@ -255,7 +255,7 @@ def truths_of(study: Study, target: Microfile) -> tuple[Truth, ...]:
         else:
             flat = "no area stands out"
         raise InputError(
-            f"there is nothing to protect: {flat}",
+            f"no area needs protection: {flat}",
             expected="an outlier in the true signal",
             remedy="expert = [...] under [groups] names areas to protect",
         )
@@ -341,7 +341,7 @@ def attacks_on(
                     silent[f"{attacker} from {one.title}, group {truth.group}"] = error
                     continue
                 if len(done) < len(seeds):
-                    raise StoppedError("stopped while the attackers learned", expected="nothing was kept")
+                    raise StoppedError("interrupted while the attackers were learning; nothing was saved")
                 known += [] if one.held_out else done[:some]
                 fresh += done if one.held_out else done[some:]
     if silent and not known:
@@ -387,14 +387,14 @@ def unreachable(planner: Planner, best: tuple[SwapPlan, float] | None) -> Unreac
     remedy = "those targets, or suspicious_partners = true under [groups.protect]"
     if best is None:
         return UnreachableError(
-            "no swap brings any area nearer to its target", expected="targets that can be reached", remedy=remedy
+            "no swap brings any area closer to its target", expected="targets that can be reached", remedy=remedy
         )
     target = planner.target
     after = best[0].moved(target.area_of, target.rows)
     counts = [signal.per_area(after, len(target.areas)) for signal in planner.signals]
     told = {area: max(values[area] for values in counts) for area in planner.targets}
     return UnreachableError(
-        "the targets cannot be reached with the partners there are",
+        "the targets cannot be reached with the available swap partners",
         expected="at best " + ", ".join(f"{target.areas[area]}: {value:.0f}" for area, value in told.items()),
         remedy=remedy,
     )

@@ -48,23 +48,28 @@ class Groups:
         cases = sum(len(row["ranks_after"]) for row in rows)
         chance = sum(len(row["ranks_after"]) ** 2 for row in rows) / len(told["areas"])
         low = sum(row["low_after"] for row in rows)
-        said = [f"left out: {name} (no rule passes its limits, so it cannot attack)" for name in told["silent"]]
+        said = [
+            f"left out: {name} (no rule meets its thresholds, so this attack was not possible)"
+            for name in told["silent"]
+        ]
         said.append(
-            f"from below: {low} of {cases} times a sensitive area is a low outlier or among the last "
-            f"(by chance: {chance:.0f})"
+            f"over-correction check: in {low} of {cases} cases a sensitive area is a low outlier or has one of "
+            "the lowest ranks "
+            f"(expected by chance: {chance:.0f})"
         )
         still = sum(not row["protected"] for row in rows)
         if told["holds"]:
             said.append(
-                f"after point {told['chosen']} none of the {len(rows)} attacks that were tried finds a sensitive area, "
+                f"after point {told['chosen']} none of the {len(rows)} attacks identifies a sensitive area, "
                 "by either outlier test or by rank"
             )
         else:
             said.append(
-                f"not hidden from every attack: after point {told['chosen']} {still} of {len(rows)} attacks still find "
+                f"not hidden from every attack: after point {told['chosen']} {still} of {len(rows)} attacks "
+                "still identify "
                 "a sensitive area"
             )
-        said.append("the front tells which records are swapped: keep it to yourself")
+        said.append("the front shows which records are swapped: keep it confidential")
         return Verdict(tuple(said), bool(told["holds"]))
 
     def draft(self, choice: Choice, how: Publishing) -> Draft:
@@ -78,7 +83,10 @@ class Groups:
             ["cost", number(figures["cost"])],
             ["columns exchanged", ", ".join(own["exchanged"])],
             ["columns left out", number(manifest["dictionary"]["columns_left_out"])],
-            ["findings before → after", f"{figures['found_before']} → {figures['found_after']}"],
+            [
+                "areas identified before → after, over all attacks",
+                f"{figures['found_before']} → {figures['found_after']}",
+            ],
         ]
         return {f"Measured on the file, by {len(own['attacks'])} attacks": rows}
 
@@ -97,9 +105,9 @@ class Groups:
         points = front.points
         return {
             "swaps": [number(swaps_of(point).swaps) for point in points],
-            "no plan below": ["–" if point.bound is None else f"{point.bound:.1f}" for point in points],
+            "lower bound of cost": ["–" if point.bound is None else f"{point.bound:.1f}" for point in points],
             **{
-                f"found by {way}": [str(point.details["found_after"][way]) for point in points]
+                f"identified by {way}": [str(point.details["found_after"][way]) for point in points]
                 for way in ("hinges", "mad", "rank")
             },
         }

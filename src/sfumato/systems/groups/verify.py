@@ -150,11 +150,11 @@ def attack_again(check: Check, run: str) -> list[Difference]:
     agree = {
         "what attacks find": first_unlike(own["attacks"], rows) is None,
         "the attackers that were left out": told["silent"] == silent,
-        "the areas that must not be found": told["sensitive"] == [target.areas[i] for i in sensitive],
+        "the areas that must not be identified": told["sensitive"] == [target.areas[i] for i in sensitive],
         "the true members": stated == areas,
     }
     return [
-        Difference(check.data, f"attacked again, {name} is not what the manifest says")
+        Difference(check.data, f"{name} in the repeated attack differs from the manifest")
         for name, same in agree.items()
         if not same
     ]

@@ -52,7 +52,7 @@ class Search:
         sought = [goal_of(study, o.name, o.direction) for o in settings.named]
         names = [goal.measure.name for goal in sought]
         if len(set(names)) < len(names):
-            raise StudyError("an objective stands twice", expected="each measure once", remedy="leave one out")
+            raise StudyError("an objective is listed twice", expected="each measure once", remedy="leave one out")
         limits = [goal_of(study, name, None, limit) for name, limit in settings.constraints.items()]
         for domain in table.domains:
             at_level(domain, 0)  # refuses a column whose labels are generalized already

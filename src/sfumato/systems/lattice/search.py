@@ -162,7 +162,7 @@ def _unreachable(ready: Search, nodes: Codes) -> UnreachableError:
     return UnreachableError(
         "no generalization meets the limits" + ("" if fits.any() else " within the suppression limit"),
         expected="limits that some node meets",
-        remedy="the nearest that can be had, each on its own: " + "; ".join(said) if said else "raise max_suppression",
+        remedy="the best value for each limit on its own:  " + "; ".join(said) if said else "raise max_suppression",
     )
 
 

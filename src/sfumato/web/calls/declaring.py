@@ -83,9 +83,9 @@ def ready(places: Places, study: str, version: str) -> None:
     refuse_undecided(about.get("undecided", []))
     if not about.get("reviewed"):
         raise InputError(
-            "the roles of this table are suggestions that nobody has checked",
-            expected="roles that somebody has confirmed",
-            remedy="go to Declare, check the roles, and confirm them",
+            "the roles of this table are suggestions that have not been confirmed",
+            expected="confirmed roles",
+            remedy="go to Declare, check the column roles, and confirm them",
         )
 
 

@@ -38,11 +38,13 @@ def _protected(study: Study, told: dict[str, Any], folder: Path, progress: Calla
     try:
         front = find(study.with_search(system="groups"), progress)
     except StoppedError:
-        return ", stopped before any plan was found"
+        return ", stopped before a plan was found"
     front.save(folder / "front", replace=True)
     told["protection"] = told_of(front)
     holds = told["protection"]["holds"]
-    return ", protected: " + ("no attack finds them any more" if holds else "some attack still finds an area")
+    return ", protected: " + (
+        "no attack identifies them any more" if holds else "at least one attack still identifies an area"
+    )
 
 
 def found(places: Places, study: str, job: str) -> dict[str, Any]:

@@ -31,7 +31,7 @@ def program(
         lines += ["for seen in sf.attack(study):", "    print(seen.line())"]
         lines += [
             "front = sf.search(study)",
-            'print("still found, by plan:", [point.values["findings"] for point in front.points])',
+            'print("still identified, by plan:", [point.values["findings"] for point in front.points])',
         ]
     else:
         if job is None:

@@ -71,8 +71,8 @@ def refuse_stale(places: Places, study: str, version: str) -> None:
     """Raise if a study is no longer as it was read. The server makes the changes of one study one after another."""
     if version_of(places.study(study)) != version:
         raise ConflictError(
-            "this study was changed in another tab or by another program after it was read",
-            expected="a change of the study as it is now",
+            "this study was changed in another tab or program after it was loaded",
+            expected="a change based on the current version of the study",
             remedy="reload, and make the change again",
         )
 

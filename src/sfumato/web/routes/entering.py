@@ -31,7 +31,7 @@ async def session(request: Request, body: KeyGiven) -> JSONResponse:
     if secret is None:
         error = {
             "what": "this key is not valid",
-            "expected": "a key that sfumato serve printed and nobody has used yet",
+            "expected": "an unused key printed by sfumato serve",
             "try": "sfumato serve FOLDER --link prints another",
         }
         return JSONResponse({"error": error}, 401)

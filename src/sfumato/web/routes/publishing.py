@@ -61,5 +61,5 @@ def report(
     part = "private" if report == "internal" else "public"
     path = request.app.state.places.release(study, release) / part / f"{report}.html"
     if not path.is_file():
-        raise AbsentError("the report is not there", expected="a whole release", remedy="verify the release")
+        raise AbsentError("the report does not exist", expected="a complete release", remedy="verify the release")
     return FileResponse(path, headers={"content-security-policy": CAGE})

@@ -7,7 +7,7 @@ export function refused(findings, publish) {
   const says = h("div", {});
   return h("div", { class: "warning", id: "refused" }, h("b", {}, "Nothing was published: the release does not meet your policy."),
     reasons.map(([key, field]) => h("label", { class: "field", style: "width:100%" }, findings.filter((finding) => finding.key === key).map((finding) => h("span", {}, finding.what)), field)),
-    h("p", {}, "Choose another point or other roles. Or accept every item with a reason of at least ten characters; the reasons go into the internal report."),
+    h("p", {}, "Choose another point or other roles. Or accept every item with a reason of at least ten characters; the reasons are recorded in the internal report."),
     button("Accept and publish", () => {
       if (reasons.some(([, field]) => field.value.trim().length < 10)) { fill(says, h("p", {}, "Give a reason of at least ten characters for each item.")); return; }
       publish(Object.fromEntries(reasons.map(([key, field]) => [key, field.value.trim()])));
@@ -15,7 +15,7 @@ export function refused(findings, publish) {
 }
 
 export function verdict(found) {
-  return found.verified ? h("div", { class: "fine verified" }, h("b", {}, "✓ Verified"), h("span", {}, "The file was read back and measured: every figure and every row is as said."),
+  return found.verified ? h("div", { class: "fine verified" }, h("b", {}, "✓ Verified"), h("span", {}, "The file was read back and measured: all figures and rows agree."),
     (found.not_compared ?? []).map((each) => h("span", {}, `Not compared again: ${each}.`)))
     : h("div", { class: "error" }, h("b", {}, "The release differs from what was published"), found.differences.map((each) => h("span", {}, each)));
 }

@@ -77,19 +77,19 @@ export function field(label, control, definition) {
 
 // Fields as the page calls them, and what they take: the interface speaks of shares, the page of percent.
 const FIELDS = {
-  max_suppression: ["“Suppress at most, %”", "a number from 0 to 99"], max_loss: ["“Lose at most, %”", "a number from 0 to 100"],
+  max_suppression: ["“Suppress at most, %”", "a number from 0 to 99"], max_loss: ["“Loss at most, %”", "a number from 0 to 100"],
   min_k: ["“k at least”", "a number of 1 or more, or nothing"], min_l: ["“ℓ at least”", "a number of 1 or more, or nothing"],
   seconds: ["“Stop after, seconds”", "a number above 0, or nothing for no limit"], generations: ["“Generations”", "a whole number of 1 or more"],
-  seed: ["“Seed”", "a whole number of 0 or more"], delta: ["“δ: believe at most”", "a number above 0 and at most 1"], points: ["“Points”", "a whole number from 1 to 200"],
+  seed: ["“Seed”", "a whole number of 0 or more"], delta: ["“δ: posterior at most”", "a number above 0 and at most 1"], points: ["“Points”", "a whole number from 1 to 200"],
 };
 
 export function error(told) {
   const [label, takes] = FIELDS[/^(?:\w+\.)?(\w+)(?: = \S+)? is not valid$/.exec(told.what)?.[1]] ?? [];
-  const found = label ? { what: `${label} cannot be that`, try: takes } : told;
+  const found = label ? { what: `${label} is not valid`, try: takes } : told;
   const expected = found.expected?.replace(/^Input should be /, "");
   return h("div", { class: "error", role: "alert" },
     h("b", {}, found.what), expected && h("span", {}, `Expected: ${expected}.`),
-    found.try && h("span", {}, `Try: ${found.try.replace(/^--([a-z-]+)/, (_, option) => option.replaceAll("-", " "))}`));
+    found.try && h("span", {}, `Try: ${found.try.replace(/\b(max|min)_([a-z_]+) = /g, (_, end, name) => `${end === "max" ? "maximum" : "minimum"} ${name.replaceAll("_", " ")} `)}`));
 }
 
 export function table(heads, rows, properties = {}) {

@@ -6,8 +6,8 @@ import { here } from "./state.js";
 import { treeEditor } from "./tree.js";
 
 const KINDS = [
-  ["interval", "intervals of equal width"], ["quantile", "about equally many records"], ["breaks", "fixed breaks"], ["prefix", "fewer leading characters"],
-  ["date", "months, years"], ["frequency", "rare values together"], ["flat", "the value or nothing"],
+  ["interval", "intervals of equal width"], ["quantile", "about equal numbers of records"], ["breaks", "fixed breaks"], ["prefix", "fewer leading characters"],
+  ["date", "months, years"], ["frequency", "combine rare values"], ["flat", "keep or hide the value"],
 ];
 const numbers = (text) => text.split(",").map((part) => part.trim()).filter(Boolean).map(Number);
 
@@ -68,8 +68,8 @@ export async function editHierarchy(column, about, saved) {
     if (kind === "breaks") return text("Breaks, finest level first; levels apart by ;", (given.levels ?? []).map((each) => each.join(", ")).join("; "), (value) => build({ build: kind, levels: value.split(";").map(numbers).filter((each) => each.length) }), "18, 30, 40, 65; 40");
     if (kind === "prefix") return text("Characters kept, per level", (given.keep ?? []).join(", "), (value) => build(value.trim() ? { build: kind, keep: numbers(value) } : { build: kind }), "4, 3, 2");
     if (kind === "date") return text("How days are written", given.pattern ?? "%Y-%m-%d", (value) => build({ build: kind, pattern: value }), "%d.%m.%Y");
-    if (kind === "frequency") return text("Rarer than, per level", (given.shares ?? [0.005, 0.02, 0.1]).join(", "), (value) => build({ build: kind, shares: numbers(value) }), "Values rarer than this share of the records go together");
-    return h("p", { class: "quiet" }, "A value is kept or hidden.");
+    if (kind === "frequency") return text("Rarer than, per level", (given.shares ?? [0.005, 0.02, 0.1]).join(", "), (value) => build({ build: kind, shares: numbers(value) }), "Values rarer than this share of the records are combined");
+    return h("p", { class: "quiet" }, "A value is either kept or hidden.");
   }
 
   function byRecipe() {
@@ -83,7 +83,7 @@ export async function editHierarchy(column, about, saved) {
     fill(options, treeEditor(column, found, says, show));
   }
   function byFile() {
-    const text = h("textarea", { rows: 8, placeholder: "value;group;*  (one row a value; ARX, CSV or our level tables)", "aria-label": "Hierarchy file" });
+    const text = h("textarea", { rows: 8, placeholder: "value;group;*  (one row per value; ARX, CSV or level tables)", "aria-label": "Hierarchy file" });
     const take = async () => {
       const made = await attempt(() => post(`${here()}/hierarchy/import`, { column, text: text.value }), says);
       if (made) { fill(says); recipe = null; show(made); }

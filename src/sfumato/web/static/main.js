@@ -12,8 +12,8 @@ import { searchStep } from "./steps/search.js";
 
 const STEPS = [
   ["open", "Open", "Choose a table", openStep],
-  ["declare", "Declare", "Say what each column is", declareStep],
-  ["search", "Search", "Find every release that no other beats", searchStep],
+  ["declare", "Declare", "Declare the role of each column", declareStep],
+  ["search", "Search", "Find all non-dominated releases", searchStep],
   ["explore", "Explore", "Look, ask, compare", exploreStep],
   ["publish", "Publish", "Release, verify, download", publishStep],
 ];
@@ -37,7 +37,7 @@ async function draw() {
   leave?.();
   leave = null;
   frame();
-  fill(main, h("p", { class: "quiet" }, "One moment …"));
+  fill(main, h("p", { class: "quiet" }, "Loading …"));
   const notice = document.getElementById("notice");
   let lost = [];
   if (state.study && state.declared?.id !== state.study) {
@@ -85,7 +85,7 @@ addEventListener("hashchange", () => { readAddress(); draw(); });
 onChange((what) => { if (what === "address") draw(); if (what === "frame") frame(); });
 readAddress();
 if (!entered()) await askForKey(main);
-state.about = await attempt(() => get("/about", "waking a worker …"));
+state.about = await attempt(() => get("/about", "starting a worker …"));
 if (state.about) {
   for (const job of (await attempt(() => get("/jobs"))) ?? []) state.jobs.set(job.id, job);
   listen();

@@ -18,9 +18,9 @@ export async function drawPoint(card, offer, id, publish) {
   const whole = h("div", {});
   const tile = ([name, each]) => figure(valueText(name)(each.after), each.reason ? `${each.title}: ${each.reason}` : `${each.title}, before ${valueText(name)(each.before)}`, `${each.sentence} Before: ${valueText(name)(each.before)}. ${each.reason ?? ""}`);
   fill(card, h("div", { class: "row spread" }, h("h2", { id: "point-title" }, `Point ${id}`), button("Publish this …", publish, { class: "main", id: "to-publish" })),
-    h("p", {}, `Loses ${percent(found.loss)} of the detail, suppresses ${plural(found.suppressed, "record")}.`, offer && " This is the answer to your question: the same recoding, with other classes suppressed than in the search."),
+    h("p", {}, `Loss ${percent(found.loss)}, suppresses ${plural(found.suppressed, "record")}.`, offer && " This is the answer to your question: the same recoding, with other classes suppressed than in the search."),
     h("ul", { class: "words" }, found.words.map((word) => h("li", {}, word))), whole,
-    h("h3", { style: "margin-top:.8rem" }, "What attackers can do"),
+    h("h3", { style: "margin-top:.8rem" }, "Disclosure risk"),
     h("div", { class: "tiles" }, Object.entries(found.attackers).map(tile)),
     h("h3", {}, "Privacy after"), h("div", { class: "tiles" }, Object.entries(found.figures).filter(([, each]) => !each.reason).map(tile)),
     h("figure", {}, bars(found.sizes.before, { labels: found.sizes.bins, second: found.sizes.after, height: 160, label: "records by class size before and after" }),
@@ -29,7 +29,7 @@ export async function drawPoint(card, offer, id, publish) {
       h("b", {}, column.name), h("small", {}, ` ${column.labels[0]} → ${column.labels[1]} labels`),
       h("div", { class: "halves" }, ...["before", "after"].map((when) => bars(column[when].map(([, count]) => count), { labels: column[when].map(([label]) => label), height: 46, label: `${column.name} ${when}` })))))),
     h("details", {}, h("summary", {}, "Rows as they would be released"), h("p", { class: "quiet" }, h("small", {}, "Drawn at random; sensitive columns are masked here.")),
-      table([...found.sample.columns, ...found.sample.sensitive, { text: "class", title: "How many records look like this one" }], found.sample.rows.map((row) => [...row.cells, ...found.sample.sensitive.map(() => h("span", { class: "quiet" }, "•••")), row.suppressed ? h("span", { class: "badge bad" }, "suppressed") : number(row.class)]))));
+      table([...found.sample.columns, ...found.sample.sensitive, { text: "class", title: "Number of records with the same quasi-identifiers" }], found.sample.rows.map((row) => [...row.cells, ...found.sample.sensitive.map(() => h("span", { class: "quiet" }, "•••")), row.suppressed ? h("span", { class: "badge bad" }, "suppressed") : number(row.class)]))));
   setTimeout(() => { if (mine === asked) drawWhole(whole, offer, id, () => mine === asked); }, 400); // it reads the table: not for points that are passed by
 }
 
@@ -39,14 +39,14 @@ export async function drawComparison(place, one, two, close) {
   const found = await attempt(() => get(`${here()}/jobs/${state.job}/compare${query({ one, two, measure: chosen })}`, "comparing record by record …"), place);
   if (!found) return;
   const able = state.about.measures.filter((each) => ["sizes", "sensitive", "cells"].includes(each.reads)).map((each) => [each.name, each.title]);
-  fill(place, h("div", { class: "card", id: "who-pays" }, h("div", { class: "row spread" }, h("h2", {}, `Who pays? Point ${one} (A) against point ${two} (B)`),
+  fill(place, h("div", { class: "card", id: "who-pays" }, h("div", { class: "row spread" }, h("h2", {}, `Effect on records: point ${one} (A) against point ${two} (B)`),
     h("div", { class: "row" }, select(able, chosen, (next) => { place.dataset.measure = next; drawComparison(place, one, two, close); }, { "aria-label": "Measure" }), button("Close", close, { class: "plain small" }))),
   h("div", { class: "halves" },
     h("div", {}, h("figure", {}, curves([{ x: found.share, y: found.curves[0], colour: "second" }, { x: found.share, y: found.curves[1], colour: "ink", dashed: true }], {
       label: "the measure of every record under both points, sorted", xTitle: "share of the records, worst first", yTitle: found.title, logY: true, xText: (value) => percent(value, 0),
     }), h("figcaption", {}, h("span", { class: "swatch", style: "background:var(--second)" }), `A: point ${one} `, h("span", { class: "swatch", style: "background:var(--ink)" }), `B: point ${two} (dashed). One number per record, each curve sorted by itself.`)),
     h("div", { class: "tiles" }, figure(number(found.better), "records better off under B", "Records whose own figure is better under B than under A"), figure(number(found.worse), "records worse off under B", "Records whose own figure is worse under B than under A"), figure(number(found.same), "the same", "Records whose figure does not change"))),
-    h("div", {}, h("h3", {}, defined("Who gains and who loses by B", "The mean change of the figure over people with a value, for values of at least a hundredth of the records")),
-      found.who.length ? table(["people with", "records", "mean change"], found.who.map((each) => [`${each.column} = ${each.value}`, number(each.records), h("td", { style: each.gain < 0 ? "color:var(--second)" : "color:var(--accent)" }, `${each.gain < 0 ? "worse" : "better"} by ${number(Math.abs(each.gain))}`)])) : h("p", { class: "quiet" }, "Nothing to tell.")))));
+    h("div", {}, h("h3", {}, defined("Who gains and who loses under B", "The mean change over records with a value, for values that at least 1 % of the records have")),
+      found.who.length ? table(["people with", "records", "mean change"], found.who.map((each) => [`${each.column} = ${each.value}`, number(each.records), h("td", { style: each.gain < 0 ? "color:var(--second)" : "color:var(--accent)" }, `${each.gain < 0 ? "worse" : "better"} by ${number(Math.abs(each.gain))}`)])) : h("p", { class: "quiet" }, "No differences.")))));
   place.scrollIntoView({ block: "nearest", behavior: "auto" });
 }

@@ -3,7 +3,7 @@ import { attempt, get, query } from "./api.js";
 import { button, field, fill, h } from "./dom.js";
 import { here, state } from "./state.js";
 
-const LIMITS = { max_loss: "the limit on loss", max_suppression: "the limit on suppression", min_k: "the least k", min_l: "the least ℓ" };
+const LIMITS = { max_loss: "the limit on loss", max_suppression: "the limit on suppression", min_k: "the minimum k", min_l: "the minimum ℓ" };
 const SHARES = ["max_loss", "max_suppression"];
 const tidy = (share) => Math.round(share * 1e4) / 100;
 
@@ -30,15 +30,15 @@ export function questions(choose) {
   function show(found, given) {
     const offer = found.answer;
     const list = (title, rows, definition) => rows?.length > 0 && h("div", {}, h("h3", { title: definition }, title), h("ul", { class: "words" }, rows.map((row) => h("li", {}, row))));
-    fill(answer, h("div", { class: "fine" }, h("b", {}, offer.says), h("span", {}, found.binds.length ? `What binds: ${found.binds.map((name) => LIMITS[name] ?? name).join(" and ")}.` : ""),
+    fill(answer, h("div", { class: "fine" }, h("b", {}, offer.says), h("span", {}, found.binds.length ? `Binding limits: ${found.binds.map((name) => LIMITS[name] ?? name).join(" and ")}.` : ""),
       h("div", { class: "row" }, button(`Look at point ${offer.point}`, () => choose(offer.point, offer.searched ? null : given, offer.searched ? null : offer), { class: "small" }))),
-    list("Relaxations that pay", found.relaxations.map((each) => each.says), "What a little more room would buy"),
-    list("Flat stretches: privacy for almost nothing", found.stretches.flat, "Steps of privacy that cost little loss"),
-    list("Steep stretches: where it gets dear", found.stretches.steep, "Steps of privacy that cost much loss"),
+    list("Worthwhile relaxations", found.relaxations.map((each) => each.says), "What slightly looser limits would gain"),
+    list("Flat stretches: much privacy for little loss", found.stretches.flat, "Where more privacy costs little loss"),
+    list("Steep stretches: where privacy is expensive", found.stretches.steep, "Where more privacy costs much loss"),
     found.notes.map((each) => h("p", { class: "quiet" }, h("small", {}, each))));
   }
-  return h("form", { class: "card", novalidate: true, onsubmit: (event) => { event.preventDefault(); ask(); } }, h("h2", {}, "What can I have?"),
-    h("div", { class: "row top" }, field("Lose at most, %", inputs.max_loss, "Of all detail in the table"), field("Suppress at most, %", inputs.max_suppression, "Of all records"),
-      field("k at least", inputs.min_k, "Every released record looks like this many"), field("ℓ at least", inputs.min_l, "Different sensitive values in every class"),
+  return h("form", { class: "card", novalidate: true, onsubmit: (event) => { event.preventDefault(); ask(); } }, h("h2", {}, "Best release within limits"),
+    h("div", { class: "row top" }, field("Loss at most, %", inputs.max_loss, "As a share of all detail in the table"), field("Suppress at most, %", inputs.max_suppression, "As a share of all records"),
+      field("k at least", inputs.min_k, "Minimum number of records with equal quasi-identifiers"), field("ℓ at least", inputs.min_l, "Different sensitive values in every class"),
       h("button", { class: "main", id: "ask", type: "submit" }, "Ask")), answer);
 }

@@ -22,9 +22,9 @@ export function askForKey(place) {
     };
     key.addEventListener("keydown", (event) => { if (event.key === "Enter") send(); });
     fill(place, h("div", { class: "card", style: "max-width:44rem;margin:3rem auto" }, h("h1", {}, "Key needed"),
-      h("p", {}, "The workbench shows tables about people, so this tab has to prove that it is yours. A key is good for one use; it lets in one tab until the server stops."),
+      h("p", {}, "The workbench shows tables about people, so this tab needs a key. A key can be used once; it admits one tab until the server stops."),
       says, h("div", { class: "row" }, key, button("Enter", send, { class: "main", id: "enter" })),
-      h("p", { class: "quiet", style: "margin-top:.8rem" }, "sfumato serve prints a key when it starts. For another one, in a terminal of the same user:"),
+      h("p", { class: "quiet", style: "margin-top:.8rem" }, "sfumato serve prints a key when it starts. To get another one, run in a terminal as the same user:"),
       h("pre", {}, "sfumato serve FOLDER --link")));
     key.focus();
   });

@@ -26,7 +26,7 @@ export async function showAs() {
   open("Run file");
   const dialog = h("dialog", { class: "wide", "aria-label": "Show as run file, Python or commands", onclose: () => dialog.remove() },
     h("h2", {}, "The same from the command line"),
-    h("p", { class: "quiet" }, "These replay to the same result: same table, same settings, same seed."),
+    h("p", { class: "quiet" }, "These give the same result: same table, same settings, same seed."),
     tabs, text, h("div", { class: "row foot" }, copy, save, button("Close", () => dialog.close(), { class: "plain" })));
   document.body.append(dialog);
   dialog.showModal();

@@ -195,7 +195,7 @@ def learn_boosted(
         mine, theirs = columns[chosen], members[chosen]
         for count in range(STEP, TREES + 1, STEP):  # the same trees as in one go
             if stop is not None and stop():
-                raise StoppedError("stopped while trees were grown", expected="nothing was kept")
+                raise StoppedError("interrupted while fitting trees; nothing was saved")
             trees.set_params(max_iter=count).fit(mine, theirs)
             if trees.n_iter_ < count:
                 break

@@ -38,7 +38,7 @@ class Michigan:
             seen.update((rule.tobytes(), rule.copy()) for rule in rules)  # the population is overwritten
             for _ in range(self.generations):
                 if stop is not None and stop():
-                    raise StoppedError("stopped while rules were sought", expected="nothing was kept")
+                    raise StoppedError("interrupted while learning rules; nothing was saved")
                 parents = rules[self._tournaments(worth, rng)]
                 first = rng.random((self.replaced, width)) < 0.5
                 children = np.where(first, parents[: self.replaced], parents[self.replaced :])

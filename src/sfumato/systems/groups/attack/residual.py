@@ -13,7 +13,7 @@ from sfumato.systems.groups.files.microfile import Microfile
 
 @dataclass(frozen=True)
 class Residual:
-    """One attack before and after. `known` attacks were bounded by the plan; the others only test it.
+    """One attack before and after. `known` attacks were used for the plan; the others only test it.
 
     `low_before` and `low_after` count sensitive areas that stand out from below.
     """

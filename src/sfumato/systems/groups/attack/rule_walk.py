@@ -233,7 +233,7 @@ def _beside(stop: Stop | None, *given: Any) -> Any:
                     return walking.result(HEARD)
                 except TimeoutError:
                     if stop is not None and stop():
-                        raise StoppedError("stopped while rules were sought", expected="nothing was kept") from None
+                        raise StoppedError("interrupted while learning rules; nothing was saved") from None
         finally:
             stopped[0] = True
 

@@ -81,7 +81,7 @@ def variables_for(study: Study, auxiliary: Microfile) -> tuple[Variable, ...]:
 
 @dataclass(frozen=True)
 class Truth:
-    """What is true of a group in the file to publish: its signal, and the areas that must not be found."""
+    """What is true of a group in the file to publish: its signal, and the areas that must not be identified."""
 
     group: str
     sensitive: Sensitive

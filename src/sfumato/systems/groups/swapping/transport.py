@@ -60,7 +60,7 @@ def least_cost(problem: Transport, nodes: int = 4, stop: Callable[[], bool] | No
     looked_at = np.unique(np.concatenate([columns, _nearest(problem, NEAR)[1]]))
     while True:
         if stop is not None and stop():
-            raise StoppedError("stopped while pairs were sought", expected="nothing was kept")
+            raise StoppedError("interrupted while searching for pairs; nothing was saved")
         solved = _solve(problem, rows, columns)
         # Prices are asked of near takers first, and of all of them only when none of those pays.
         more = _paying(problem, rows, columns, solved.prices, looked_at)

@@ -8,9 +8,9 @@ import { valueText } from "../settings.js";
 import { go, headlines, here, state, tell } from "../state.js";
 
 const MISSING = [
-  ["drop", "leave the record out", "Rows with a missing value in a measured column are left out and counted"],
-  ["category", "a value of its own", "“Missing” is a value like any other"],
-  ["wildcard", "matches anything", "A record hides among all that agree where both are known"],
+  ["drop", "exclude the record", "Rows with a missing value in a measured column are excluded, and their number is reported"],
+  ["category", "a separate category", "“Missing” is treated as a category"],
+  ["wildcard", "matches anything", "A record matches all records that agree where both values are known"],
 ];
 
 export async function declareStep(place) {
@@ -77,8 +77,8 @@ export async function declareStep(place) {
     const names = open.length > 8 ? `${open.slice(0, 8).join(", ")} and ${open.length - 8} more` : open.join(", ");
     return h("div", { class: "warning", id: "review" }, open.length > 0
       ? h("span", {}, h("b", {}, `${plural(open.length, "column")} ${open.length === 1 ? "has" : "have"} no role yet: `), names, ". Nothing is searched or published until each has one.")
-      : h("span", {}, "The roles are suggestions from names and values. Look at every line, change what is wrong, then confirm."),
-    h("div", {}, button("These roles are right", () => change({ reviewed: true }), { class: "main", id: "reviewed", disabled: open.length > 0 })));
+      : h("span", {}, "The roles are suggestions from names and values. Check every line, correct it where needed, then confirm."),
+    h("div", {}, button("Confirm these roles", () => change({ reviewed: true }), { class: "main", id: "reviewed", disabled: open.length > 0 })));
   }
 
   function drawTree(name, about) {
@@ -90,24 +90,24 @@ export async function declareStep(place) {
       await editHierarchy(name, about, async () => { state.declared = await get(here()); drawList(); refresh(); });
     }, { class: "small", "data-tree": name }), " ",
     now.role === "quasi_identifier" && button("Order …", () => editJoining(name, () => { drawList(); refresh(); }), { class: "small", "data-order": name, title: "In which order a search over cuts joins neighbours; breaks; missing values" }), " ",
-    h("span", { class: tree || now.role === "sensitive" ? "badge" : "badge bad", title: tree ? "How values are made coarser" : "Without a hierarchy the column cannot be generalized" }, said));
+    h("span", { class: tree || now.role === "sensitive" ? "badge" : "badge bad", title: tree ? "How values are generalized" : "Without a hierarchy the column cannot be generalized" }, said));
   }
 
   function drawList() {
     const declared = state.declared.study;
     fill(blocked, undecided().length > 0 && `${plural(undecided().length, "column")} still without a role`);
-    fill(list, h("div", { class: "row spread top" }, h("h2", {}, "What each column is"),
+    fill(list, h("div", { class: "row spread top" }, h("h2", {}, "Role of each column"),
       field("A missing value means", select(MISSING, declared.data.missing ?? "drop", (missing) => {
         const { path, ...data } = declared.data;
         change({ data: { ...data, missing } });
       }), "What happens to missing values in measured columns"),
-      field("Words for missing", h("input", {
+      field("Codes for missing values", h("input", {
         value: (declared.data.na ?? []).join(", "), size: 12,
         onchange: (event) => {
           const { path, ...data } = declared.data;
           change({ data: { ...data, na: event.target.value.split(",").map((word) => word.trim()).filter(Boolean) } });
         },
-      }), "Values that mean “missing”, separated by commas; an empty cell always does"),
+      }), "Values that mean “missing”, separated by commas; an empty cell is always missing"),
       field("Population table", h("input", {
         value: declared.population?.path ?? "", size: 16, list: "tables", placeholder: "none", id: "population",
         onchange: (event) => change({ population: event.target.value.trim() ? { path: event.target.value.trim() } : {} }),
@@ -149,8 +149,8 @@ async function drawRisk(card) {
     h("div", { class: "tiles" }, headlines().filter(({ name }) => of(name).value !== null && of(name).value !== undefined).map(tile)),
     h("p", { id: "whole", class: audit.whole.columns_in_no_figure.length ? "warning" : "quiet" }, audit.notes[0]),
     h("figure", {}, bars(records, { labels: groups.map(([low, high]) => low === high ? String(low) : high === Infinity ? `${low}+` : `${low}–${high}`), height: 150, label: "records by the size of their class", marked: (place) => groups[place][1] < 5 }),
-      h("figcaption", {}, "Records by the size of their class; red: fewer than 5 people look alike")),
-    h("h3", {}, defined("What each column adds", "How much lower the share of unique records would be without the column")),
+      h("figcaption", {}, "Number of records by class size; red: classes of fewer than 5 records")),
+    h("h3", {}, defined("Contribution of each column", "How much lower the share of unique records would be without the column")),
     h("div", {}, parts.map(([name, column]) => h("div", { class: "row", style: "gap:.4rem;font-size:.85rem" },
       h("span", { style: "flex:1;overflow-wrap:anywhere" }, name), h("span", {}, percent(Math.max(column.risk_contribution.uniques, 0)))))),
     audit.notes.slice(1).map((note) => h("p", { class: "quiet" }, h("small", {}, note))));

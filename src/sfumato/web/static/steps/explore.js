@@ -87,8 +87,8 @@ export async function explorer(front, jobs) {
         class: "pick", tabindex: "0", "data-point": point.id, "aria-selected": point.id === state.point ? "true" : null,
         onclick: () => choose(point.id), onkeydown: (event) => { if (event.key === "Enter") choose(point.id); },
       }, h("td", {}, point.id), names.map((name) => h("td", {}, number(point.values[name]))), h("td", {}, percent(point.loss)), h("td", {}, number(point.suppressed)),
-      h("td", {}, point.id === front.knee && h("span", { class: "badge", title: "Beyond it, each step of privacy costs more loss" }, "knee"), button("vs", (event) => { event.stopPropagation(); versus(point.id); }, { class: "plain small", title: "Compare with the chosen point: who pays?" })))))),
-    shown.length > some.length && h("p", { class: "quiet", style: "padding:.3rem .6rem" }, `… ${number(shown.length - some.length)} more: drag over the map to see those you want`));
+      h("td", {}, point.id === front.knee && h("span", { class: "badge", title: "Beyond it, each step of privacy costs more loss" }, "knee"), button("vs", (event) => { event.stopPropagation(); versus(point.id); }, { class: "plain small", title: "Compare with the chosen point, record by record" })))))),
+    shown.length > some.length && h("p", { class: "quiet", style: "padding:.3rem .6rem" }, `… ${number(shown.length - some.length)} more: drag over the map to select a part`));
   }
   function markRow() {
     const row = list.querySelector(`[data-point="${state.point}"]`);
@@ -135,11 +135,11 @@ export async function explorer(front, jobs) {
 
   return [
     h("div", { class: "row spread" }, h("h1", {}, "Risk–utility map"), h("div", { class: "row" }, jobs.length > 1 && chooser(jobs)) ),
-    h("p", { class: "quiet" }, `${plural(front.points.length, "release")} that no other beats, of ${number(front.rows)} records: ${front.how}.`, front.exact && " No generalization of the lattice is better.", searched && ` Searched for: ${inWords(searched.settings)}.`),
+    h("p", { class: "quiet" }, `${plural(front.points.length, "non-dominated release")} of ${number(front.rows)} records: ${front.how}.`, front.exact && " No generalization of the lattice is better.", searched && ` Searched for: ${inWords(searched.settings)}.`),
     h("div", { class: "columns linked" },
       h("div", {}, h("div", { class: "card" }, h("div", { class: "row spread" }, axisTitles, counted, button("Show all", () => keep(null), { class: "plain small" })),
-        map.element, h("p", { class: "quiet" }, h("small", {}, "Click chooses, Shift+click compares, dragging selects; arrow keys walk along the front."))),
-      h("div", { class: "card late" }, h("h2", {}, "Points"), list), h("div", { class: "card late" }, h("h2", {}, "All figures at once"), lines.element, h("p", { class: "quiet" }, h("small", {}, "Better is up on every axis. Drag along an axis to keep only what passes there; a click on it lets go."))),
+        map.element, h("p", { class: "quiet" }, h("small", {}, "Click to choose, Shift+click to compare, drag to select; the arrow keys move along the front."))),
+      h("div", { class: "card late" }, h("h2", {}, "Points"), list), h("div", { class: "card late" }, h("h2", {}, "All figures at once"), lines.element, h("p", { class: "quiet" }, h("small", {}, "Better is up on every axis. Drag along an axis to filter; click it to clear the filter."))),
       pairs && h("div", { class: "card late" }, h("h2", {}, "Every pair of figures"), pairs.element)),
       h("div", {}, questions(choose), panel)),
     side,

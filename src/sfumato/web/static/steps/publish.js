@@ -21,7 +21,7 @@ export async function publishStep(place) {
   } else {
     const whole = h("div", {});
     if (chosen.recoded) drawWhole(whole, chosen.offer, state.point, () => true);
-    const reason = h("textarea", { rows: 3, id: "reason", maxlength: 4000, placeholder: "Why this point? The reason goes into the internal report." });
+    const reason = h("textarea", { rows: 3, id: "reason", maxlength: 4000, placeholder: "Why this point? The reason is recorded in the internal report." });
     fill(made, h("h2", {}, `Publish point ${state.point}`), chosen.words, whole,
       h("label", { class: "field", style: "width:100%" }, h("span", {}, "Reason"), reason),
       h("div", { style: "height:.8rem" }),
@@ -41,12 +41,12 @@ export async function publishStep(place) {
   async function drawReleases() {
     const found = await attempt(() => get(`${here()}/releases`));
     if (!found) return;
-    fill(list, h("h2", {}, "Releases of this table"), found.length > 1 && h("div", { class: "warning" }, "Several releases of one table together can tell more than each alone."), found.length > 0 && h("p", { class: "quiet" }, h("small", {}, "The public pack (data, dictionary, report for readers) is what may leave. The internal record holds the source’s path and digest, the hierarchies and exact counts: it stays with you.")), found.length ? found.map((release) => {
+    fill(list, h("h2", {}, "Releases of this table"), found.length > 1 && h("div", { class: "warning" }, "Several releases of one table can together disclose more than each alone."), found.length > 0 && h("p", { class: "quiet" }, h("small", {}, "Only the public pack (data, dictionary, report for readers) may be handed out. The internal record holds the source’s path and digest, the hierarchies and exact counts: keep it confidential.")), found.length ? found.map((release) => {
       const says = h("div", {});
       return h("div", { class: "job whole" }, h("div", {}, h("b", {}, `Point ${release.about.point}`), h("div", {}, h("small", {}, `${release.says}, loss ${percent(release.loss)}, ${plural(release.released, "record")} released, ${number(release.suppressed)} suppressed`)),
         release.about.reason && h("div", {}, h("small", {}, `“${release.about.reason}”`)), h("small", {}, wholeLine(release.whole)), h("details", {}, h("summary", {}, h("small", {}, "Its folder")), h("small", {}, release.folder)), says),
       h("div", { class: "row" }, button("Public pack", () => download(`${here()}/releases/${release.name}/public.zip`, `${release.name.slice(0, -24)}-public.zip`), { class: "main", "data-download": release.name }),
-        button("Internal record: not for release", () => download(`${here()}/releases/${release.name}/record.zip`, `${release.name.slice(0, -24)}-internal-not-for-release.zip`), { "data-record": release.name, title: "Everything, with the internal report and the manifest: for your own files, never for the outside." }),
+        button("Internal record: not for release", () => download(`${here()}/releases/${release.name}/record.zip`, `${release.name.slice(0, -24)}-internal-not-for-release.zip`), { "data-record": release.name, title: "Everything, including the internal report and the manifest: for your own files, not for release." }),
         release.reports.map((name) => button(REPORTS[name] ?? name, () => openTab(`${here()}/releases/${release.name}/${name}`), { "data-report": name })),
         button("Verify again", async () => {
           const checked = await attempt(() => post(`${here()}/releases/${release.name}/verify`, {}, "measuring the release …"), says);
@@ -91,7 +91,7 @@ async function chosenPoint() {
   const found = state.limits && await asked(state.limits);
   if (!found || found.answer.searched) {
     note({ point: point.id }); // the search's own suppression
-    return { recoded: true, words: h("p", {}, front.objectives.map((each) => `${measure(each.name).title} ${number(point.values[each.name])}`).join(", "), `; loses ${percent(point.loss)} of the detail, suppresses ${plural(point.suppressed, "record")}.`) };
+    return { recoded: true, words: h("p", {}, front.objectives.map((each) => `${measure(each.name).title} ${number(point.values[each.name])}`).join(", "), `; loss ${percent(point.loss)}, suppresses ${plural(point.suppressed, "record")}.`) };
   }
   return { recoded: true, offer: found.answer, words: [h("p", {}, found.answer.says), h("div", { class: "warning" }, h("span", {}, `With the suppression of your question (${inWords(state.limits)}), not that of the search.`))] };
 }
@@ -103,7 +103,7 @@ async function chosenChannel() {
   if (!point) return null;
   const others = Object.entries(state.declared.study.columns).filter(([name, column]) => !front.columns.includes(name) && ["quasi_identifier", "label", "other"].includes(column.role)).map(([name]) => name);
   const kept = new Set();
-  return { kept, words: [h("p", {}, `Each value of ${front.columns.join(", ")} is replaced by a report drawn at random: privacy ${point.privacy.toFixed(3)}, worst posterior ${percent(point.worst_posterior)}. The rows come out in random order, with no other column but those you choose.`),
-    others.length > 0 && h("details", {}, h("summary", {}, "Plain columns to go along"), h("p", { class: "quiet" }, h("small", {}, "They give an attacker a better start: someone who knows a record’s sex starts from the shares of that sex.")),
+  return { kept, words: [h("p", {}, `Each value of ${front.columns.join(", ")} is replaced by a report drawn at random: privacy ${point.privacy.toFixed(3)}, worst posterior ${percent(point.worst_posterior)}. The rows are in random order, and only the columns that you choose are included.`),
+    others.length > 0 && h("details", {}, h("summary", {}, "Columns to include unchanged"), h("p", { class: "quiet" }, h("small", {}, "They can raise the disclosure risk: someone who knows a person’s sex can use the shares for that sex.")),
       h("div", { class: "pills" }, others.map((name) => h("label", {}, h("input", { type: "checkbox", onchange: (event) => event.target.checked ? kept.add(name) : kept.delete(name) }), name))))] };
 }

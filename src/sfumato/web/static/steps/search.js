@@ -6,9 +6,9 @@ import { channelForm, groupsForm } from "../other-searches.js";
 import { inWords, titleOf } from "../settings.js";
 import { go, headlines, here, measure, onChange, state, usualObjectives } from "../state.js";
 
-const SYSTEMS = [["lattice", "lattice: a level per column"], ["cuts", "cuts: groups of neighbours"]];
+const SYSTEMS = [["lattice", "lattice: a level per column"], ["cuts", "cuts: groups of neighbouring values"]];
 const ALGORITHMS = {
-  lattice: [["exact", "exact: all of it, proven"], ["exhaustive", "exhaustive: every node"], ["pbg_ea", "evolutionary: the best found"], ["best_first", "best first: for very large lattices"]],
+  lattice: [["exact", "exact: the complete front, proven"], ["exhaustive", "exhaustive: every node"], ["pbg_ea", "evolutionary: the best found"], ["best_first", "best first: for very large lattices"]],
   cuts: [["memetic", "memetic: the best found"], ["nsga2", "NSGA-II, as published"]],
 };
 const ANY_SYSTEM = ["objectives", "max_suppression", "constraints", "weights", "seed", "threads"]; // the others belong to one system, and another refuses them
@@ -47,7 +47,7 @@ export async function searchStep(place) {
       `${found.space > 1e9 ? found.space.toExponential(1) : number(found.space)} ${found.unit}; ${long}. ${plural(found.tuples, "distinct tuple")} of ${number(found.records)} records, ${(found.bytes / 1e6).toFixed(1)} MB; a worker may use ${state.about.gigabytes} GB.`));
   }
   let mode = state.declared.study.groups ? "groups" : "recode";
-  const modes = () => h("div", { class: "tabs", role: "tablist" }, [["recode", "Recode (levels, cuts)"], ["channel", "Randomized response"], ["groups", "Hide a group"]].map(([name, text]) =>
+  const modes = () => h("div", { class: "tabs", role: "tablist" }, [["recode", "Recode (levels, cuts)"], ["channel", "Randomized response"], ["groups", "Protect a group"]].map(([name, text]) =>
     button(text, () => { mode = name; draw(); }, { role: "tab", "aria-selected": mode === name ? "true" : "false", "data-mode": name })));
   const begun = (path) => async (body) => {
     const job = await attempt(() => post(`${here()}/${path}`, body), says);
@@ -63,7 +63,7 @@ export async function searchStep(place) {
       h("label", { title: `${each.title}: ${each.sentence}` }, h("input", { type: "checkbox", checked: objectives.includes(each.name), disabled: Boolean(now.problem), onchange: (event) => {
         if (objectives.length === 1 && !event.target.checked) {
           event.target.checked = true;
-          fill(says, error({ what: "a search needs something to look for", expected: "at least one objective", try: "choose another before you take this one away" }));
+          fill(says, error({ what: "a search needs an objective", expected: "at least one objective", try: "choose another one before removing this one" }));
           return;
         }
         const next = event.target.checked ? [...objectives, each.name] : objectives.filter((name) => name !== each.name);
@@ -73,7 +73,7 @@ export async function searchStep(place) {
     const limits = Object.entries(now.constraints ?? {});
     fill(form, modes(), says,
       h("div", { class: "row top" },
-        field("System", select(SYSTEMS, now.system ?? "lattice", (system) => change({ system, ...(system === "cuts" ? { problem: 2, objectives: undefined, constraints: undefined } : {}) }), { id: "system" }), "Levels are full-domain; cuts part each column where it pays"),
+        field("System", select(SYSTEMS, now.system ?? "lattice", (system) => change({ system, ...(system === "cuts" ? { problem: 2, objectives: undefined, constraints: undefined } : {}) }), { id: "system" }), "Levels generalize a whole column; cuts split each column where that is best"),
         field("Algorithm", select(ALGORITHMS[now.system ?? "lattice"], now.algorithm ?? ALGORITHMS[now.system ?? "lattice"][0][0], (algorithm) => change({ algorithm }), { id: "algorithm" })),
         now.system === "cuts" && field("Problem", select([["", "own objectives"], [1, "1: no suppression"], [2, "2: k, within a limit"], [3, "3: mean k, two losses"], [4, "4: k and ℓ"]], now.problem ?? "", (problem) => change(problem ? { problem: Number(problem), suppression: undefined, objectives: undefined, ...(problem === "1" ? { max_suppression: 0 } : {}) } : { problem: undefined, suppression: "within" })), "The four problems of the cuts paper"),
         amount("Suppress at most, %", Math.round((now.max_suppression ?? 0) * 1e4) / 100, { min: 0, max: 99, step: 0.5, id: "suppression" }, "The share of the records that may be left out", (value) => change({ max_suppression: (value ?? 0) / 100 })),
@@ -90,7 +90,7 @@ export async function searchStep(place) {
   }
   function startRow() {
     const seconds = h("input", { type: "number", min: 1, placeholder: "no limit", id: "seconds" });
-    return h("div", { class: "row top" }, field("Stop after, seconds", seconds, "Then the best so far is kept"),
+    return h("div", { class: "row top" }, field("Stop after, seconds", seconds, "The best so far is kept"),
       button("Start the search", async () => {
         const job = await attempt(() => post(`${here()}/jobs`, { seconds: seconds.value ? Number(seconds.value) : null }), says);
         if (job) { fill(says); state.jobs.set(job.id, job); watched = job.id; drawJobs(); }
@@ -108,7 +108,7 @@ export async function searchStep(place) {
           h("small", {}, job.kind === "search" && `${inWords(job.settings)}. `, job.found ? `${plural(job.found.points, "point")}: ${job.found.how}` : progress ? `${number(progress.done)} of ${number(progress.total)}, ${progress.seconds.toFixed(0)} s` : "")),
         h("div", { class: "row" },
           ["running", "queued"].includes(job.status) && button("Stop", () => act("stop"), { class: "small", title: "Stop and keep the best so far" }),
-          ["stopped", "killed", "interrupted", "failed"].includes(job.status) && button("Run again", () => act("again"), { class: "small", title: "A search over cuts goes on from where it was" }),
+          ["stopped", "killed", "interrupted", "failed"].includes(job.status) && button("Run again", () => act("again"), { class: "small", title: "A search over cuts continues where it stopped" }),
           job.front && button("Explore →", () => go({ step: "explore", job: job.id, point: null }), { class: "small main" }),
           !["running", "queued"].includes(job.status) && button("✕", async () => { if (await attempt(() => remove(`${here()}/jobs/${job.id}`)) !== undefined) { state.jobs.delete(job.id); drawJobs(); } }, { class: "plain small danger", "aria-label": `Delete ${titleOf(job)}`, title: "Delete this search and its front" })),
         job.status === "running" && h("progress", { max: progress?.total ?? 1, value: progress?.done ?? null, "aria-label": "Progress" }),
@@ -129,7 +129,7 @@ export async function searchStep(place) {
       fill(compared, table(["", ...[one, two].map((each) => each.selectedOptions[0].textContent)], [
         ["points", ...found.points.map(number)],
         [defined("hypervolume", "The share of the box around both fronts that a front dominates; more is better"), ...found.hypervolume.map((value) => value.toFixed(4))],
-        [defined("dominated by the other", "Points that the other front beats"), ...found.dominated.map(number)], ["also in the other", number(found.shared), number(found.shared)]]));
+        [defined("dominated by the other", "Points that the other front dominates"), ...found.dominated.map(number)], ["also in the other", number(found.shared), number(found.shared)]]));
     }, { class: "small" })), compared);
   }
   let shown = null;
@@ -164,7 +164,7 @@ function addLimit(now, sensitive, change) {
 function weights(now, change) {
   const columns = Object.entries(state.declared.study.columns).filter(([, column]) => column.role === "quasi_identifier").map(([name]) => name);
   const given = Object.fromEntries(Object.entries(now.weights ?? {}).filter(([name]) => columns.includes(name)));
-  return h("details", { style: "margin:.8rem 0", open: Object.keys(given).length > 0, id: "weights" }, h("summary", {}, `Columns that matter more or less (${Object.keys(given).length})`),
+  return h("details", { style: "margin:.8rem 0", open: Object.keys(given).length > 0, id: "weights" }, h("summary", {}, `Weights of columns (${Object.keys(given).length})`),
     h("p", { class: "quiet" }, h("small", {}, "A column of weight 2 counts twice in the loss, one of weight 0 not at all.")),
     h("div", { class: "row top" }, columns.map((name) => field(name, h("input", { type: "number", min: 0, step: "any", value: given[name] ?? "", placeholder: "1", "data-weight": name, onchange: (event) => {
       const next = { ...given };
