@@ -223,7 +223,7 @@ def test_faults_print_no_records(monkeypatch: pytest.MonkeyPatch, capsys: Captur
     monkeypatch.setattr("sfumato.study.read", broken)
     assert run(["audit", "--run", str(adult_folder / "run.toml")]) == 1
     printed = capsys.readouterr()
-    assert "internal fault: KeyError" in printed.err
+    assert "internal error: KeyError" in printed.err
     assert "secret" not in printed.err + printed.out
 
 

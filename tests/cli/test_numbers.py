@@ -139,7 +139,7 @@ def test_a_table_with_control_characters_in_its_header(folder: Path, capsys: Cap
 def test_absurd_run_files_end_in_a_sentence(folder: Path, text: str, capsys: Capture) -> None:
     (folder / "run.toml").write_text(text, "utf-8")
     assert run(["audit", "--run", "run.toml"]) == 2
-    assert "internal fault" not in capsys.readouterr().err
+    assert "internal error" not in capsys.readouterr().err
 
 
 def test_a_front_that_cannot_be_read_back_is_not_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -189,7 +189,7 @@ def check_killed(sandbox: Sandbox, case: Case, before: list[str], kind: int, cod
     done = sandbox.out.exists() or "-o out" not in what  # the signal came when all was done
     assert code in (-kind, 128 + kind, *([0] if done else [])), (what, code, said)
     assert "Traceback" not in said, (what, said)
-    assert "internal fault" not in said, (what, said)
+    assert "internal error" not in said, (what, said)
     public = case.public if sandbox.out.exists() else ()
     assert sandbox.readable(public) == [], what
     if kind != signal.SIGKILL:

@@ -196,4 +196,4 @@ def test_the_end_of_a_file_is_not_ctrl_c(monkeypatch: pytest.MonkeyPatch, capsys
     monkeypatch.setattr("sfumato.samples.bundled.sample", ended)
     monkeypatch.setattr("sfumato.samples.bundled.write_sample", ended)
     assert run(["sample", "adult", "-o", "nowhere"]) == 1
-    assert "internal fault: EOFError" in capsys.readouterr().err
+    assert "internal error: EOFError" in capsys.readouterr().err

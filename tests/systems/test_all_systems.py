@@ -280,7 +280,7 @@ def test_a_front_that_lies_is_not_published(
     assert (code, "was changed since" in told["error"]["what"]) == (2, True), told
     code, told = json_of(capsys, *words, *accepted, "--run", made.run)
     assert code in (1, 2), told
-    assert "internal fault" not in told["error"]["what"]
+    assert "internal error" not in told["error"]["what"]
     assert "nothing was released" in " ".join(map(str, told["error"].values()))
     assert not (tmp_path / "out").exists()
 

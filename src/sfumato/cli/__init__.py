@@ -88,7 +88,7 @@ def options(
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit: 0 done, 1 internal fault, 2 user error, 3 cannot be met, 130 stopped.
+    """Run the command line and exit: 0 done, 1 internal error, 2 user error, 3 cannot be met, 130 stopped.
 
     Stopped by SIGTERM it is 143, by SIGHUP 129.
     """

@@ -160,7 +160,7 @@ def test_a_release_is_verified_and_attacked_again(release: Path, made: Path, cap
 def test_a_release_cannot_be_applied_to_another_file(release: Path, made: Path, capsys: Capture) -> None:
     code, found = json_of(capsys, "apply", release, made / "t.csv", "-o", made / "never")
     assert code == 2, found
-    assert "internal fault" not in found["error"]["what"]
+    assert "internal error" not in found["error"]["what"]
 
 
 def forged(release: Path, lie: Callable[[dict[str, Any]], None]) -> None:
