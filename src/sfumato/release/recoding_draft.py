@@ -182,7 +182,7 @@ def _refuse_printed(front: Front) -> None:
     settings = front.study.search
     if front.system == "cuts" and settings.problem == 4 and settings.reproduction:
         raise InputError(
-            "the front was found with the rule that the paper prints, which does not make a file (k, ℓ)-safe",
+            "the front was found with the rule printed in the paper, which does not guarantee k and ℓ in the file",
             expected="a front for release",
             remedy="search again without reproduction = true",
         )
@@ -251,7 +251,7 @@ def _name_warnings(recoded: Recoded) -> list[str]:
     names = pack.clashing(recoded.names)
     if not names:
         return []
-    return [f"column names that differ only in case are written with a number behind: {shortened(names)}."]
+    return [f"column names that differ only in case are written with a number at the end: {shortened(names)}."]
 
 
 def compare_figures(

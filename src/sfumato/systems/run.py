@@ -13,7 +13,7 @@ from sfumato.systems.checkpoint import Checkpoint
 from sfumato.tables.frequency import FrequencyTable
 
 Progress = Callable[[int, int], bool | None]  # told what is done and what there is; True asks to stop
-Live = Callable[[Callable[[], Front]], None]  # handed a way to have the best so far, which costs only if it is used
+Live = Callable[[Callable[[], Front]], None]  # receives a callable that returns the front so far
 Searcher = Callable[[Study, FrequencyTable, "Run"], Front]
 
 

@@ -233,7 +233,7 @@ def test_problem_four_on_adult_is_safe_when_published(tmp_path: Path) -> None:
 def test_the_printed_rule_is_not_released(tmp_path: Path) -> None:
     front = sf.search(adult_cuts(4, reproduction=True))
     assert {o.name for o in front.objectives} == {"k", "distinct_l", "general_loss"}
-    with pytest.raises(InputError, match="does not make a file"):
+    with pytest.raises(InputError, match="does not guarantee"):
         sf.publish(sf.pick(front, point=0), tmp_path / "release", state=tmp_path / "state")
 
 

@@ -392,7 +392,7 @@ def test_missing_values_that_match_anything_can_be_searched_without_suppression(
 def test_a_table_that_is_generalized_already_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("a,b\n*,1\nx,2\ny,1\n", "utf-8")
-    with pytest.raises(HierarchyError, match="generalized already"):
+    with pytest.raises(HierarchyError, match="already generalized"):
         sf.search(sf.Study(data={"path": str(path)}, columns={"a": FLAT, "b": FLAT}))
 
 

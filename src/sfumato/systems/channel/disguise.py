@@ -106,9 +106,9 @@ class DisguiseDraft(Draft):
             )
         if not self.agreed.holds:
             raise SfumatoError(
-                "the reports in the written file do not occur as often as the channel makes them",
+                "the frequencies of reports in the written file do not agree with the channel",
                 expected=f"counts with a probability of {self.agreed.level:g} or more; nothing was released",
-                remedy="disguise the table again; if that fails too, it is a fault of ours to report",
+                remedy="disguise the table again; if that fails too, please report it",
             )
 
     def measure(self, _: Study) -> Measured:

@@ -47,7 +47,7 @@ class Search:
             raise StudyError(
                 f"{len(undeclared)} quasi-identifiers have no hierarchy: {shortened(undeclared)}",
                 expected="a hierarchy for each",
-                remedy='hierarchy = { build = "flat" } keeps a value or hides it',
+                remedy='hierarchy = { build = "flat" } either keeps or hides a value',
             )
         sought = [goal_of(study, o.name, o.direction) for o in settings.named]
         names = [goal.measure.name for goal in sought]
