@@ -263,12 +263,12 @@ def test_bad_channel_files_and_strange_reports(
     out.write_text("job\nclerk\npilot\npilot\n", "utf-8")
     code, said = _json(capsys, "channel", "estimate", out, "--channel", channel)
     assert code == 2
-    assert "2 rows have 1 values" in said["error"]["what"]
+    assert "in 2 rows" in said["error"]["what"]
     assert "row 2" in said["error"]["what"]
     assert "pilot" not in json.dumps(said)
     people.write_text(people.read_text("utf-8") + "pilot,north\n", "utf-8")
     code, said = _json(capsys, *disguise, never)
-    assert (code, "does not know" in said["error"]["what"], "pilot" in json.dumps(said)) == (2, True, False)
+    assert (code, "unknown to the channel" in said["error"]["what"], "pilot" in json.dumps(said)) == (2, True, False)
     broken = json.loads(channel.read_text("utf-8"))
     broken["matrix"][0][0] = 0.9
     channel.write_text(json.dumps(broken), "utf-8")

@@ -349,7 +349,7 @@ def test_columns_that_are_never_released_are_never_kept(study: sf.Study, tmp_pat
 
 
 def test_all_others_are_kept_only_if_each_has_a_role(study: sf.Study, tmp_path: Path) -> None:
-    with pytest.raises(sf.StudyError, match="1 columns have no role: town"):
+    with pytest.raises(sf.StudyError, match="1 column without a role: town"):
         sf.disguise(study, [COIN], tmp_path / "out", keep=None)
     assert not (tmp_path / "out").exists()
 

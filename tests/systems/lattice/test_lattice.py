@@ -342,7 +342,7 @@ def test_bad_settings_are_refused(adult: sf.FrequencyTable) -> None:
     with pytest.raises(MeasureError, match="needs a sensitive column"):
         sf.search(adult_study(objectives=["distinct_l", "general_loss"]), table=bare)
     flat = replace(adult, domains=tuple(replace(d, declared=False) for d in adult.domains))
-    with pytest.raises(StudyError, match="have no hierarchy"):
+    with pytest.raises(StudyError, match="without a hierarchy"):
         sf.search(adult_study(), table=flat)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sfumato.errors import InputError, SfumatoError, StudyError, shortened
+from sfumato.errors import InputError, SfumatoError, StudyError, counted, shortened
 from sfumato.plans.channel import Channel
 from sfumato.release import pack
 from sfumato.release.draft import Draft, Measured
@@ -162,7 +162,7 @@ def _kept(study: Study, source: Source, own: Sequence[str], keep: Sequence[str] 
         undecided = [name for name in source.names if name not in own and name not in study.columns]
         if undecided:
             raise StudyError(
-                f"{len(undecided)} columns have no role: {shortened(undecided)}",
+                f"{counted(len(undecided), 'column')} without a role: {shortened(undecided)}",
                 expected="a role for every column before all others are kept as they are",
                 remedy="name the columns to keep, or declare the roles in a run file",
             )
