@@ -263,12 +263,12 @@ def test_bad_channel_files_and_strange_reports(
     out.write_text("job\nclerk\npilot\npilot\n", "utf-8")
     code, said = _json(capsys, "channel", "estimate", out, "--channel", channel)
     assert code == 2
-    assert "2 rows have 1 values" in said["error"]["what"]
+    assert "in 2 rows" in said["error"]["what"]
     assert "row 2" in said["error"]["what"]
     assert "pilot" not in json.dumps(said)
     people.write_text(people.read_text("utf-8") + "pilot,north\n", "utf-8")
     code, said = _json(capsys, *disguise, never)
-    assert (code, "does not know" in said["error"]["what"], "pilot" in json.dumps(said)) == (2, True, False)
+    assert (code, "unknown to the channel" in said["error"]["what"], "pilot" in json.dumps(said)) == (2, True, False)
     broken = json.loads(channel.read_text("utf-8"))
     broken["matrix"][0][0] = 0.9
     channel.write_text(json.dumps(broken), "utf-8")
@@ -363,7 +363,7 @@ def test_a_front_of_given_shares_is_no_table_to_publish(
     front = tmp_path / "front"
     assert _json(capsys, "search", channel_run(tmp_path, prior="prior.csv", records=1000), "-o", front)[0] == 0
     code, said = _json(capsys, "publish", front, "--point", "1", "-o", tmp_path / "out")
-    assert (code, "names no table" in said["error"]["what"]) == (2, True), said
+    assert (code, "there is no table to disguise" in said["error"]["what"]) == (2, True), said
     assert not (tmp_path / "out").exists()
     assert _json(capsys, "channel", "export", front, "--point", "1", "-o", tmp_path / "c.json")[0] == 0
     words = ["channel", "disguise", "--data", people, "--channel", tmp_path / "c.json", "-o", tmp_path / "out"]

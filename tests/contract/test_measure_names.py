@@ -16,14 +16,14 @@ NAMES = {name for measure in known_measures().values() for name in measure.names
 
 # Modules that may hold the name of a measure, which names, and why.
 ALLOWED = {
-    "study.py": ({"k", "general_loss"}, "defaults of the run file, which is read before any measure is known"),
+    "study/study.py": ({"k", "general_loss"}, "defaults of the run file, which is read before any measure is known"),
     "measures/facts.py": (
         {"k", "weighted_k", "weighted_l"},
         "figures of a histogram of classes, as the answers of `ask` spell them",
     ),
-    "release/side_by_side.py": ({"k"}, "the first letter of columns of SQL: k0, k1 …"),
-    "data/policy.py": ({"k", "uniques"}, "names of the policy's rules, as a run file spells them"),
-    "data/profile.py": ({"uniques"}, "a field of a column's profile: values that occur once"),
+    "release/history/side_by_side.py": ({"k"}, "the first letter of columns of SQL: k0, k1 …"),
+    "study/policy.py": ({"k", "uniques"}, "names of the policy's rules, as a run file spells them"),
+    "sources/profile.py": ({"uniques"}, "a field of a column's profile: values that occur once"),
 }
 
 

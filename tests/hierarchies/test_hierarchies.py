@@ -71,7 +71,7 @@ def test_short_paths_keep_their_leaf(shared: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("a;x;*\na;y;*\n", "1 duplicate leaves: a"),
+        ("a;x;*\na;y;*\n", "1 duplicate leaf: a"),
         ("a;x;p;*\nb;x;q;*\n", "not nested"),
         ("a;x\nb;y\n", "2 roots"),
         ("a\nb\n", "only the values themselves"),
@@ -135,13 +135,13 @@ def test_interval_labels_hold_their_values(values: list[int]) -> None:
 
 
 def test_builders_say_what_is_wrong() -> None:
-    with pytest.raises(HierarchyError, match="1 values of age are not numbers"):
+    with pytest.raises(HierarchyError, match="1 value of age cannot be read as a number"):
         build.equal_width("age", ["1", "x"])
     with pytest.raises(HierarchyError, match="do not nest"):
         build.equal_width("age", ["1", "9"], [5, 12])
     with pytest.raises(HierarchyError, match="do not nest"):
         build.breaks("age", ["1", "9"], [[5], [6]])
-    with pytest.raises(HierarchyError, match="are not dates"):
+    with pytest.raises(HierarchyError, match="cannot be read as a date"):
         build.dates("day", ["2020-01-01", "soon"])
     with pytest.raises(HierarchyError, match="unknown kind"):
         recipe("intervals", {})

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from tests.release.fronts import ANYTHING, people, small, write_csv
@@ -19,6 +19,7 @@ from sfumato.cli import run
 from sfumato.errors import StoppedError
 from sfumato.front import Front
 from sfumato.release import pack
+from sfumato.study import SearchSettings
 from sfumato.systems.registry import MODULES, system_named
 
 Capture = pytest.CaptureFixture[str]
@@ -54,6 +55,13 @@ MAKERS: dict[str, Callable[[Path], Path]] = {
     "channel": channel,
     "groups": groups,
 }
+
+
+def test_every_registered_system_can_be_named_and_is_tested() -> None:
+    """A new system stands in the registry, in the run file and here."""
+    named = get_args(SearchSettings.model_fields["system"].annotation)
+    assert set(MODULES) == set(named), "name it in SearchSettings.system (study/study.py)"
+    assert set(MODULES) == set(MAKERS), "add a run file for it to MAKERS"
 
 
 @dataclass(frozen=True)

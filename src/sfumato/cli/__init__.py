@@ -150,7 +150,9 @@ def run(given: list[str]) -> int:
                 expected="an unchanged folder",
             )
             return _failed(damaged, as_json)
-        fault = SfumatoError(f"internal error: {type(error).__name__}", remedy="please report it with its trace")
+        fault = SfumatoError(
+            f"internal error: {type(error).__name__}", remedy="--debug shows the trace; please report it"
+        )
         return _failed(fault, as_json)
     return result if isinstance(result, int) else 0
 

@@ -51,7 +51,7 @@ def told(stages: Sequence[Stage]) -> str:
 
 
 class Watch:
-    """Told what is done and what there is; returns True when the work should stop."""
+    """Called with (done, total); returns True when the work should stop."""
 
     def __init__(self, unit: str, seconds: float | None = None) -> None:
         self.unit, self.seconds, self.interrupted = unit, seconds, False

@@ -63,6 +63,9 @@ def refuse_table(table: FrequencyTable, l: int) -> None:
 def refuse_fronts(study: Study, table: FrequencyTable, fronts: Sequence[Front]) -> None:
     """Raise unless the fronts are of the same table under the same rules, one of each system."""
     systems = [front.system for front in fronts]
+    other = [front.system for front in fronts if not front.recodes]
+    if other:
+        raise InputError(f"a front of the {other[0]} system does not recode the table", expected="lattice or cuts")
     if len(set(systems)) < len(systems):
         raise InputError(f"{len(systems)} fronts of {shortened(sorted(set(systems)))}", expected="one of each system")
     for front in fronts:

@@ -104,7 +104,7 @@ class Wish:
         return self.privacy.gain(offers.values(self.privacy))
 
     def gain_of(self, offer: Offer) -> float:
-        """The same of one offer."""
+        """The gain of one offer, on the same scale."""
         if self.both:
             return math.log(max(offer.k, 1)) + math.log(max(offer.l or 1, 1))
         return float(self.privacy.gain(np.array([offer.value]))[0])

@@ -76,9 +76,10 @@ def words_of(front: Front, offer: Offer, table: FrequencyTable | None) -> tuple[
     plan = front.point(offer.point).recoding_plan
     if table is not None:
         return tuple(plan.words(table))
-    counted = {name: choice if isinstance(choice, int) else len(choice) for name, choice in plan.choices.items()}
-    kind = "at level {}" if front.system == "lattice" else "in {} groups"
-    return tuple(f"{name} {kind.format(value)}" for name, value in counted.items())
+    return tuple(
+        f"{name} at level {choice}" if isinstance(choice, int) else f"{name} in {len(choice)} groups"
+        for name, choice in plan.choices.items()
+    )
 
 
 def alone(offers: Offers, limits: Limits, best: Offer) -> list[str]:

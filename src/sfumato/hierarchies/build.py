@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from decimal import ROUND_FLOOR, Decimal
 from itertools import pairwise
 
-from sfumato.errors import HierarchyError, shortened
+from sfumato.errors import HierarchyError, counted, shortened
 from sfumato.hierarchies.hierarchy import ROOT, Hierarchy, flat
 from sfumato.hierarchies.labels import number, spanned
 
@@ -164,7 +164,7 @@ def dates(
             wrong.append(label)
     if wrong:
         raise HierarchyError(
-            f"{len(wrong)} values of {name} are not dates: {shortened(wrong, 3)}",
+            f"{counted(len(wrong), 'value')} of {name} cannot be read as a date: {shortened(wrong, 3)}",
             expected=f"dates written {pattern}",
             remedy='another format, such as pattern = "%d.%m.%Y", or a missing value declared in na',
         )
@@ -251,7 +251,7 @@ def _numeric(name: str, labels: Sequence[str], decimal: str) -> dict[str, float]
     wrong = [label for label, value in parsed.items() if value is None]
     if wrong or not labels:
         raise HierarchyError(
-            f"{len(wrong)} values of {name} are not numbers: {shortened(wrong, 3)}",
+            f"{counted(len(wrong), 'value')} of {name} cannot be read as a number: {shortened(wrong, 3)}",
             expected="numbers",
             remedy='declare what means "missing" in na, set decimal = ",", or use another kind of hierarchy',
         )

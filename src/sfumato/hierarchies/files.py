@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from sfumato.errors import HierarchyError
+from sfumato.errors import HierarchyError, counted
 from sfumato.hierarchies.hierarchy import Hierarchy
 from sfumato.runtime.atomic import write_text
 from sfumato.runtime.inputs import note_input
@@ -33,7 +33,8 @@ def load(
     blank = [number for number, row in enumerate(body, start=1) if "" in row]
     if blank:
         raise HierarchyError(
-            f"the hierarchy of {name} has {len(blank)} rows with an empty label; the first is row {blank[0]}",
+            f"the hierarchy of {name} has {counted(len(blank), 'row')} with an empty label; the first is row "
+            f"{blank[0]}",
             expected="a label at every level up to the root",
             remedy="repeat the label of the level below where nothing changes",
         )

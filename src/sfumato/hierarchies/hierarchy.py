@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from sfumato.errors import HierarchyError, shortened
+from sfumato.errors import HierarchyError, counted, shortened
 from sfumato.runtime.arrays import Codes
 
 ROOT = "*"
@@ -113,7 +113,8 @@ def check_paths(name: str, paths: Sequence[Sequence[str]]) -> None:
     uneven = [i for i, path in enumerate(paths) if len(path) != width]
     if uneven:
         raise HierarchyError(
-            f"the hierarchy of {name} has {len(uneven)} rows without {width} levels; the first is row {uneven[0] + 1}",
+            f"the hierarchy of {name} has {counted(len(uneven), 'row')} without {width} levels; the first is "
+            f"row {uneven[0] + 1}",
             expected=f"{width} levels in every row",
         )
     if width > MOST_LEVELS:
@@ -137,7 +138,8 @@ def check_paths(name: str, paths: Sequence[Sequence[str]]) -> None:
         seen: set[str] = set()
         repeated = [leaf for leaf in leaves if leaf in seen or seen.add(leaf)]  # type: ignore[func-returns-value]
         raise HierarchyError(
-            f"the hierarchy of {name} has {len(repeated)} duplicate leaves: {shortened(repeated, 3)}",
+            f"the hierarchy of {name} has {counted(len(repeated), 'duplicate leaf', 'duplicate leaves')}: "
+            f"{shortened(repeated, 3)}",
             expected="one row per value",
             remedy="delete the repeated rows",
         )

@@ -188,7 +188,7 @@ def checked_matrix(matrix: Floats, outputs: int, categories: int) -> Floats:
     if matrix.shape != (outputs, categories):
         raise InputError(f"the matrix has the shape {matrix.shape}", expected=shape)
     if not np.isfinite(matrix).all() or (matrix < 0).any():
-        raise InputError("the matrix has cells that are negative or no numbers", expected="probabilities from 0 to 1")
+        raise InputError("the matrix has cells that are negative or not numbers", expected="probabilities from 0 to 1")
     sums = matrix.sum(axis=0)
     wrong = [place for place in range(categories) if abs(sums[place] - 1.0) > SLACK]
     if wrong:
@@ -219,7 +219,7 @@ def checked_prior(prior: Sequence[float] | Floats, categories: int | None = None
             f"the prior has {len(shares)} category", expected=expected, remedy="a single category needs no protection"
         )
     if not np.isfinite(shares).all() or (shares < 0).any():
-        raise InputError("the prior has shares that are negative or no numbers", expected=expected)
+        raise InputError("the prior has shares that are negative or not numbers", expected=expected)
     if abs(shares.sum() - 1.0) > SLACK:
         raise InputError(
             f"the prior sums to {shares.sum():.6g}", expected=expected, remedy="divide each share by their sum"
@@ -229,7 +229,7 @@ def checked_prior(prior: Sequence[float] | Floats, categories: int | None = None
         raise InputError(
             f"{zeros} categories of the prior have a share of 0",
             expected=expected,
-            remedy="leave those categories out: what nobody has need not be disguised",
+            remedy="leave out the categories that nobody has",
         )
     return np.asarray(shares / shares.sum())
 

@@ -113,7 +113,7 @@ class CutPlan:
         unknown = starts - set(leaves)
         if unknown:
             raise StudyError(
-                f"the plan parts {domain.name} at {shortened(sorted(map(repr, unknown)), 3)}",
+                f"the plan splits {domain.name} at {shortened(sorted(map(repr, unknown)), 3)}",
                 expected="values of the column",
             )
         runs: list[list[int]] = []

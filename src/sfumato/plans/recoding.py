@@ -58,7 +58,7 @@ def at_level(domain: Domain, level: int) -> ColumnRecoding:
         raise StudyError(f"level {level} of {domain.name}", expected=f"a level from 0 to {tree.height}")
     if len(domain.labels) > len(tree.leaves):
         raise HierarchyError(
-            f"{domain.name} holds labels that are generalized already",
+            f"{domain.name} contains labels that are already generalized",
             expected="values of the raw table",
             remedy="recode the raw table instead",
         )

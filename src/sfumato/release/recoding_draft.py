@@ -15,6 +15,7 @@ from sfumato.front import Front, Point
 from sfumato.hierarchies import Hierarchy
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.registry import measure
+from sfumato.measures.standard import K
 from sfumato.measures.suppression import suppress_planned
 from sfumato.plans.plan import RecodingPlan
 from sfumato.release import facts, pack
@@ -182,7 +183,7 @@ def _refuse_printed(front: Front) -> None:
     settings = front.study.search
     if front.system == "cuts" and settings.problem == 4 and settings.reproduction:
         raise InputError(
-            "the front was found with the rule that the paper prints, which does not make a file (k, ℓ)-safe",
+            "the front was found with the rule printed in the paper, which does not guarantee k and ℓ in the file",
             expected="a front for release",
             remedy="search again without reproduction = true",
         )
@@ -251,7 +252,7 @@ def _name_warnings(recoded: Recoded) -> list[str]:
     names = pack.clashing(recoded.names)
     if not names:
         return []
-    return [f"column names that differ only in case are written with a number behind: {shortened(names)}."]
+    return [f"column names that differ only in case are written with a number at the end: {shortened(names)}."]
 
 
 def compare_figures(
@@ -267,7 +268,7 @@ def compare_figures(
         ("the number of records", planned.records, recoded.records),
         ("the number of suppressed records", point.suppressed, recoded.suppressed),
         ("loss", point.loss, loss),
-        ("k", measure("k").value(planned), figure_value(figures["k"])),
+        (K.name, K.value(planned), figure_value(figures[K.name])),
     ]
     for name, expected in point.values.items():
         if name not in figures:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.auditing.whole import whole_file
+from sfumato.measures.standard import K
 from sfumato.release import pack
 from sfumato.release.columns import ColumnRecode, column_recodes
 from sfumato.release.dictionary import data_dictionary, labels_in
@@ -119,7 +120,7 @@ def _same_groups(column: ColumnRecode, starts: Any) -> bool:
 
 def says(manifest: Content) -> str:
     """The smallest class."""
-    return f"k {number(manifest['figures']['k']['value'])}"
+    return f"{K.label} {number(manifest['figures'][K.name]['value'])}"
 
 
 def _verifier(agrees: Callable[[ColumnRecode, Any], bool]) -> Verifier:

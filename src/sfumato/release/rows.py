@@ -27,7 +27,7 @@ class Rows(Protocol):
 def write_mixed(engine: Engine, rows: Rows, path: Path) -> None:
     """Write rows in the order of a hash of their cells and a salt that is never kept.
 
-    No number of a row takes part: the order tells nothing of the source's, and an engine that makes some rows again
+    Row numbers are not used: the order tells nothing of the source's, and an engine that makes some rows again
     makes them the same.
     """
     cells = [quoted(os.urandom(16).hex()), *(f"c{place}" for place in range(len(rows.names)))]

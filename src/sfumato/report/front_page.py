@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sfumato.errors import counted
 from sfumato.front import Front
 from sfumato.report.figures import number, percent
 from sfumato.report.page import ACCENT, SECOND, figure, page
@@ -33,7 +34,7 @@ def front_page(
         "front.html",
         title=title,
         version=__version__,
-        lead=f"{len(front.points):,} non-dominated points, for {front.rows:,} records: {front.how}.",
+        lead=f"{counted(len(front.points), 'non-dominated point')} for {front.rows:,} records: {front.how}.",
         picture=_picture(front, chosen, bound),
         heads=["point", *(objective.label for objective in front.objectives), "loss", *columns],
         rows=rows,

@@ -8,6 +8,7 @@ import numpy as np
 from markupsafe import Markup
 
 from sfumato.decide import Answer, ask
+from sfumato.errors import counted
 from sfumato.front import Front, Objective, Point
 from sfumato.measures.registry import known_measures
 from sfumato.measures.standard import GENERAL_LOSS, K
@@ -51,7 +52,7 @@ def map_page(
         "map.html",
         title="Risk–utility map",
         version=__version__,
-        lead=f"{len(front.points):,} non-dominated generalizations of {front.rows:,} records: {front.how}."
+        lead=f"{counted(len(front.points), 'non-dominated generalization')} of {front.rows:,} records: {front.how}."
         + (" No generalization of the lattice is better." if front.exact else ""),
         picture=map_figure(front, words, answer, chosen),
         shape=_shape(answer),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from sfumato.errors import DataError, shortened
+from sfumato.errors import DataError, counted, shortened
 from sfumato.runtime.inputs import note_input
 from sfumato.runtime.scratch import Scratch
 from sfumato.runtime.settings import UNPRINTABLE
@@ -187,7 +187,8 @@ def _check_names(source: Source) -> None:
     repeated = sorted(name for name, count in Counter(names).items() if count > 1)
     if repeated:
         raise DataError(
-            f"{len(repeated)} column names are repeated: {shortened(repeated)}",
+            f"{counted(len(repeated), 'column name')} {'is' if len(repeated) == 1 else 'are'} repeated: "
+            f"{shortened(repeated)}",
             expected="every column name once",
             remedy="rename them in the file, or give names = [...] under [data]",
         )

@@ -194,7 +194,7 @@ class Study(Settings):
                 and column.distance not in ("ordered", "hierarchical")
             ):
                 raise StudyError(
-                    f"{name} is sensitive, so it is released as it is, and its hierarchy would do nothing",
+                    f"{name} is sensitive, so it is released as it is, and its hierarchy would have no effect",
                     expected='distance = "hierarchical" or "ordered", which read the hierarchy of a sensitive column',
                     remedy="leave hierarchy out; or give the role quasi_identifier, to release the column generalized",
                 )

@@ -10,7 +10,7 @@ from sfumato.errors import DataError, InputError, shortened
 from sfumato.front import Front, Objective, Point
 from sfumato.hierarchies import ROOT, Hierarchy
 from sfumato.measures.classes import classify
-from sfumato.measures.registry import measure
+from sfumato.measures.standard import GENERAL_LOSS, K
 from sfumato.measures.suppression import suppress_planned
 from sfumato.plans.levels import LevelPlan
 from sfumato.release import pack
@@ -196,7 +196,7 @@ def _front(study: Study, table: FrequencyTable, plan: LevelPlan) -> Front:
     study = study.model_copy(update={"search": SearchSettings(weights=study.search.weights)})._placed(study.folder)
     classes = classify(table, plan.recoding(table), study.weights_for(table))
     classes = suppress_planned(classes, plan.suppress_below, plan.diversity_below)
-    measures = [measure("k"), measure("general_loss")]
+    measures = [K, GENERAL_LOSS]
     values = {found.name: found.value(classes) for found in measures}
     point = Point(0, values, loss_of(classes), classes.suppressed_rows, plan)
     objectives = tuple(Objective(found.name, found.direction) for found in measures)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.errors import HierarchyError, shortened
+from sfumato.errors import HierarchyError, counted, shortened
 from sfumato.hierarchies.hierarchy import ROOT, Hierarchy, flat
 from sfumato.hierarchies.labels import interval, numbers
 from sfumato.runtime.arrays import Codes, Counts64, Flags, Floats
@@ -130,7 +130,8 @@ class UncoveredError(HierarchyError):
         self.name, self.labels = name, list(labels)
         where = f"; the first is in row {first_row}" if first_row else ""
         super().__init__(
-            f"the hierarchy of {name} lacks {len(labels)} values of the data: {shortened(map(repr, labels), 5)}{where}",
+            f"the hierarchy of {name} lacks {counted(len(labels), 'value')} of the data: "
+            f"{shortened(map(repr, labels), 5)}{where}",
             expected="every value of the column as a leaf, a node or an interval of leaves",
             remedy="add a row for each, or declare them as missing in na under [data]",
         )

@@ -86,7 +86,7 @@ class Desk:
 
 
 class Desks:
-    """A few desks; the one that is free is asked, and those that nobody asks go home."""
+    """A few workers: a free one is asked, and idle workers are stopped."""
 
     def __init__(self, places: Places, gigabytes: float, most: int = 2) -> None:
         self._all = [Desk(places, gigabytes) for _ in range(most)]

@@ -125,7 +125,7 @@ def test_a_joint_channel_has_figures_for_each_attribute() -> None:
         ([1.2, -0.2], "negative"),
         ([1.0], "1 category"),
         ([0.5, 0.5, 0.0], "share of 0"),
-        ([0.5, float("nan")], "negative or no numbers"),
+        ([0.5, float("nan")], "negative or not numbers"),
     ],
 )
 def test_a_bad_prior_is_refused(prior: list[float], says: str) -> None:

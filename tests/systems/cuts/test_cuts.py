@@ -38,7 +38,7 @@ SMALL = {"system": "cuts", "algorithm": None, "generations": 6, "population": 16
 @pytest.fixture(autouse=True)
 def few_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
     """The lattice that seeds a search is looked at for a moment only."""
-    monkeypatch.setattr("sfumato.systems.cuts.LATTICE_NODES", 300)
+    monkeypatch.setattr("sfumato.systems.cuts.search.LATTICE_NODES", 300)
 
 
 def adult_cuts(problem: int, **given: object) -> sf.Study:
@@ -233,7 +233,7 @@ def test_problem_four_on_adult_is_safe_when_published(tmp_path: Path) -> None:
 def test_the_printed_rule_is_not_released(tmp_path: Path) -> None:
     front = sf.search(adult_cuts(4, reproduction=True))
     assert {o.name for o in front.objectives} == {"k", "distinct_l", "general_loss"}
-    with pytest.raises(InputError, match="does not make a file"):
+    with pytest.raises(InputError, match="does not guarantee"):
         sf.publish(sf.pick(front, point=0), tmp_path / "release", state=tmp_path / "state")
 
 

@@ -78,7 +78,7 @@ def test_killed_at_random_moments(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         else:
             verify(folder).raise_if_failed()
     killed = next(name for name, code in codes.items() if code == -9)
-    if not (tmp_path / killed).exists():  # what a blow left behind stands in nobody's way
+    if not (tmp_path / killed).exists():  # leftovers of a killed process do not block a new run
         kind, source = ("search", "run.toml") if killed.startswith("p") else ("publish", "p")
         assert run([kind, str(tmp_path / source), "-o", str(tmp_path / killed)]) in (0, 3)
 

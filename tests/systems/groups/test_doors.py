@@ -136,9 +136,9 @@ def without(name: str, column: str) -> Callable[[Path], None]:
 
 
 CASES: dict[str, tuple[Callable[[Path], None], str, int]] = {
-    "attribute missing in one file": (without("aux.csv", "sex"), "aux.csv lacks 1 columns that the mapping reads: sex", 2),
+    "attribute missing in one file": (without("aux.csv", "sex"), "aux.csv lacks 1 column that the mapping reads: sex", 2),
     "attribute of one file only": (change('"aux.csv" }', '"aux.csv", attributes = { agee = { column = "age" } } }'), 'aux.csv maps "agee"', 2),
-    "column missing": (change('column = "sex"', 'column = "gender"'), "lacks 1 columns that the mapping reads: gender", 2),
+    "column missing": (change('column = "sex"', 'column = "gender"'), "lacks 1 column that the mapping reads: gender", 2),
     "ranges drop everything": (change('column = "age"', 'column = "age", range = [90, 99]'), "the ranges drop all 300 rows", 2),
     "no members": (table("aux.csv", job="66"), "no record of aux.csv in range is in the group secret", 2),
     "one area": (table("t.csv", towns="A"), "has one area", 2),

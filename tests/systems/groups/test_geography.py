@@ -93,7 +93,7 @@ def test_columns_that_name_the_group_by_their_order_or_together_are_refused(
     protected_study(tmp_path)
     with_columns(tmp_path, names, cells)
     front = protected_front(tmp_path)
-    with pytest.raises(StudyError, match="name the group: " + names.replace(",", " with ")) as refused:
+    with pytest.raises(StudyError, match="identify the group: " + names.replace(",", " with ")) as refused:
         publish_protection(front, tmp_path / "release", accept=ACCEPTED, state=tmp_path / "state")
     assert refused.value.remedy == f'withhold = ["{names.split(",")[0]}"] under [groups]'
     assert not (tmp_path / "release").exists()

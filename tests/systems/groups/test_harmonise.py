@@ -102,7 +102,7 @@ def test_conditions_leave_rows_out(write: Write) -> None:
 
 def test_what_cannot_be_harmonised(write: Write) -> None:
     path = write("t.csv", TEXT)
-    with pytest.raises(StudyError, match=r"lacks 1 columns.*agee \(for the attribute age\)"):
+    with pytest.raises(StudyError, match=r"lacks 1 column.*agee \(for the attribute age\)"):
         harmonised(path, MAPPING.model_copy(update={"attributes": {"age": Attribute(column="agee")}}))
     none = MAPPING.model_copy(update={"attributes": {"age": Attribute(column="age", range=(90, 99))}})
     with pytest.raises(DataError, match="the ranges drop all 6 rows") as error:

@@ -16,7 +16,7 @@ def channel_of(point: Point) -> Channel:
     """The channel of a point."""
     if isinstance(point.plan, Channel):
         return point.plan
-    raise InputError("the point is no channel", expected="a front of the channel system")
+    raise InputError("the point is not a channel", expected="a front of the channel system")
 
 
 def refuse_unlike(front: Front) -> None:
@@ -25,7 +25,7 @@ def refuse_unlike(front: Front) -> None:
     given = study.channel.prior
     if given is not None and study.folder / study.data.path == study.folder / given:
         raise InputError(
-            "the front is of shares from a file, and names no table to disguise",
+            "the front was searched with shares from a file, so there is no table to disguise",
             expected="a run file with a table under [data]",
             remedy="sfumato channel export writes a channel, and sfumato channel disguise takes it for a table",
         )
@@ -43,12 +43,12 @@ def refuse_unlike(front: Front) -> None:
             name, said, true = where
             raise _unlike(f"the front says {name} = {shown(said)} of channel {point.id}, but it is {shown(true)}")
         if point.bound is not None and point.bound > again.values["mse"] * (1 + CLOSE):
-            raise _unlike(f"the error of channel {point.id} is below what the front says none can have")
+            raise _unlike(f"the error of channel {point.id} is below the lower bound that the front states")
 
 
 def _unlike(what: str) -> InputError:
     return InputError(
         f"{what}: nothing was released",
-        expected="a front as the search wrote it, and the table that was searched",
+        expected="an unchanged front, and the table that was searched",
         remedy="search again",
     )

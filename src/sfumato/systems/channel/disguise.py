@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sfumato.errors import InputError, SfumatoError, StudyError, shortened
+from sfumato.errors import InputError, SfumatoError, StudyError, counted, shortened
 from sfumato.plans.channel import Channel
 from sfumato.release import pack
 from sfumato.release.draft import Draft, Measured
@@ -106,9 +106,9 @@ class DisguiseDraft(Draft):
             )
         if not self.agreed.holds:
             raise SfumatoError(
-                "the reports in the written file do not occur as often as the channel makes them",
+                "the frequencies of reports in the written file do not agree with the channel",
                 expected=f"counts with a probability of {self.agreed.level:g} or more; nothing was released",
-                remedy="disguise the table again; if that fails too, it is a fault of ours to report",
+                remedy="disguise the table again; if that fails too, please report it",
             )
 
     def measure(self, _: Study) -> Measured:
@@ -162,7 +162,7 @@ def _kept(study: Study, source: Source, own: Sequence[str], keep: Sequence[str] 
         undecided = [name for name in source.names if name not in own and name not in study.columns]
         if undecided:
             raise StudyError(
-                f"{len(undecided)} columns have no role: {shortened(undecided)}",
+                f"{counted(len(undecided), 'column')} without a role: {shortened(undecided)}",
                 expected="a role for every column before all others are kept as they are",
                 remedy="name the columns to keep, or declare the roles in a run file",
             )

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.errors import DataError
+from sfumato.errors import DataError, counted
 from sfumato.plans.channel import Channel
 from sfumato.runtime.arrays import Floats
 from sfumato.sources.cells import cleaned
@@ -43,7 +43,8 @@ def check_known(engine: Engine, source: Source, channel: Channel, found: Tally) 
         first = first_row(engine, source, channel.columns, strange)
         where = f"; the first is in row {first}" if first else ""
         raise DataError(
-            f"{rows} rows have {len(strange)} values of {channel.name} that the channel does not know{where}",
+            f"{counted(len(strange), 'value')} of {channel.name} unknown to the channel, in "
+            f"{counted(rows, 'row')}{where}",
             expected="the categories the channel was made for",
             remedy="search again with this table, or check how missing values are declared",
         )

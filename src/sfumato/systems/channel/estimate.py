@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.errors import DataError, InputError, nearest
+from sfumato.errors import DataError, InputError, counted, nearest
 from sfumato.plans.channel import Channel, load_channels, product
 from sfumato.runtime.arrays import Floats
 from sfumato.sources.engines.engine import open_engine
@@ -169,7 +169,8 @@ def _check_reports(engine: Any, source: Any, channels: Sequence[Channel], found:
         if strange:
             rows = sum(n for c, n in zip(found.cells, found.counts, strict=True) if c[place] not in known)
             raise DataError(
-                f"{rows} rows have {len(strange)} values of {channel.name} that are no reports of the channel; the "
+                f"{counted(len(strange), 'value')} of {channel.name} unknown to the channel, in "
+                f"{counted(rows, 'row')}; the "
                 f"first is in row {first_row(engine, source, [channel.name], strange)}",
                 expected="a column that was disguised with this channel",
                 remedy="check that file and channel belong together",

@@ -56,7 +56,7 @@ def prior_of(study: Study) -> Prior:
         return read_prior(study.folder / settings.prior, settings.records, settings.columns)
     if not settings.columns:
         raise StudyError(
-            "no column to disguise is named", expected="columns under [channel]", remedy='columns = ["NAME"]'
+            "no column to disguise is given", expected="columns under [channel]", remedy='columns = ["NAME"]'
         )
     for name in settings.columns:
         column = study.columns.get(name)
@@ -134,6 +134,6 @@ def read_prior(path: Path, records: int | None, columns: Sequence[str] = ()) -> 
         )
     cells = tuple(tuple(row[name] for name in names) for row in rows)
     if len(set(cells)) < len(cells):
-        raise InputError(f"{path.name} has a category twice", expected="each category once")
+        raise InputError(f"{path.name} lists a category twice", expected="each category once")
     named = tuple(columns) or tuple(names)
     return Prior(named, tuple(label_of(cell) for cell in cells), cells, checked_prior(shares), records)

@@ -74,7 +74,7 @@ def _stated(check: Check) -> tuple[Disguise, tuple[Floats, ...]]:
 def _disagreement(check: Check, agreed: Agreement) -> list[Difference]:
     if agreed.holds:
         return []
-    what = f"its reports do not occur as often as the channel makes them (probability below {LEVEL:g})"
+    what = f"the frequencies of its reports do not agree with the channel (probability below {LEVEL:g})"
     return [Difference(check.data, what)]
 
 

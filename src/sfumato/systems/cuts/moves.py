@@ -1,4 +1,4 @@
-"""Every small change of a cut: join or part two neighbours, shift a boundary, collapse or open a node of a tree."""
+"""Every small change of a cut: join or split two neighbours, shift a boundary, collapse or open a node of a tree."""
 
 from __future__ import annotations
 

@@ -333,13 +333,13 @@ def _refuse_mixed(settings: SearchSettings) -> None:
     if "objectives" in given and settings.named != SearchSettings().named:
         raise StudyError(
             f"problem = {settings.problem} and objectives",
-            expected="one of them: a problem has its own objectives",
+            expected="only one of them: a problem has its own objectives",
             remedy="leave problem out",
         )
     if settings.suppression is not None:
         raise StudyError(
             f'problem = {settings.problem} and suppression = "{settings.suppression}"',
-            expected="one of them: a problem has its own rule of suppression",
+            expected="only one of them: a problem has its own rule of suppression",
             remedy="leave suppression out, or problem",
         )
     if settings.problem == 1 and settings.max_suppression:
@@ -367,7 +367,7 @@ def _unreachable(ready: CutSearch) -> UnreachableError:
         for place, goal in enumerate(ready.limits, start=len(ready.sought))
     ]
     return UnreachableError(
-        "no cut that was tried meets the limits",
+        "no cut that was evaluated meets the limits",
         expected="limits that a recoding meets",
         remedy="; ".join(said) or "raise max_suppression",
     )

@@ -176,7 +176,7 @@ class CutSpace:
         return all(segment.valid(part) for segment, part in zip(self.segments, self.parts(bits), strict=True))
 
     def at_levels(self, levels: Sequence[int]) -> Bits:
-        """A node of the lattice as a cut; a group that is not a run of neighbours is parted into its runs."""
+        """A node of the lattice as a cut; a group that is not a run of neighbours is split into its runs."""
         parts = []
         for segment, level in zip(self.segments, levels, strict=True):
             groups = at_level(segment.domain, level).groups
@@ -220,7 +220,7 @@ def segment_of(domain: Domain, constrained: bool | None = None, breaks: Sequence
     """A column as a segment: units of neighbouring values, along the tree if it is constrained."""
     if len(domain.labels) > len(domain.hierarchy.leaves):
         raise HierarchyError(
-            f"{domain.name} holds labels that are generalized already",
+            f"{domain.name} contains labels that are already generalized",
             expected="values of the raw table",
             remedy="search the raw table instead",
         )
@@ -251,7 +251,9 @@ def segment_of(domain: Domain, constrained: bool | None = None, breaks: Sequence
 def _binned(domain: Domain, values: npt.NDArray[np.float64] | None, order: Counts64, breaks: Sequence[float]) -> Codes:
     """The unit of each value in order: a new one begins at each break. Missing values have their own."""
     if list(breaks) != sorted(set(breaks)):
-        raise StudyError(f"the breaks of {domain.name} do not rise", expected="numbers in rising order, each once")
+        raise StudyError(
+            f"the breaks of {domain.name} are not ascending", expected="numbers in ascending order, each once"
+        )
     ordered = (np.full(len(order), np.nan) if values is None else values)[order]
     bins = np.searchsorted(np.array(breaks), ordered, side="right")
     bins[np.isnan(ordered)] = len(breaks) + 1
@@ -272,9 +274,9 @@ def _nodes(domain: Domain, unit_of: Codes) -> tuple[Node, ...]:
             spans[low, high] = None
     if torn:
         raise HierarchyError(
-            f"{domain.name} is constrained by its tree, but {len(torn)} of its groups are not runs of neighbours: "
+            f"{domain.name} is constrained by its hierarchy, but {len(torn)} of its groups are not runs of neighbours: "
             f"{shortened(map(repr, torn), 3)}",
-            expected="an order in which every group of the tree stands together",
+            expected="an order in which the values of every group of the hierarchy are neighbours",
             remedy=f"order = [...] for {domain.name}, or constrained = false",
         )
     ordered = sorted(spans, key=lambda span: (span[1] - span[0], span[0]))

@@ -79,7 +79,7 @@ def refuse_unlike(front: Front, again: Protection) -> None:
         name, said, true = where
         raise InputError(
             f"the protection says {name} = {shown(said)}, but it is {shown(true)}: nothing was released",
-            expected="a protection as the search wrote it, and the files that it was made from",
+            expected="an unchanged front, and the files that it was made from",
             remedy="search again",
         )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.auditing.whole import WholeFile, whole_file
-from sfumato.errors import SfumatoError
+from sfumato.errors import SfumatoError, counted
 from sfumato.plans.swaps import SwapPlan
 from sfumato.release import pack
 from sfumato.release.dictionary import plain_dictionary
@@ -79,7 +79,9 @@ class SwapDraft(Draft):
             refuse_torn(differing_rows(engine, self.swapped, written))
             changed = changed_marginals(engine, self.source, written, self.swapped.names)
         if changed:
-            raise SfumatoError(f"{len(changed)} columns changed their counts", expected="only locations exchanged")
+            raise SfumatoError(
+                f"the counts of {counted(len(changed), 'column')} have changed", expected="only locations exchanged"
+            )
         with stage("measure all columns together"):
             self.whole = whole_file(engine, self.study, written)
 

@@ -322,7 +322,7 @@ def attacks_on(
     settings = settings_of(study)
     first, some, count = settings.attack.seed, settings.protect.known_seeds, settings.protect.fresh_seeds
     if not settings.auxiliary:
-        raise InputError("no auxiliary file is declared", expected="a file that tells who is in the group")
+        raise InputError("no auxiliary file is declared", expected="a file that shows who is in the group")
     known: list[Attack] = []
     fresh: list[Attack] = []
     silent: dict[str, UnreachableError] = {}
@@ -347,7 +347,7 @@ def attacks_on(
     if silent and not known:
         raise next(iter(silent.values()))
     if not known:
-        raise InputError("every auxiliary file is held out", expected="at least one that the swaps may be fitted to")
+        raise InputError("every auxiliary file is held out", expected="at least one that the swaps can be fitted to")
     return known, fresh, list(silent)
 
 

@@ -73,7 +73,7 @@ def exchange(engine: Engine, source: Source, study: Study, settings: GroupsSetti
     free = [c for c in stay if c.name not in exchanged]
     count = int(engine.rows("SELECT count(*) FROM held")[0][0])
     if len(rows) and int(rows.max()) >= count:
-        raise DataError("the plan swaps rows that the file lacks", expected="the file that was protected")
+        raise DataError("the plan swaps rows that are not in the file", expected="the file that was protected")
     swapped = Swapped(source, released, frozenset(exchanged), count, plan.swaps)
     # As columns of the released rows, where they have other positions than in the source.
     cells = {c.name: f"coalesce({cleaned(source, replace(c, position=i))}, '')" for i, c in enumerate(released)}
@@ -93,7 +93,7 @@ def withheld_columns(study: Study, settings: GroupsSettings, source: Source) -> 
         raise StudyError(
             f"the vital columns {shortened(kept)} are declared for release",
             expected='role = "vital", "identifier" or "drop" for columns that define the group',
-            remedy="a file that names the group cannot protect it",
+            remedy="a file that identifies the group cannot protect it",
         )
     unknown = [name for name in (*settings.withhold, *settings.swap) if name not in source.names]
     if unknown:

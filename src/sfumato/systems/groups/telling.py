@@ -53,8 +53,8 @@ def following_columns(
     if naming:
         least = dict.fromkeys(next(name for name in kept if name not in basic) for kept in naming)
         raise StudyError(
-            f"released columns name the group: {_listed(naming)}",
-            expected="no released column that tells who is in the group, alone or with another one",
+            f"released columns identify the group: {_listed(naming)}",
+            expected="no released column that shows who is in the group, alone or with another one",
             remedy=f"withhold = [{', '.join(map(repr, least))}] under [groups]".replace("'", '"'),
         )
     return following

@@ -11,7 +11,7 @@ from sfumato.algorithms.dominance import comparable
 from sfumato.algorithms.evaluation import Evaluated
 from sfumato.algorithms.exact import Bound
 from sfumato.algorithms.pbg_ea import Hints
-from sfumato.errors import StudyError, shortened
+from sfumato.errors import StudyError, counted, shortened
 from sfumato.front import Objective, Point
 from sfumato.measures.classes import classify
 from sfumato.measures.standard import K
@@ -45,9 +45,9 @@ class Search:
         undeclared = [domain.name for domain in table.domains if not domain.declared]
         if undeclared:
             raise StudyError(
-                f"{len(undeclared)} quasi-identifiers have no hierarchy: {shortened(undeclared)}",
+                f"{counted(len(undeclared), 'quasi-identifier')} without a hierarchy: {shortened(undeclared)}",
                 expected="a hierarchy for each",
-                remedy='hierarchy = { build = "flat" } keeps a value or hides it',
+                remedy='hierarchy = { build = "flat" } either keeps or hides a value',
             )
         sought = [goal_of(study, o.name, o.direction) for o in settings.named]
         names = [goal.measure.name for goal in sought]

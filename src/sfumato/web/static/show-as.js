@@ -1,4 +1,4 @@
-// "Show as": the run file, the program and the commands that replay to the same result.
+// "Show as": the run file, the program and the commands that give the same result.
 import { attempt, get, query } from "./api.js";
 import { button, fill, h } from "./dom.js";
 import { here, state } from "./state.js";

@@ -143,7 +143,7 @@ class ExactSearch:
 
 
 def _swept(rows: Floats, weights: Floats) -> Floats:
-    """Weights without traces, if the rest can still add up to the same."""
+    """Weights with negligible ones set to zero, if the rest can be adjusted to the same totals."""
     goal, kept = rows @ weights, np.flatnonzero(weights > DUST)
     rest = balanced(rows[:, kept], weights[kept], goal)
     if np.abs(rows[:, kept] @ rest - goal).max() > 1e-13 or rest.min() <= 0:

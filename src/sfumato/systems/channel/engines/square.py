@@ -149,7 +149,7 @@ class SquareSearch:
 
     def _barrier(self, place: int) -> Barrier:
         limit, most = 1.0 - float(self.levels[place]), float(self.prior.max())
-        # A hair inside the true limits, which pays for the entries that are then made zero.
+        # Slightly inside the true limits, to leave room for the entries that are then set to zero.
         delta = self.delta - HAIR * (self.delta - most)
         return Barrier(self.prior, delta, limit - HAIR * (limit - most), self.epsilon)
 

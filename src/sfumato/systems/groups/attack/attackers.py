@@ -263,7 +263,7 @@ def no_rule(
     walked = walk_rules(graded, members, 0.0, kappa, settings.least_records)
     if not len(walked.rules):
         return UnreachableError(
-            f"no rule has support above {kappa:g} and covers {settings.least_records} members",
+            f"no rule has support above {kappa:g} and covers at least {settings.least_records} members",
             expected="a group that some rule describes",
             remedy="a smaller kappa or least_records under [groups.attack]",
         )

@@ -20,7 +20,7 @@ from sfumato.systems.groups.attack.grades import ALPHA, Graded
 from sfumato.systems.groups.attack.rule_quality import Quality
 
 MOST_RULES = 20_000_000
-HEARD = 0.1  # seconds until a wish to stop is heard
+HEARD = 0.1  # poll interval for a stop request, in seconds
 
 Stop = Callable[[], bool]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from sfumato.errors import StudyError, nearest, shortened
+from sfumato.errors import StudyError, counted, nearest, shortened
 from sfumato.sources.cells import cleaned, numeric
 from sfumato.sources.engines.engine import quoted
 from sfumato.sources.source import Source
@@ -88,7 +88,7 @@ def check_columns(source: Source, mapping: FileMapping) -> None:
     if absent:
         listed = shortened(f"{column} (for {wanted[column]})" for column in absent)
         raise StudyError(
-            f"{source.title} lacks {len(absent)} columns that the mapping reads: {listed}",
+            f"{source.title} lacks {counted(len(absent), 'column')} that the mapping reads: {listed}",
             expected="every attribute in both files",
             remedy=nearest(absent[0], source.names),
         )

@@ -49,7 +49,7 @@ def auxiliary_settings(study: Study, wanted: str | None = None) -> AuxiliarySett
     if not listed:
         raise StudyError(
             "no auxiliary file is declared",
-            expected="a file that tells who is in the group",
+            expected="a file that shows who is in the group",
             remedy='auxiliary = [{ path = "other.csv" }] under [groups]',
         )
     for one in listed:
