@@ -15,8 +15,8 @@ from sfumato.runtime import compiled
 
 
 def test_a_module_is_known_by_all_that_it_imports(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    kernels = compiled.PACKAGE / "measures/cut_kernels.py"
-    assert {compiled.PACKAGE / "measures/tally.py", compiled.PACKAGE / "data/arrays.py"} <= set(
+    kernels = compiled.PACKAGE / "systems/cuts/kernels.py"
+    assert {compiled.PACKAGE / "systems/cuts/class_tally.py", compiled.PACKAGE / "runtime/arrays.py"} <= set(
         compiled.sources(kernels)
     )
     (tmp_path / "inner.py").write_text("A = 1\n")
