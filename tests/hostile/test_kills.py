@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 
 import sfumato as sf
+from sfumato.runtime.scratch import UNLOCKED
 from sfumato.systems.registry import load_front
 from sfumato.systems.verify import verify
 from tests.hostile.folders import ACCEPT
@@ -130,7 +131,7 @@ class Sandbox:
         """What is new, beside the result and the state that a search can be resumed from."""
         kept = (self.out, self.work / ".out.state")
         new = [path for path in (*self.work.iterdir(), *self.temp.iterdir()) if path not in self.before]
-        return sorted(path.name for path in new if path not in kept)
+        return sorted(path.name.removesuffix(UNLOCKED) for path in new if path not in kept)  # half swept is still there
 
     def readable(self, public: tuple[str, ...]) -> list[str]:
         """New files that others could read, beside those that are for them."""

@@ -327,7 +327,7 @@ def test_points_of_a_search(system: str, tmp_path: Path) -> None:
     front = sf.search(study.with_search(**SEARCHES[system]))
     without = 0
     for point in front.points[:: max(len(front.points) // 6, 1)]:
-        release = publish(front, point.id, tmp_path / f"out{point.id}", state=tmp_path / "state")
+        release = publish(front, point.id, tmp_path / f"out{point.id}", state=tmp_path / f"state{point.id}")
         verify(release.folder, study.data.path).raise_if_failed()
         if not {LOW.ill, HIGH.ill} & {row["ill"] for row in rows_of(release)}:
             nothing_of((LOW, HIGH), release, public_texts(release))

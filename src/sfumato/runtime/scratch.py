@@ -23,6 +23,18 @@ UNLOCKED = ".sfumato-unlocked"  # how the name of a folder ends until it is lock
 BEFORE = "before"  # in a folder beside a target: what had the target's name
 
 
+def temporary_folder() -> str:
+    """The system's folder for temporary files. Python tries it out by writing a file, which a kill leaves behind."""
+    if tempfile.tempdir is None:
+        named = [os.environ[name] for name in ("TMPDIR", "TEMP", "TMP") if os.environ.get(name)]
+        usable = (
+            folder for folder in (*named, "/tmp") if Path(folder).is_dir() and os.access(folder, os.W_OK | os.X_OK)
+        )
+        if (folder := next(usable, None)) is not None:
+            tempfile.tempdir = str(Path(folder).absolute())
+    return tempfile.gettempdir()
+
+
 class Scratch:
     """A folder that only its owner can look into (0700), and that is removed when it is closed.
 
@@ -33,7 +45,7 @@ class Scratch:
     LOCK = ".sfumato-owner"
 
     def __init__(self, prefix: str = PREFIX, parent: str | Path | None = None, target: str = "") -> None:
-        folder = Path(parent or tempfile.gettempdir())
+        folder = Path(parent or temporary_folder())
         for last in (False, False, True):
             self.path = folder / f"{prefix}{secrets.token_hex(8)}"
             try:
@@ -117,7 +129,7 @@ def sweep(parent: str | Path | None = None, prefix: str = PREFIX) -> None:
     if fcntl is None:
         return
     with contextlib.suppress(OSError):
-        for entry in os.scandir(parent or tempfile.gettempdir()):
+        for entry in os.scandir(parent or temporary_folder()):
             if entry.name.startswith(prefix):
                 with contextlib.suppress(OSError):
                     _sweep_one(Path(entry.path))

@@ -27,6 +27,8 @@ def _arranged() -> None:
         nonlocal seen
         if event not in EVENTS or not any(asked["below"] in _text(one) for one in arguments[:2]):
             return
+        if not asked.get("only") and not hasattr(sys.modules.get("sfumato.cli"), "main"):
+            return  # Python itself is starting
         saved = sys.modules.get("sfumato.systems.checkpoint")
         if saved is not None and hasattr(saved, "Checkpoint"):
             saved.Checkpoint.__init__.__defaults__ = (0.0,)  # the state of a search at every turn, so that some exist
