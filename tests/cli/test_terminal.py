@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from tests.systems.channel.files import channel_run
 
 from sfumato.cli import run
 from sfumato.cli.show import shown
+from sfumato.cli.watch import Watch
 
 ESCAPE = "\x1b]0;owned\x07"
 HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -66,3 +68,13 @@ def test_no_command_prints_around_it() -> None:
     for path in Path(sfumato.cli.__file__).parent.glob("*.py"):
         if path.name not in ("show.py", "watch.py"):
             assert not re.search(r"(?<![\w.])print\(", path.read_text("utf-8")), path.name
+
+
+def test_the_first_ctrl_c_ends_work_of_which_nothing_can_be_kept() -> None:
+    """Between two stages nobody asks whether to stop, so that a wish to stop would be lost."""
+    with Watch("steps", keeps=False) as watch, pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+    assert not watch.interrupted
+    with Watch("nodes") as watch:
+        signal.raise_signal(signal.SIGINT)
+    assert watch(1, 2)

@@ -69,7 +69,7 @@ def publish_command(
             raise InputError("keep names columns beside a disguised one", expected="a front of the channel system")
         front = replace(front, study=front.study.with_channel(keep=tuple(keep)))
     accepted = parse_accepted(accept or ())
-    with Watch(system_named(front.system).unit(front.study)) as watch:
+    with Watch(system_named(front.system).unit(front.study), keeps=False) as watch:
         choice = pick(front, point=point)
         release = publish(choice, output, reason=reason, accept=accepted, name=name, progress=watch)
     show_release(release, as_json)

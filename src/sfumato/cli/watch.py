@@ -51,10 +51,13 @@ def told(stages: Sequence[Stage]) -> str:
 
 
 class Watch:
-    """Called with (done, total); returns True when the work should stop."""
+    """Called with (done, total); returns True when the work should stop.
 
-    def __init__(self, unit: str, seconds: float | None = None) -> None:
-        self.unit, self.seconds, self.interrupted = unit, seconds, False
+    Where nothing of unfinished work can be kept (`keeps` is false), the first Ctrl-C ends it at once.
+    """
+
+    def __init__(self, unit: str, seconds: float | None = None, *, keeps: bool = True) -> None:
+        self.unit, self.seconds, self.keeps, self.interrupted = unit, seconds, keeps, False
         self._began = self._told = time.monotonic()
 
     def __enter__(self) -> Self:
@@ -79,6 +82,6 @@ class Watch:
     def _interrupt(self, *_: object) -> None:
         recorder = active()
         rows = recorder is not None and recorder.open and recorder.open[-1] not in STOPPABLE
-        if self.interrupted or rows:
+        if self.interrupted or rows or not self.keeps:
             raise KeyboardInterrupt
         self.interrupted = True
