@@ -80,7 +80,7 @@ def test_from_inspect_to_verify(kind: str, request: pytest.FixtureRequest, tmp_p
     )
     assert told.exit_code == 0
     assert json.loads(told.stdout)["rows"] == 3000
-    assert sf.read(tmp_path / "run.toml").source().names == tuple(ROLES)
+    assert sf.read(tmp_path / "run.toml").source(undecided=True).names == tuple(ROLES)
     study = study_of(address)
     assert sf.audit(study).rows == 3000
     front = sf.search(study)
