@@ -210,13 +210,13 @@ def one_row_less(rows: list[dict[str, str]]) -> None:
 
 TAMPERED: dict[str, tuple[Callable[[Path], None], str, bool]] = {
     "a figure everywhere": (changed_figure, "channels are not what the file shows", False),
-    "the true counts": (changed_counts, "do not occur as often", False),
-    "reports": (changed_rows(report_everywhere), "do not occur as often", False),
+    "the true counts": (changed_counts, "do not agree with the channel", False),
+    "reports": (changed_rows(report_everywhere), "do not agree with the channel", False),
     "a report that cannot be": (changed_rows(strange_report), "that the channel does not know", False),
-    "a row less": (changed_rows(one_row_less), "do not occur as often", False),
+    "a row less": (changed_rows(one_row_less), "do not agree with the channel", False),
     "a plain cell": (changed_rows(other_town), "differ from the source in their plain columns", True),
-    "a public page": (changed_file("public/external.html", "three digits", "four digits"), "does not say what", False),
-    "the mark": (changed_file("public/data.csv.channel.json", "0.6", "0.7"), "does not say what", False),
+    "a public page": (changed_file("public/external.html", "three digits", "four digits"), "does not agree with the manifest", False),
+    "the mark": (changed_file("public/data.csv.channel.json", "0.6", "0.7"), "does not agree with the manifest", False),
 }  # fmt: skip
 
 
@@ -244,7 +244,9 @@ def test_the_truth_in_place_of_reports_is_found(tmp_path: Path) -> None:
     written(data, [{"job": job, "town": town} for job, town in rows])
     resealed(tmp_path / "out")
     checked = sf.verify(tmp_path / "out", tmp_path / "people.csv")
-    assert any("do not occur as often" in d.what for d in checked.differences), [str(d) for d in checked.differences]
+    assert any("do not agree with the channel" in d.what for d in checked.differences), [
+        str(d) for d in checked.differences
+    ]
 
 
 def test_another_source_is_not_the_source(release: Path, made: Path, tmp_path: Path) -> None:
@@ -303,8 +305,8 @@ def test_a_second_disguise_of_the_same_people_is_refused(study: sf.Study, tmp_pa
     two = np.array([one[a] * one[b] for a in range(4) for b in range(4)])
     right = [(matrix * shares).max(axis=1).sum() for matrix in (two, one)]
     worst = [((m * shares) / (m * shares).sum(axis=1, keepdims=True)).max() for m in (two, one)]
-    assert f"right for {right[0]:.1%} of people, with this file alone for {right[1]:.1%}" in what
-    assert f"one can be {worst[0]:.1%} sure of it, with this file alone {worst[1]:.1%}" in what
+    assert f"right for {right[0] * 100:.1f} % of people, with this file alone for {right[1] * 100:.1f} %" in what
+    assert f"one can be {worst[0] * 100:.1f} % sure of it, with this file alone {worst[1] * 100:.1f} %" in what
     assert not (tmp_path / "two").exists()
     accepted = ["--accept", "earlier=the first file was never handed out"]
     assert said(capsys, *words, "-o", tmp_path / "two", *accepted)[0] == 0
@@ -323,7 +325,7 @@ def test_categories_of_very_few_people_are_refused(tmp_path: Path) -> None:
     """That there is an emperor in the table is told by the channel's own categories."""
     people = table(tmp_path / "people.csv", [*ROWS, ("emperor", "north")])
     coin = Channel(("job",), (*JOBS, "emperor"), (*JOBS, "emperor"), warner(5, 0.6))
-    with pytest.raises(sf.UnreachableError, match="1 category stands for fewer than 3 records in job") as raised:
+    with pytest.raises(sf.UnreachableError, match="1 category has fewer than 3 records in job") as raised:
         sf.disguise(people, [coin], tmp_path / "out", state=tmp_path)
     assert "emperor" not in str(raised.value)
     assert not (tmp_path / "out").exists()

@@ -204,7 +204,10 @@ def test_targets_that_cannot_be_reached(small: Path, capsys: Capture) -> None:
 
 @pytest.mark.parametrize(
     ("targets", "says"),
-    [("{ A = -1 }", "groups.protect.targets.A"), ("{ B = 1 }", "the targets name B, which need not be hidden")],
+    [
+        ("{ A = -1 }", "groups.protect.targets.A"),
+        ("{ B = 1 }", "the targets include B, which are not among the areas to hide"),
+    ],
 )
 def test_targets_that_mean_nothing(small: Path, capsys: Capture, targets: str, says: str) -> None:
     change("[groups.vital]", PROTECT + f"targets = {targets}\n[groups.vital]")(small)
@@ -243,7 +246,7 @@ def test_the_vital_column_is_never_released(small: Path, capsys: Capture, monkey
     capsys.readouterr()
     code, found = json_of(capsys, "publish", str(small / "out"), "-o", str(small / "release"))
     assert code == 2
-    assert "name the group: branch" in found["error"]["what"]
+    assert "identify the group: branch" in found["error"]["what"]
     change("[groups]", '[columns]\njob = { role = "other" }\n[groups]')(small)
     words = ("publish", str(small / "out"), "--run", str(small / "run.toml"), "-o", str(small / "release"))
     code, found = json_of(capsys, *words)
