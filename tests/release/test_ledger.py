@@ -250,7 +250,7 @@ def test_another_suppression(tmp_path: Path) -> None:
     assert first.manifest["suppressed"] > 0
     whole = front_of(study_of(path, PEOPLE, {"rule": "k", "reason": "only for the comparison"}), [LEVELS])
     (warning,) = publish(whole, 0, tmp_path / "b").warnings
-    assert number("# people are in one of the two files only", warning) == first.manifest["suppressed"]
+    assert number("# people are in only one of the two files", warning) == first.manifest["suppressed"]
 
 
 def test_suppressed_in_one_file_and_shown_in_the_other(tmp_path: Path) -> None:
@@ -354,10 +354,9 @@ def test_a_disguise_repeated(tmp_path: Path) -> None:
     alone, both = best_guess(shares, warner(0.6)), best_guess(shares, warner(0.7), warner(0.6))
     assert both[0] > max(alone[0], best_guess(shares, warner(0.7))[0]) + 0.02
     said = str(refused.value)
-    assert (
-        f"the best guess of job is right for {both[0]:.1%} of people, with this file alone for {alone[0]:.1%}" in said
-    )
-    assert f"after some reports one can be {both[1]:.1%} sure of it, with this file alone {alone[1]:.1%}" in said
+    right, sure = ([f"{100 * one[i]:.1f} %" for one in (both, alone)] for i in (0, 1))
+    assert f"the best guess of job is right for {right[0]} of people, with this file alone for {right[1]}" in said
+    assert f"after some reports one can be {sure[0]} sure of it, with this file alone {sure[1]}" in said
     once = ~source["years"].duplicated(keep=False)
     assert number("# of .* people in both files link uniquely", said) == once.sum()
     accepted = sf.Study(data={"path": str(path)}, columns={}, policy={"accept": [ACCEPT]})

@@ -215,8 +215,8 @@ TAMPERED: dict[str, tuple[Callable[[Path], None], str, bool]] = {
     "a report that cannot be": (changed_rows(strange_report), "that the channel does not know", False),
     "a row less": (changed_rows(one_row_less), "do not agree with the channel", False),
     "a plain cell": (changed_rows(other_town), "differ from the source in their plain columns", True),
-    "a public page": (changed_file("public/external.html", "three digits", "four digits"), "does not agree with the", False),
-    "the mark": (changed_file("public/data.csv.channel.json", "0.6", "0.7"), "does not agree with the", False),
+    "a public page": (changed_file("public/external.html", "three digits", "four digits"), "not agree with", False),
+    "the mark": (changed_file("public/data.csv.channel.json", "0.6", "0.7"), "does not agree with", False),
 }  # fmt: skip
 
 
