@@ -364,7 +364,7 @@ def test_a_disguise_repeated(tmp_path: Path) -> None:
     with pytest.raises(UnreachableError) as refused:
         sf.disguise(study, [warner(0.6)], tmp_path / "three")
     three = best_guess(shares, warner(0.7), warner(0.6), warner(0.6))
-    assert f"3 reports: the best guess of job is right for {three[0]:.1%} of people" in str(refused.value)
+    assert f"3 reports: the best guess of job is right for {100 * three[0]:.1f} % of people" in str(refused.value)
 
 
 def test_a_disguise_beside_the_column_itself(tmp_path: Path) -> None:
