@@ -96,7 +96,7 @@ def test_what_may_mean_missing_is_named_and_not_applied(tmp_path: Path, capsys: 
     assert run(["inspect", str(path), "-o", str(tmp_path / "again.toml")]) == 0
     said = capsys.readouterr()
     assert "(has -9?)" in said.out
-    assert "may mean missing" in said.err
+    assert "may be a code for a missing value" in said.err
 
 
 def unique(rows: Sequence[Sequence[Any]], places: Sequence[int]) -> float:
@@ -143,7 +143,7 @@ def test_large_tables_are_searched_in_part_and_counted_whole(
         assert combination.unique == pytest.approx(unique(cells, places)), combination.columns
     assert run(["inspect", str(path), "-o", str(tmp_path / "run.toml")]) == 0
     said = capsys.readouterr()
-    assert f"among {found.rows_searched:,} rows; their figures are of all rows" in said.err
+    assert f"in {found.rows_searched:,} rows; their figures are for all rows" in said.err
 
 
 def test_columns_that_are_never_released_single_nobody_out(tmp_path: Path) -> None:

@@ -152,7 +152,13 @@ def test_a_channel_is_found_and_a_column_disguised(page: Any, tmp_path: Path) ->
     download.value.save_as(tmp_path / "public.zip")
     with zipfile.ZipFile(tmp_path / "public.zip") as pack:
         names = sorted(name.rsplit("/", 1)[1] for name in pack.namelist())
-        assert names == ["data.csv", "data.csv.channel.json", "external.html"]
+        assert names == [
+            "data.csv",
+            "data.csv.channel.json",
+            "dictionary.html",
+            "dictionary.json",
+            "external.html",
+        ]
         data = next(name for name in pack.namelist() if name.endswith("data.csv"))
         assert len(pack.read(data).decode("utf-8").splitlines()) == 401
     page.click("#publish")  # the same people again

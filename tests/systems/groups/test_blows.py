@@ -93,7 +93,7 @@ def study(tmp_path: Path) -> Study:
 def test_an_attacker_stops_while_it_learns(study: Study, attacker: str, monkeypatch: pytest.MonkeyPatch) -> None:
     target, other = read_target(study), read_auxiliary(study, settings_of(study).auxiliary[0])
     monkeypatch.setattr("sfumato.systems.groups.attack.rule_walk.HEARD", 0.0)
-    with pytest.raises(StoppedError, match="stopped while"):
+    with pytest.raises(StoppedError, match="interrupted while"):
         attack_with(study, target, other, attacker, "secret", [1], lambda done, total: True)
 
 
@@ -120,7 +120,7 @@ def test_a_protection_keeps_its_finished_levels(study: Study) -> None:
 
     found = protect(study, Run(stop_after_a_level), test_seed=1)
     assert [level.level for level in found.levels] in ([0.5], [0.0])  # what was finished, or nothing if that is no gain
-    with pytest.raises(StoppedError, match="stopped while"):
+    with pytest.raises(StoppedError, match="interrupted while"):
         protect(study, Run(lambda done, total: True), test_seed=1)
 
 
@@ -132,13 +132,13 @@ def test_ctrl_c_while_it_learns(tmp_path: Path) -> None:
     before = {path.name for path in tmp_path.iterdir()}
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 130, done.stderr
-    assert "stopped while" in done.stderr
+    assert "interrupted while" in done.stderr
     assert {path.name for path in tmp_path.iterdir()} == before
 
 
 STOPPED = """
 import os, signal, sys
-from sfumato.systems.groups.attack.attack import michigan
+from sfumato.systems.groups.attack import michigan
 from sfumato.cli import main
 tournaments, calls = michigan.Michigan._tournaments, []
 def struck(self, *given):  # Ctrl-C in the middle of learning
