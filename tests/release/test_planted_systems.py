@@ -135,7 +135,7 @@ def same_disguise(strange: tuple[Person, ...], tmp_path_factory: pytest.TempPath
         assert not mentioned(texts[-1] | {"data": release.data.read_text("utf-8")}, hidden)
         reports = " | ".join(row["ill"].replace(" > ", " | ") for row in rows_of(release))
         assert set(reports.split(" | ")) == set(ILLNESSES)
-    assert set(texts[0]) == {"data.csv.channel.json", "external.html"}
+    assert set(texts[0]) == {"data.csv.channel.json", "dictionary.html", "dictionary.json", "external.html"}
     for name in texts[0]:
         assert texts[0][name] == texts[1][name], name
 

@@ -141,7 +141,7 @@ def test_the_page_says_it_where_a_point_is_looked_at_and_published(page: Any, wo
     page.goto(f"{workbench.origin}/#/declare/{study}")
     page.reload()
     page.wait_for_selector("#whole")
-    assert "in none of the figures: income" in page.inner_text("#whole")
+    assert "not included in any measure: income" in page.inner_text("#whole")
     page.goto(f"{workbench.origin}/#/explore/{study}/{job}/2")
     page.wait_for_selector("#point .all-columns")
     assert sentence in page.inner_text("#point .all-columns")
