@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 SCALE := $(VENV)/.installed-scale
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-hostile installed-scale test-scale test-published lint audit-dependencies bench pictures clean
+.PHONY: help demo test test-fast test-hostile installed-scale test-scale test-published lint audit-dependencies bench pictures clean
 
 help:  ## Show what there is to make.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -47,12 +47,17 @@ installed-scale: $(SCALE)  ## Install what all tests need, Spark and databases i
 test: lint  ## Check style, types and import direction, then run all tests but the slow ones.
 	$(BIN)/python -m pytest -m "not published and not scale" -n 2 --dist loadfile
 
+FAST := tests/hierarchies tests/tables tests/measures tests/algorithms tests/decide tests/systems/lattice tests/report tests/sources/test_settings.py tests/runtime/test_toml.py
+
+test-fast: $(STAMP)  ## The inner loop: no browser, no kills, no Spark.
+	$(BIN)/python -m pytest -q -m "not published and not scale" $(FAST)
+
 test-scale: $(SCALE)  ## Spark (a cluster on loopback; Java 17 or newer) and databases (Debian's PostgreSQL).
 	$(BIN)/python -m pytest -m "scale and not published" -n 2 --dist loadfile tests/scale
 
 test-hostile: $(STAMP)  ## Thousands of spoiled folders and requests, hundreds of kills: the long versions of the tests of hostile input.
 	SFUMATO_FUZZ=2000 SFUMATO_KILLS=200 SFUMATO_REQUESTS=5000 $(BIN)/python -m pytest -s tests/hostile tests/web/test_web_schema.py tests/runtime/test_interrupted.py
-	$(BIN)/python -m pytest -m published tests/release/test_verify.py tests/release/test_planted.py
+	$(BIN)/python -m pytest -m published tests/release/test_verify.py tests/release/test_planted.py tests/hostile tests/systems/groups/test_blows.py
 
 test-published: $(SCALE)  ## Reproduce the slow published tables.
 	$(BIN)/python -m pytest -m published

@@ -114,6 +114,7 @@ def readable(home: Path, inputs: set[str]) -> set[str]:
     return {str(Path(path).relative_to(home)) for path in found} - inputs
 
 
+@pytest.mark.published
 def test_another_user_reads_nothing_but_what_is_for_everybody(home: Path) -> None:
     inputs = {str(path.relative_to(home)) for path in home.rglob("*")}
     assert readable(home, set()) == inputs - {"own.txt"}  # the look sees what there is to see

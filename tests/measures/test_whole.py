@@ -36,7 +36,7 @@ def test_the_command_says_which_columns_are_in_no_figure(tmp_path: Path, capsys:
     assert run(["audit", "--run", str(tmp_path / "run.toml"), "--html", str(tmp_path / "audit.html")]) == 0
     said = capsys.readouterr().err
     share = f"{100 * unique((1, 2, 3, 4, 5)):.1f} %"
-    sentence = f"Over all 5 columns that are released, {share} of the records are unique; 1 column is in none of the"
+    sentence = f"Over all 5 columns that are released, {share} of the records are unique; 1 column is not included in"
     assert sentence in said
     assert "income" in said.split(sentence)[1]
     assert sentence in (tmp_path / "audit.html").read_text("utf-8")

@@ -94,7 +94,7 @@ def counted(
         return join_releases(engine, source, first, second, k=3, l=2, known=known, key=KEY), was_there
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(tables(), descriptions(), descriptions(), st.booleans(), st.data())
 def test_counts_are_those_of_plain_pandas(
     tmp_path_factory: pytest.TempPathFactory,
@@ -138,6 +138,7 @@ def test_counts_are_those_of_plain_pandas(
     assert (found.affected, found.linked_affected) == (len(affected), len(affected & set(linked)))
 
 
+@settings(max_examples=15)
 @given(tables(), descriptions(), descriptions())
 def test_parts_alone_never_count_too_many_links(
     tmp_path_factory: pytest.TempPathFactory, table: pd.DataFrame, first: Description, second: Description

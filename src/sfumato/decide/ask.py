@@ -120,7 +120,7 @@ def ask(
     >>> answer.offer.k, round(answer.offer.loss, 3), answer.offer.suppressed
     (18, 0.288, 1496)
     >>> answer.relaxations[0].says
-    'loss 30.7 % instead of 30 %: k 26 instead of 18'
+    'loss 30.7 % instead of 30.0 %: k 26 instead of 18'
     """
     if not front.recodes:
         raise InputError(

@@ -13,6 +13,7 @@ from sfumato.errors import SfumatoError, StudyError
 
 MAX_BYTES = 16 << 20
 MOST_DEPTH = 32
+MOST_DOTS = 1_000  # before an equals sign; a text over several lines may have some
 BARE = re.compile(r"[A-Za-z0-9_-]+")
 CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 SURROGATES = re.compile(r"[\ud800-\udfff]")
@@ -91,6 +92,8 @@ def parse_toml(raw: bytes, name: str) -> dict[str, Any]:
     expected = "a run file"
     if len(raw) > MAX_BYTES:
         raise too_large(name)
+    if any(line.split(b"=", 1)[0].count(b".") > MOST_DOTS for line in raw.splitlines()):
+        raise _too_deep(name)  # reading such a key takes time in the square of its parts
     try:
         found = tomllib.loads(raw.decode("utf-8"))
     except RecursionError:

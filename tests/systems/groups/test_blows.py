@@ -59,6 +59,7 @@ for command, name in ((protect, "p"), (publish, "r")):
 """
 
 
+@pytest.mark.published
 def test_killed_at_random_moments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SFUMATO_STATE", str(tmp_path / "state"))
     protected_study(tmp_path)
