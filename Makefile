@@ -60,7 +60,8 @@ test-hostile: $(STAMP)  ## Thousands of spoiled folders and requests, hundreds o
 	$(BIN)/python -m pytest -m published tests/release/test_verify.py tests/release/test_planted.py tests/hostile tests/systems/groups/test_blows.py
 
 test-published: $(SCALE)  ## Reproduce the slow published tables.
-	$(BIN)/python -m pytest -m published
+	SFUMATO_EXAMPLES=100 $(BIN)/python -m pytest -m published
+	SFUMATO_EXAMPLES=100 $(BIN)/python -m pytest -m "not published and not scale" tests/contract tests/measures tests/systems/cuts tests/tables
 
 lint: audit-dependencies  ## Style, types, import direction, known holes in dependencies.
 	$(BIN)/ruff format --check .

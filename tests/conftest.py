@@ -13,7 +13,8 @@ import pytest
 import sfumato as sf
 from sfumato.runtime.seal import KEY
 
-hypothesis.settings.register_profile("sfumato", deadline=None, max_examples=40, derandomize=True)
+EXAMPLES = int(os.environ.get("SFUMATO_EXAMPLES", "20"))  # of a law; make test-published tries more
+hypothesis.settings.register_profile("sfumato", deadline=None, max_examples=EXAMPLES, derandomize=True)
 hypothesis.settings.load_profile("sfumato")
 
 

@@ -27,7 +27,7 @@ from sfumato.systems.registry import load_front
 from sfumato.systems.verify import verify
 from tests.hostile.folders import ACCEPT
 
-KILLS = int(os.environ.get("SFUMATO_KILLS", "6"))
+KILLS = int(os.environ.get("SFUMATO_KILLS", "3"))
 SEED = int(os.environ.get("SFUMATO_FUZZ_SEED", "20261115"))
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 MOMENTS = Path(__file__).parent / "moments"

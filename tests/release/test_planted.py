@@ -330,6 +330,7 @@ SEARCHES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.published
 @pytest.mark.parametrize("system", SEARCHES)
 def test_points_of_a_search(system: str, tmp_path: Path) -> None:
     """From a search to a release, as a publisher does it; where the two are suppressed, nothing of them is left."""

@@ -141,6 +141,7 @@ def test_a_state_fits_one_study(tmp_path: Path) -> None:
         sf.search(sf.read(sf.sample("adult")), resume=True)
 
 
+@pytest.mark.published
 def test_killed_from_outside_and_resumed(tmp_path: Path) -> None:
     """SIGKILL at a moment of its own: what is on disk is enough to end as if nothing had happened."""
     run, rng = tmp_path / "run.toml", np.random.default_rng(1)
