@@ -126,6 +126,25 @@ def attainable(prior: Floats, delta: float) -> tuple[float, float]:
     return 1.0 - max(delta, most), 1.0 - most
 
 
+def caps_of(prior: Floats, delta: float, gain: float | None) -> Floats:
+    """What the posterior of each category may be: δ, and `gain` times its share."""
+    if gain is None:
+        return np.full(len(prior), delta)
+    return np.asarray(np.minimum(delta, gain * prior))
+
+
+def gains(matrix: Floats, prior: Floats) -> Floats:
+    """How many times more likely the most telling report makes each category than its share does.
+
+    >>> from sfumato.systems.channel.response import warner
+    >>> gains(warner(2, 0.75), np.array([0.9, 0.1])).round(3).tolist()
+    [1.071, 2.5]
+    """
+    reported = matrix @ prior
+    used = reported > 0
+    return np.asarray((matrix[used] / reported[used, None]).max(axis=0))
+
+
 def require_room(prior: Floats, delta: float) -> None:
     """Raise where δ leaves no room: then no report may say anything of the commonest category, and S is singular."""
     most = float(prior.max())
@@ -157,6 +176,7 @@ class Figures:
 
     privacy: float
     worst_posterior: float
+    gain: float
     epsilon: float
     error: float
     error_to_file: float
@@ -169,6 +189,7 @@ def figures(matrix: Floats, prior: Floats, records: int) -> Figures:
     return Figures(
         privacy(matrix, prior),
         worst_posterior(matrix, prior),
+        float(gains(matrix, prior).max()),
         epsilon(matrix),
         found,
         error_to_file(matrix, prior, records),

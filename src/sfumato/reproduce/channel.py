@@ -16,10 +16,9 @@ from sfumato.samples.bundled import sample
 from sfumato.study import ChannelSettings, read
 from sfumato.systems.channel.engines.exact import ExactSearch
 from sfumato.systems.channel.engines.optrr import Archive, OptrrSettings, optrr
-from sfumato.systems.channel.prior import Prior
+from sfumato.systems.channel.matrices import square_matrices
 from sfumato.systems.channel.recovery import em
 from sfumato.systems.channel.response import warner
-from sfumato.systems.channel.search import square_matrices
 
 RECORDS = 10_000
 BINS = 10
@@ -160,11 +159,8 @@ def _panel(case: Case, generations: int, sweeps: int, seed: int) -> Panel:
     exact = ExactSearch(prior, delta)
     low, high = exact.range
     wanted = np.linspace(low, high, LEVELS + 1)[:LEVELS]
-    names = tuple(str(i) for i in range(len(prior)))
-    column = Prior(("x",), names, tuple((name,) for name in names), prior, RECORDS)
-    squares = square_matrices(
-        column, ChannelSettings(delta=delta, sweeps=sweeps, seed=seed), wanted, archive, lambda *_: None
-    )
+    settings = ChannelSettings(delta=delta, sweeps=sweeps, seed=seed)
+    squares = square_matrices(prior, delta, settings, wanted, archive, lambda *_: None)
     held = [(measures.privacy(m, prior), measures.error(m, prior, RECORDS)) for m in squares]
     levels = tuple(_level(case, float(level), curve, archive, held, exact, seed) for level in wanted)
     return Panel(

@@ -1,7 +1,7 @@
 """The study: what a run file says, checked, frozen and replayable."""
 
+from sfumato.study.channel import ChannelSettings as ChannelSettings
 from sfumato.study.study import ALGORITHMS as ALGORITHMS
-from sfumato.study.study import ChannelSettings as ChannelSettings
 from sfumato.study.study import ColumnSettings as ColumnSettings
 from sfumato.study.study import SearchSettings as SearchSettings
 from sfumato.study.study import Study as Study

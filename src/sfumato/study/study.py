@@ -23,6 +23,7 @@ from sfumato.sources.opening import open_source
 from sfumato.sources.roles import Role
 from sfumato.sources.settings import FOREIGN, DataSettings, EngineOptions, Missing, Seed, Threads
 from sfumato.sources.source import Source
+from sfumato.study.channel import ChannelSettings
 from sfumato.study.file_mapping import Attribute, Case, TermSettings
 from sfumato.study.groups import AttackSettings, AuxiliarySettings, GroupsSettings, ProtectSettings
 from sfumato.study.policy import Acceptance, PolicySettings
@@ -113,29 +114,6 @@ class SearchSettings(Settings):
     def named(self) -> tuple[ObjectiveSettings, ...]:
         """The objectives, each as a name and a direction that may be open."""
         return tuple(ObjectiveSettings(name=o) if isinstance(o, str) else o for o in self.objectives)
-
-
-class ChannelSettings(Settings):
-    """Which sensitive columns to disguise, how much any report may reveal, and how to look for matrices.
-
-    `delta` is an upper bound on the posterior probability of any category given a report; `epsilon` caps local
-    differential privacy.
-    The prior comes from the data, or from a file of categories and shares with a number of records. `keep` are columns
-    that are released beside the disguised ones as they are.
-    """
-
-    columns: tuple[str, ...] = ()
-    keep: tuple[str, ...] = ()
-    delta: float = Field(default=0.75, gt=0, le=1)
-    engine: Literal["exact", "square", "optrr"] = "exact"
-    points: int = Field(default=24, ge=1, le=1000)
-    privacy: tuple[float, ...] = ()
-    epsilon: float | None = Field(default=None, gt=0, le=50)
-    prior: str | None = None
-    records: int | None = Field(default=None, ge=1, le=10**12)
-    generations: int = Field(default=20_000, ge=1, le=10**9)
-    sweeps: int = Field(default=4, ge=0, le=10**6)
-    seed: Seed = 1
 
 
 class Study(Settings):

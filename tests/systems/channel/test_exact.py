@@ -74,7 +74,7 @@ def test_column_generation_gives_what_all_columns_give(monkeypatch: pytest.Monke
     whole = [ExactSearch(prior, 0.7).at(p).matrix for p in (0.35, 0.55)]
     monkeypatch.setattr("sfumato.systems.channel.engines.exact.AT_ONCE", 20)
     search = ExactSearch(prior, 0.7)
-    assert search.used.sum() < 0.6 * len(search.heights)
+    assert search.generation.used.sum() < 0.6 * len(search.heights)
     for privacy, matrix in zip((0.35, 0.55), whole, strict=True):
         found = search.at(privacy)
         assert measures.spread(found.matrix, prior) == pytest.approx(measures.spread(matrix, prior), rel=1e-5)
@@ -130,11 +130,11 @@ def test_a_joint_channel_beats_the_product_of_single_ones() -> None:
 
 def test_corners_are_all_the_corners() -> None:
     for n, delta in ((4, 0.3), (5, 0.45), (5, 0.5), (4, 1.0), (3, 0.34)):
-        found = corners(n, delta)
+        found = corners(np.full(n, delta))
         assert len(np.unique(found.T.round(9), axis=0)) == found.shape[1]
         np.testing.assert_allclose(found.sum(axis=0), 1.0)
         assert found.max() <= delta + 1e-12
-    assert corners(4, 1.0).shape[1] == 15
+    assert corners(np.full(4, 1.0)).shape[1] == 15
 
 
 @given(st.integers(1, 4), st.integers(1, 30), st.integers(0, 10_000))

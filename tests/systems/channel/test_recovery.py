@@ -34,7 +34,7 @@ def _channels() -> list[tuple[str, Floats, Floats]]:
 def test_linear_estimates_are_unbiased_and_their_intervals_cover(method: str, matrix: Floats, inverse: Floats) -> None:
     prior, rng = bell(), np.random.default_rng(6)
     np.testing.assert_allclose(inverse @ matrix, np.eye(10), atol=1e-9)
-    found = [linear(method, inverse, c.astype(float)) for c in rng.multinomial(N, matrix @ prior, size=DRAWS)]
+    found = [linear(method, inverse, matrix, c.astype(float)) for c in rng.multinomial(N, matrix @ prior, size=DRAWS)]
     raw = np.array([f.raw for f in found])
     z = (raw.mean(axis=0) - prior) / (raw.std(axis=0) / np.sqrt(DRAWS))
     assert np.abs(z).max() < 4  # the largest of ten
@@ -50,7 +50,12 @@ def test_standard_errors_against_the_file() -> None:
     truth = np.array([100, 400, 700, 800])
     inverse = inversion_matrix(matrix)
     found = [
-        linear("inversion", inverse, np.sum([rng.multinomial(truth[x], matrix[:, x]) for x in range(4)], axis=0) * 1.0)
+        linear(
+            "inversion",
+            inverse,
+            matrix,
+            np.sum([rng.multinomial(truth[x], matrix[:, x]) for x in range(4)], axis=0) * 1.0,
+        )
         for _ in range(2000)
     ]
     spread = np.array([f.raw for f in found]).std(axis=0)
@@ -63,7 +68,7 @@ def test_em_intervals_cover_and_em_is_the_most_likely() -> None:
     inside, closer = [], 0
     inverse = weighted_matrix(matrix, prior)
     for counts in rng.multinomial(N, matrix @ prior, size=150):
-        found, plain = em(matrix, counts.astype(float)), linear("wls", inverse, counts.astype(float))
+        found, plain = em(matrix, counts.astype(float)), linear("wls", inverse, matrix, counts.astype(float))
         inside.append((found.low <= prior) & (prior <= found.high))
         closer += int(_likelihood(matrix, found.shares, counts) >= _likelihood(matrix, plain.shares, counts) - 1e-7)
     assert np.mean(inside) == pytest.approx(0.95, abs=0.02)
@@ -72,6 +77,28 @@ def test_em_intervals_cover_and_em_is_the_most_likely() -> None:
 
 def _likelihood(matrix: Floats, shares: Floats, counts: Floats) -> float:
     return float(counts @ np.log(np.maximum(matrix @ shares, 1e-300)))
+
+
+def test_without_a_disguise_the_interval_is_wilsons() -> None:
+    found = linear("inversion", np.eye(2), np.eye(2), np.array([0.0, 20.0]))
+    z2 = 1.959963984540054**2
+    assert found.low.tolist() == pytest.approx([0.0, 20 / (20 + z2)])
+    assert found.high.tolist() == pytest.approx([z2 / (20 + z2), 1.0])
+
+
+@pytest.mark.parametrize("records", [5, 20, 80, 400])
+def test_intervals_of_small_counts_cover_and_are_never_of_width_zero(records: int) -> None:
+    rng = np.random.default_rng(records)
+    prior = np.array([0.005, 0.045, 0.25, 0.7])
+    for matrix in (warner(4, 0.9), warner(4, 0.6), ExactSearch(prior, 0.8).at(0.25).matrix):
+        inverse = weighted_matrix(matrix, np.full(4, 0.25))
+        drawn = rng.multinomial(records, matrix @ prior, size=400).astype(float)
+        for found in ([linear("wls", inverse, matrix, c) for c in drawn], [em(matrix, c) for c in drawn[:40]]):
+            assert min(float((f.high - f.low).min()) for f in found) > 0
+            if len(found) == 400:
+                inside = np.mean([(f.low <= prior) & (prior <= f.high) for f in found], axis=0)
+                assert inside.min() > (0.85 if records == 5 else 0.9)  # as Wilson's intervals, which dip there
+                assert inside.mean() > 0.94
 
 
 def test_em_update_is_that_of_the_reading() -> None:

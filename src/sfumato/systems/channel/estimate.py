@@ -136,7 +136,7 @@ def estimate(
     strata = []
     for values, counts in _counts(channels, found):
         likely = em(whole.matrix, counts, level)
-        chosen = likely if inverse is None else linear(*inverse, counts, level)
+        chosen = likely if inverse is None else linear(*inverse, whole.matrix, counts, level)
         strata.append(Stratum(values, int(counts.sum()), chosen, likely))
     if not strata:
         raise DataError(f"{path.name} has no rows with a report", expected="a disguised file")

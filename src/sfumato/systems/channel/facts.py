@@ -20,8 +20,7 @@ from sfumato.runtime.json_files import without_infinities
 from sfumato.systems.channel.families import least_error
 from sfumato.systems.channel.recovery import inversion_matrix, linear_error, weighted_matrix
 
-DIGITS = 3  # of every figure that the public reads
-SCALE = 10.0**DIGITS
+STEP = 0.05  # what the guarantees that the public reads are rounded to: exact ones would tell the shares
 NUMBERS = ("privacy", "mse", "worst_posterior", "loss")
 EXACT_SHARES = "the shares of the table"
 
@@ -41,7 +40,7 @@ def figures_of(channel: Channel, counts: Floats) -> dict[str, Any]:
         "mse_of_estimate": linear_error(estimator(channel), channel.matrix, counts / records, records),
         "lower_bound": least_error(shares, said, records),
         "loss": said.loss,
-        "largest_gain": float(gains(channel, counts)[present].max()),
+        "largest_gain": said.gain,
     }
     return without_infinities(figures)
 
@@ -54,13 +53,6 @@ def estimator(channel: Channel) -> Floats | None:
         return weighted_matrix(channel.matrix, np.full(channel.size, 1.0 / channel.size))
     except InputError:
         return None
-
-
-def gains(channel: Channel, counts: Floats) -> Floats:
-    """How many times more likely the most telling report makes each category than its share does."""
-    reported = channel.matrix @ (counts / counts.sum())
-    used = reported > 0
-    return np.asarray((channel.matrix[used] / reported[used, None]).max(axis=0))
 
 
 def attributes_of(channel: Channel, counts: Floats) -> dict[str, dict[str, float]]:
@@ -80,7 +72,7 @@ def attributes_of(channel: Channel, counts: Floats) -> dict[str, dict[str, float
 def about_channel(channel: Channel, counts: Floats, reports: Floats) -> dict[str, Any]:
     """All that the publisher reads of a channel: figures, categories with their shares and gains, reports."""
     records = counts.sum()
-    gain, expected = gains(channel, counts), channel.matrix @ counts / records
+    gain, expected = measures.gains(channel.matrix, counts / records), channel.matrix @ counts / records
     notes = {name: value for name, value in channel.notes.items() if name != "front"}
     return {
         "name": channel.name,
@@ -125,13 +117,18 @@ def front_of(channel: Channel) -> dict[str, Any] | None:
     return {"chosen": chosen, "points": points} if whole and chosen in [point["id"] for point in points] else None
 
 
-def public_notes(about: Mapping[str, Any]) -> dict[str, Any]:
-    """The guarantees of a channel to three digits, never on the flattering side."""
+def public_notes(channel: Channel, about: Mapping[str, Any]) -> dict[str, Any]:
+    """What the public reads of a channel: guarantees in coarse steps, never on the flattering side.
+
+    The expected error is that of equal shares: any figure of the true ones would help to find them.
+    """
     figures = about["figures"]
+    even, records = np.full(channel.size, 1.0 / channel.size), sum(one["records"] for one in about["categories"])
+    error = linear_error(estimator(channel), channel.matrix, even, records)
     notes: dict[str, Any] = {
         **_guarantees(figures),
-        "epsilon": None if figures["epsilon"] is None else _up(figures["epsilon"]),
-        "expected_error": None if figures["mse_of_estimate"] is None else _brief(figures["mse_of_estimate"]),
+        "epsilon": None if figures["epsilon"] is None else math.ceil(figures["epsilon"] * 1000 - 1e-9) / 1000,
+        "expected_error": float(f"{error:.3g}") if error < math.inf else None,
     }
     if about["attributes"]:
         notes["attributes"] = {name: _guarantees(said) for name, said in about["attributes"].items()}
@@ -139,26 +136,16 @@ def public_notes(about: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _guarantees(figures: Mapping[str, Any]) -> dict[str, float]:
-    return {"privacy": _down(figures["privacy"]), "worst_posterior": min(_up(figures["worst_posterior"]), 1.0)}
-
-
-def _up(value: float) -> float:
-    return math.ceil(value * SCALE - 1e-9) / SCALE
-
-
-def _down(value: float) -> float:
-    return math.floor(value * SCALE + 1e-9) / SCALE
-
-
-def _brief(value: float) -> float:
-    return float(f"{value:.{DIGITS}g}")
+    privacy = math.floor(figures["privacy"] / STEP + 1e-9) * STEP
+    worst = math.ceil(figures["worst_posterior"] / STEP - 1e-9) * STEP
+    return {"privacy": round(privacy, 2), "worst_posterior": round(min(worst, 1.0), 2)}
 
 
 def mark_for(
     channels: Sequence[Channel], abouts: Sequence[Mapping[str, Any]], notes: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What stands beside the disguised file: its channels with rounded guarantees, and nothing of the shares."""
-    bare = [channel.bare(public_notes(about)) for channel, about in zip(channels, abouts, strict=True)]
+    """What stands beside the disguised file: its channels with coarse guarantees, and nothing of the shares."""
+    bare = [channel.bare(public_notes(channel, about)) for channel, about in zip(channels, abouts, strict=True)]
     return {"format": SEVERAL, "version": 1, "channels": [channel.as_dict() for channel in bare], "notes": dict(notes)}
 
 

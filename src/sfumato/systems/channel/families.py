@@ -13,10 +13,14 @@ from sfumato.plans.channel import Channel
 from sfumato.runtime.arrays import Floats
 from sfumato.runtime.json_files import without_infinities
 from sfumato.study import ChannelSettings
-from sfumato.systems.channel.engines.exact import MOST_CATEGORIES, ExactSearch
+from sfumato.systems.channel.engines.exact import ExactSearch
+from sfumato.systems.channel.engines.generation import MOST_CATEGORIES
+from sfumato.systems.channel.engines.local import LocalSearch
 from sfumato.systems.channel.prior import Prior
 from sfumato.systems.channel.response import response_matrix
 from sfumato.systems.channel.search import guarantees
+
+EPSILONS = (0.01, 20.0)  # outside of these the bound of ε is that of no disguise, or of no information
 
 
 def family_channel(prior: Prior, family: str, parameter: float) -> tuple[Channel, dict[str, Any]]:
@@ -24,7 +28,7 @@ def family_channel(prior: Prior, family: str, parameter: float) -> tuple[Channel
     matrix = response_matrix(family, len(prior.categories), parameter)
     said = measures.figures(matrix, prior.shares, prior.records)
     notes = guarantees(ChannelSettings(delta=min(said.worst_posterior, 1.0)), prior, said)
-    notes |= {"engine": f"{family} {parameter:g}", "designed_for": "no shares"}
+    notes |= {"engine": f"{family} {parameter:g}", "designed_for": "no shares", "gain_cap": None}
     channel = Channel(prior.columns, prior.categories, prior.categories, matrix, None, notes, prior.cells)
     return channel, channel_figures(channel, prior)
 
@@ -45,6 +49,7 @@ def channel_figures(channel: Channel, prior: Prior) -> dict[str, Any]:
         {
             "privacy": said.privacy,
             "worst_posterior": said.worst_posterior,
+            "gain": said.gain,
             "epsilon": said.epsilon,
             "mse": said.error,
             "mse_to_file": said.error_to_file,
@@ -57,11 +62,14 @@ def channel_figures(channel: Channel, prior: Prior) -> dict[str, Any]:
 
 
 def least_error(shares: Floats, said: measures.Figures, records: int) -> float | None:
-    """The proven minimum error of a channel with the privacy and worst posterior of this one; None if out of reach."""
+    """The proven minimum error with the privacy, worst posterior and ε of this channel; None if out of reach."""
     if len(shares) < 2 or len(shares) > MOST_CATEGORIES or said.error == math.inf:
         return None
     with threadpool_limits(1):
         search = ExactSearch(shares, min(said.worst_posterior, 1.0))
         low, high = search.range
         search.at(min(max(said.privacy, low), high - 1e-3 * (high - low)))
-        return measures.error_of(search.lower_bound(said.privacy), shares, records)
+        least = search.lower_bound(said.privacy)
+        if EPSILONS[0] <= said.epsilon <= EPSILONS[1]:
+            least = max(least, LocalSearch(shares).at(said.epsilon).lower_bound)
+        return measures.error_of(least, shares, records)

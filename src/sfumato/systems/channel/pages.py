@@ -59,7 +59,7 @@ def _public(channel: Mapping[str, Any]) -> dict[str, Any]:
             },
             {
                 "value": percent(1 - notes["privacy"]),
-                "says": "of records whose true category the best possible guess gets right",
+                "says": "of records at most whose true category the best possible guess gets right",
             },
             {"value": error, "says": "typical error of an estimated share, over all records"},
             {"value": epsilon, "says": "ε of local differential privacy"},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,7 @@ from sfumato.sources.engines.engine import open_engine
 from sfumato.sources.opening import open_source
 from sfumato.sources.roles import Role
 from sfumato.sources.value_counts import Tally, tally
-from sfumato.study import Study
+from sfumato.study import ChannelSettings, Study
 
 NO_VALUE = "(missing)"
 MOST_JOINT = 16
@@ -26,7 +26,10 @@ MOST_JOINT = 16
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """Shares of the categories of one column, or of the cells of several; `cells` has their values."""
+    """Shares of the categories of one column, or of the cells of several; `cells` has their values.
+
+    `design` are the shares that a matrix is optimised for, where the true ones must not be told by it.
+    """
 
     columns: tuple[str, ...]
     categories: tuple[str, ...]
@@ -34,6 +37,12 @@ class Prior:
     shares: Floats
     records: int
     dropped: int = 0
+    design: Floats | None = None
+
+    @property
+    def designed(self) -> Floats:
+        """The shares that a matrix is optimised for."""
+        return self.shares if self.design is None else self.design
 
     @property
     def joint(self) -> bool:
@@ -71,7 +80,24 @@ def prior_of(study: Study) -> Prior:
     with open_engine(study.engine, study.engine_options) as engine:
         source = open_source(study.data, study.folder)
         found = tally(engine, source, settings.columns, complete_columns(study, settings.columns))
-    return prior_from(found, settings.records)
+    return designed_for(prior_from(found, settings.records), settings)
+
+
+def designed_for(prior: Prior, settings: ChannelSettings) -> Prior:
+    """A prior with the shares that its matrix is optimised for."""
+    if settings.designed_for == "uniform":
+        return replace(prior, design=np.full(len(prior.shares), 1.0 / len(prior.shares)))
+    return replace(prior, design=coarse(prior.shares, settings.step)) if settings.designed_for == "coarse" else prior
+
+
+def coarse(shares: Floats, step: float) -> Floats:
+    """Shares rounded to powers of 1 + step, so that each is right to within half a step, and made to sum to 1.
+
+    >>> coarse(np.array([0.634, 0.361, 0.005]), 0.5).round(4).tolist()
+    [0.6289, 0.3652, 0.0059]
+    """
+    rounded = (1.0 + step) ** np.round(np.log(shares) / np.log1p(step))
+    return np.asarray(rounded / rounded.sum())
 
 
 def complete_columns(study: Study, columns: Sequence[str]) -> list[str]:

@@ -71,8 +71,8 @@ def _require_regular(matrix: Floats, reference: Floats) -> None:
         )
 
 
-def linear(method: str, inverse: Floats, counts: Floats, level: float = 0.95) -> Recovered:
-    """The estimate of a linear method with normal intervals."""
+def linear(method: str, inverse: Floats, matrix: Floats, counts: Floats, level: float = 0.95) -> Recovered:
+    """The estimate B·counts/N of a linear method, B being the `inverse` of a channel's matrix."""
     records = max(float(counts.sum()), 1.0)
     reports = counts / records
     raw = inverse @ reports
@@ -81,7 +81,35 @@ def linear(method: str, inverse: Floats, counts: Floats, level: float = 0.95) ->
     error = np.sqrt(np.maximum(second - raw**2, 0.0) / degrees)
     # Given the file, only the disguise is random: Var = (B diag(p*) Bᵀ − diag(f))/N.
     to_file = np.sqrt(np.maximum(second - np.clip(raw, 0.0, 1.0), 0.0) / degrees)
-    return _with_interval(method, raw, projected(raw), error, to_file, level)
+    low, high = intervals(inverse, matrix, counts, raw, level)
+    return Recovered(method, raw, projected(raw), error, to_file, low, high)
+
+
+def intervals(inverse: Floats, matrix: Floats, counts: Floats, raw: Floats, level: float) -> tuple[Floats, Floats]:
+    """Score intervals: all shares f whose own variance allows the estimate, so that a count of zero is no certainty.
+
+    If category k has the share f and the others keep their proportions, the reports are f·M_k + (1 − f)·m, and the
+    variance of B_k·reports is (a + b·f − f²)/N with a = B_k²·m and b = B_k²·(M_k − m). Without a disguise this is
+    Wilson's interval. An estimate outside 0 and 1 is taken as 0 or 1 for the far end.
+    """
+    records = max(float(counts.sum()), 1.0)
+    spread = NormalDist().inv_cdf(0.5 + level / 2) ** 2 / records
+    others = np.tile(projected(raw), (len(raw), 1))
+    np.fill_diagonal(others, 0.0)
+    total = others.sum(axis=1, keepdims=True)
+    even = (1.0 - np.eye(len(raw))) / (len(raw) - 1)
+    mixed = matrix @ np.where(total > 0, others / np.where(total > 0, total, 1.0), even).T
+    square = inverse**2
+    least = np.einsum("ky,yk->k", square, mixed)
+    slope = np.einsum("ky,yk->k", square, matrix) - least
+
+    def end(estimate: Floats, sign: float) -> Floats:
+        middle = 2.0 * estimate + spread * slope
+        under = middle**2 - 4.0 * (1.0 + spread) * (estimate**2 - spread * least)
+        return np.asarray((middle + sign * np.sqrt(np.maximum(under, 0.0))) / (2.0 * (1.0 + spread)))
+
+    low, high = end(np.minimum(raw, 1.0), -1.0), end(np.maximum(raw, 0.0), 1.0)
+    return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
 
 
 def linear_error(inverse: Floats | None, matrix: Floats, shares: Floats, records: int) -> float:
@@ -116,14 +144,12 @@ def em(matrix: Floats, counts: Floats, level: float = 0.95) -> Recovered:
     variance = np.diag(np.linalg.pinv(curvature, rcond=1e-12, hermitian=True))
     error = np.sqrt(np.maximum(variance - shares**2, 0.0) / records)
     to_file = np.sqrt(np.maximum(variance - shares, 0.0) / records)
-    return _with_interval("em", shares, shares, error, to_file, level)
-
-
-def _with_interval(method: str, raw: Floats, shares: Floats, error: Floats, to_file: Floats, level: float) -> Recovered:
-    reach = NormalDist().inv_cdf(0.5 + level / 2) * error
-    return Recovered(
-        method, raw, shares, error, to_file, np.clip(raw - reach, 0.0, 1.0), np.clip(raw + reach, 0.0, 1.0)
-    )
+    try:
+        inverse = weighted_matrix(matrix, inside)
+    except InputError:  # truths that no report tells apart: nothing is known of their shares
+        return Recovered("em", shares, shares, error, to_file, np.zeros_like(shares), np.ones_like(shares))
+    low, high = intervals(inverse, matrix, counts, shares, level)
+    return Recovered("em", shares, shares, error, to_file, low, high)
 
 
 def projected(raw: Floats) -> Floats:

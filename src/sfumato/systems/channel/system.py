@@ -42,7 +42,9 @@ class Channels:
         details = front.details
         low, high = details["range"]
         said = [f"{details['categories']} categories of {' × '.join(details['columns'])}, {front.rows:,} records"]
-        said.append(f"privacy can range from {low:.4f} to {high:.4f}")
+        if not front.study.channel.local:
+            said.append(f"privacy can range from {low:.4f} to {high:.4f}")
+        said.append(f"matrices are designed for {details['designed_for']}")
         worst = [a["worst_posterior"] for p in front.points for a in p.details.get("attributes", {}).values()]
         if any(one > details["delta"] + 1e-9 for one in worst):
             said.append(f"δ = {details['delta']:g} applies to the columns jointly; individual columns may exceed it")
@@ -84,9 +86,12 @@ class Channels:
         found = {
             "error / bound": ["–" if p.bound is None else f"{p.values['mse'] / p.bound:.4f}" for p in points],
             "worst posterior": [f"{point.values['worst_posterior']:.4f}" for point in points],
+            "largest gain": [f"{point.values['gain']:.1f}" for point in points],
             "ε": [number(point.values["epsilon"]) for point in points],
             "outputs": [str(len(channel_of(point).outputs)) for point in points],
         }
+        for name in points[0].details.get("beside", {}) if points else ():
+            found[f"{name} / error"] = [f"{p.details['beside'][name] / p.values['mse']:.3f}" for p in points]
         for name in front.details["columns"] if len(front.details["columns"]) > 1 else ():
             told = [point.details["attributes"][name] for point in points]
             found[f"{name}: privacy / worst"] = [f"{a['privacy']:.4f} / {a['worst_posterior']:.4f}" for a in told]

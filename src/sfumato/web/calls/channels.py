@@ -35,7 +35,9 @@ def changed(study: Study, given: dict[str, Any]) -> Study:
             expected="a column with the role sensitive",
             remedy="change its role in Declare",
         )
-    wanted = {name: given[name] for name in ("delta", "engine", "points", "epsilon") if given.get(name) is not None}
+    wanted = {
+        name: given[name] for name in ("delta", "gain", "engine", "points", "epsilon") if given.get(name) is not None
+    }
     return study.with_search(system="channel").with_channel(columns=(column,), **wanted)
 
 

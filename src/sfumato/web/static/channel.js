@@ -10,6 +10,7 @@ const WHAT = {
   mse: "The mean squared error of the shares that are estimated from the reports",
   bound: "The smallest error that any channel with this privacy and δ can have (proven by linear programming)",
   worst: "The highest posterior probability of any category given any report; at most δ",
+  gain: "How many times more likely the most telling report makes a category than its share does; rare categories have the largest",
   epsilon: "ε of local differential privacy; infinite where some report excludes a category",
 };
 
@@ -23,9 +24,9 @@ export async function drawChannel(place) {
   const bounded = points.filter((point) => point.lower_bound !== null);
   if (bounded.length > 1) series.push({ x: bounded.map((point) => point.privacy), y: bounded.map((point) => point.lower_bound), colour: "second", dashed: true });
   const picture = curves(series, { height: 340, label: "error against privacy", xTitle: "privacy", yTitle: "error (mse), logarithmic", logY: true, yText: (value) => value.toExponential(0), marked: () => points.findIndex((point) => point.id === state.point), picked: (place) => choose(points[place].id) });
-  const rows = () => fill(list, h("table", {}, h("thead", {}, h("tr", {}, [["id"], ["privacy", WHAT.privacy], ["error", WHAT.mse], ["ratio to bound", WHAT.bound], ["worst posterior", WHAT.worst], ["ε", WHAT.epsilon], ["loss", "The share of the information in the reports that is lost"]].map(([text, title]) => h("th", {}, title ? defined(text, title) : text)))),
+  const rows = () => fill(list, h("table", {}, h("thead", {}, h("tr", {}, [["id"], ["privacy", WHAT.privacy], ["error", WHAT.mse], ["ratio to bound", WHAT.bound], ["worst posterior", WHAT.worst], ["largest gain", WHAT.gain], ["ε", WHAT.epsilon], ["loss", "The share of the information in the reports that is lost"]].map(([text, title]) => h("th", {}, title ? defined(text, title) : text)))),
     h("tbody", {}, points.map((point) => h("tr", { class: "pick", tabindex: "0", "data-channel": point.id, "aria-selected": point.id === state.point ? "true" : null, onclick: () => choose(point.id), onkeydown: (event) => { if (event.key === "Enter") choose(point.id); } },
-      [point.id, point.privacy.toFixed(4), point.mse.toExponential(3), point.ratio === null ? "–" : point.ratio.toFixed(4), point.worst_posterior.toFixed(4), point.epsilon === null ? "∞" : number(point.epsilon), percent(point.loss)].map((cell, column) => h("td", {}, cell, column === 0 && point.id === front.knee && h("span", { class: "badge" }, "knee"))))))));
+      [point.id, point.privacy.toFixed(4), point.mse.toExponential(3), point.ratio === null ? "–" : point.ratio.toFixed(4), point.worst_posterior.toFixed(4), `${number(Number(point.gain.toPrecision(3)))} ×`, point.epsilon === null ? "∞" : number(point.epsilon), percent(point.loss)].map((cell, column) => h("td", {}, cell, column === 0 && point.id === front.knee && h("span", { class: "badge" }, "knee"))))))));
 
   async function choose(id) {
     note({ point: id });
@@ -40,7 +41,7 @@ export async function drawChannel(place) {
       h("div", { class: "row", style: "margin-top:.6rem" }, button(`Publish with channel ${id} …`, () => go({ step: "publish", point: id }), { class: "main", id: "to-publish" })));
   }
   rows();
-  fill(place, h("h1", {}, "Privacy against error"), h("p", { class: "quiet" }, `${plural(points.length, "channel")} for ${front.columns.join(", ")}: ${front.categories} categories of ${number(front.records)} records, δ = ${front.delta}; ${front.exact ? "proven optimal" : "best found"} (${front.engine}).`),
+  fill(place, h("h1", {}, "Privacy against error"), h("p", { class: "quiet" }, `${plural(points.length, "channel")} for ${front.columns.join(", ")}: ${front.categories} categories of ${number(front.records)} records, δ = ${front.delta}, designed for ${front.designed_for}; ${front.how}.`),
     h("div", { class: "columns" }, h("div", {}, h("div", { class: "card" }, h("figure", {}, picture,
       h("figcaption", {}, h("span", { class: "swatch", style: "background:var(--accent)" }), "found ", h("span", { class: "swatch", style: "background:var(--second)" }), "proven lower bound (dashed)"))), h("div", { class: "card" }, h("h2", {}, "Channels"), list)), panel));
   if (state.point !== null && points[state.point]) await choose(state.point);
