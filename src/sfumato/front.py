@@ -22,6 +22,7 @@ from sfumato.measures.standard import GENERALIZATION_LOSS, SUPPRESSION_LOSS
 from sfumato.plans.cuts import CutPlan
 from sfumato.plans.levels import LevelPlan
 from sfumato.plans.plan import Plan, RecodingPlan
+from sfumato.runtime.arrays import Floats
 from sfumato.runtime.atomic import new_folder
 from sfumato.runtime.inputs import note_input
 from sfumato.runtime.json_files import read_json
@@ -40,7 +41,7 @@ UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, OSError, Overflow
 class Objective:
     """A measure, the way that is better, and whether it is of the released table or of the one before suppression.
 
-    `title` and `privacy` are given where the measure is a system's own and stands in no register.
+    `title`, `privacy` and `scale` are given where the measure is a system's own and stands in no register.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Objective:
     taken: str = "released"
     title: str = ""
     privacy: bool | None = None
+    scale: str = ""
 
     @property
     def sign(self) -> float:
@@ -59,6 +61,15 @@ class Objective:
         """Whether it says how well people are protected; otherwise it says what that costs."""
         return known_measures()[self.name].kind == "privacy" if self.privacy is None else self.privacy
 
+    def gain(self, values: Floats) -> Floats:
+        """Values on a scale where equal steps are worth the same and more is better.
+
+        Unless the objective says its scale, what is to be large is on a logarithm and what is to be small is not.
+        """
+        values = np.asarray(values, dtype=np.float64)
+        logarithmic = (self.scale or ("log" if self.direction == "max" else "linear")) == "log"
+        return np.asarray(-self.sign * (np.log(np.maximum(values, 1e-9)) if logarithmic else values))
+
     @property
     def label(self) -> str:
         """Its name for readers."""
@@ -68,7 +79,9 @@ class Objective:
         """`taken` tells where it is measured, if not on what is released."""
         found: dict[str, Any] = {"name": self.name, "direction": self.direction}
         found |= {} if self.taken == "released" else {"taken": self.taken}
-        return found | ({} if self.privacy is None else {"title": self.title, "privacy": self.privacy})
+        return found | (
+            {} if self.privacy is None else {"title": self.title, "privacy": self.privacy, "scale": self.scale}
+        )
 
 
 @dataclass(frozen=True)
@@ -346,6 +359,7 @@ def _check_points(points: Sequence[Point], objectives: Sequence[Objective], abou
     fine = all(isinstance(count, int) and count >= 0 for count in counts) and about["rows"] > 0
     fine &= bool(names) and isinstance(about["details"], dict) and isinstance(about["fingerprint"], str)
     fine &= all(o.direction in ("max", "min") and isinstance(o.label, str) for o in objectives)
+    fine &= all(o.scale in ("", "linear", "log") for o in objectives)
     for number, point in enumerate(points):
         figures = [point.loss, point.suppressed, *(point.values[name] for name in names)]
         fine &= point.id == number and all(math.isfinite(figure) for figure in figures)

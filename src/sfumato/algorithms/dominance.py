@@ -16,8 +16,8 @@ with warnings.catch_warnings():
 DIGITS = 12
 
 
-def comparable(values: Floats) -> Floats:
-    """Values rounded to twelve significant digits, so that rounding noise does not decide dominance.
+def comparable(values: Floats, digits: int = DIGITS) -> Floats:
+    """Values rounded to some significant digits, so that rounding noise does not decide dominance.
 
     >>> comparable(np.array([0.1 + 0.2, 201700.36300000001])).tolist()
     [0.3, 201700.363]
@@ -25,7 +25,7 @@ def comparable(values: Floats) -> Floats:
     values = np.asarray(values, dtype=np.float64)
     finite = np.isfinite(values) & (values != 0)
     size = np.ones_like(values)
-    size[finite] = 10.0 ** (DIGITS - 1 - np.floor(np.log10(np.abs(values[finite]))))
+    size[finite] = 10.0 ** (digits - 1 - np.floor(np.log10(np.abs(values[finite]))))
     with np.errstate(invalid="ignore"):
         return np.where(finite, np.round(values * size) / size, values)
 
@@ -51,6 +51,8 @@ def first_non_dominated(values: Floats) -> Flags:
     """
     if len(values) == 0:
         return np.zeros(0, dtype=np.bool_)
+    if values.shape[1] == 1:
+        return np.asarray(np.arange(len(values)) == values[:, 0].argmin())
     return np.asarray(moocore.is_nondominated(np.ascontiguousarray(values), keep_weakly=False), dtype=np.bool_)
 
 
@@ -74,18 +76,6 @@ def hypervolume(values: Floats, reference: Floats) -> float:
     """The volume that a front dominates, up to a reference point."""
     inside = values[np.all(values < reference, axis=1)]
     return float(moocore.hypervolume(inside, ref=reference)) if len(inside) else 0.0
-
-
-def crowding(values: Floats) -> Floats:
-    """How far a point's neighbours on the front are, over all objectives; the ends are infinitely far."""
-    found = np.zeros(len(values))
-    for column in values.T:
-        order = np.argsort(column, kind="stable")
-        span = column[order[-1]] - column[order[0]]
-        found[order[[0, -1]]] = np.inf
-        if span > 0 and len(order) > 2:
-            found[order[1:-1]] += (column[order[2:]] - column[order[:-2]]) / span
-    return found
 
 
 def convergence_error(found: Floats, front: Floats) -> tuple[float, float]:

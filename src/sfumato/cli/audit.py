@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sfumato.cli.show import AsJson, Force, emit, note, put, table
-from sfumato.report.figures import number, percent
+from sfumato.runtime.figures import number, percent
 
 if TYPE_CHECKING:
     from sfumato.auditing.audit import Audit, Figure

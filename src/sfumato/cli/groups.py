@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.cli.show import AsJson, Force, emit, note, put, table
-from sfumato.report.figures import number
+from sfumato.runtime.figures import number
 
 app = typer.Typer(
     rich_markup_mode=None, help="Find where a group of people stands out, and protect it.", no_args_is_help=True
@@ -180,28 +180,6 @@ def _print_adequacy(told: dict[str, Any]) -> None:
 
 
 FIGURES = ("PA", "J_printed", "J_youden", "MB")
-
-
-@app.command()
-def census(
-    output: Annotated[Path, typer.Option("--output", "-o", help="A new folder.")],
-    records: Annotated[int, typer.Option(min=100, help="Number of records in the census.")] = 3_205_478,
-    members: Annotated[int, typer.Option(min=1, help="Number of members of the group.")] = 14_263,
-    areas: Annotated[int, typer.Option(min=2, help="Areas.")] = 1_238,
-    state: Annotated[int | None, typer.Option(help="Restrict the run file to one state.")] = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same census.")] = 1,
-    as_json: AsJson = False,
-) -> None:
-    """Write a synthetic census with planted installations: known truth, at any size."""
-    from sfumato.samples.groups_census import make_census
-
-    made = make_census(output, records, members, areas, seed, state)
-    told = {"run": str(made.run), "areas": len(made.census.areas), "installations": len(made.census.installations)}
-    if as_json:
-        emit(told)
-    else:
-        note(f"{told['areas']:,} areas, {told['installations']} with an installation")
-        note(f"next: sfumato groups attack {made.run}")
 
 
 @app.command()

@@ -10,7 +10,7 @@ import typer
 
 from sfumato.cli.show import AsJson, Force, emit, note, put, table
 from sfumato.errors import counted, shortened
-from sfumato.report.figures import percent
+from sfumato.runtime.figures import percent
 from sfumato.sources.address import POSTGRESQL, SQLITE
 
 if TYPE_CHECKING:

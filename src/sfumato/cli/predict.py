@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.cli.show import AsJson, emit, put, table
-from sfumato.report.figures import number
+from sfumato.runtime.figures import number
 
 
 def command(

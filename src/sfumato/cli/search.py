@@ -10,7 +10,7 @@ import typer
 
 from sfumato.cli.show import AsJson, Force, OwnRun, emit, note, put, table
 from sfumato.cli.watch import Watch
-from sfumato.report.figures import number, percent
+from sfumato.runtime.figures import number, percent
 
 if TYPE_CHECKING:
     from sfumato.front import Front

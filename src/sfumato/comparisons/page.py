@@ -11,9 +11,9 @@ from markupsafe import Markup
 from sfumato.comparisons.cost import LOCAL, TITLES, Cost, Costs
 from sfumato.front import Front
 from sfumato.measures.standard import K
-from sfumato.report.figures import number, percent
 from sfumato.report.page import ACCENT, SECOND, figure, page
 from sfumato.runtime.atomic import write_text
+from sfumato.runtime.figures import number, percent
 from sfumato.version import __version__
 
 BESIDE = 2  # how far beyond the required k a front is drawn

@@ -11,8 +11,7 @@ from sfumato.hierarchies import ROOT, Hierarchy
 from sfumato.sources.cells import MISSING
 from sfumato.sources.roles import Role
 from sfumato.study import Study
-
-KEYED = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.LABEL)
+from sfumato.tables.missing import missing_leaf
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,20 +94,11 @@ def column_recodes(study: Study, levels: Mapping[str, int], trees: Mapping[str, 
         level, tree = levels[name], trees[name]
         if not 0 <= level <= tree.height:
             raise StudyError(f"level {level} of {name}", expected=f"a level from 0 to {tree.height}")
-        rule = study.columns[name].missing or study.data.missing
+        rule = study.missing_rule(name)
         place = None if rule == "drop" else missing_leaf(tree, study.data.na, wildcard=rule == "wildcard")
         found.append(ColumnRecode(name, tree, level, place, wildcard=rule == "wildcard"))
         _refuse_missing_labels(found[-1], study.data.na)
     return tuple(found)
-
-
-def missing_leaf(tree: Hierarchy, na: Sequence[str], *, wildcard: bool) -> int | None:
-    """Where a missing value stands in a hierarchy that has a place for it (the rule of `data.domain`)."""
-    known = [value for value in na if value in tree.nodes and tree.nodes[value][0] == 0]
-    if known and not wildcard:
-        return tree.nodes[known[0]][1]
-    level, place = tree.nodes.get(MISSING, (-1, -1))
-    return place if level == 0 else None
 
 
 def _refuse_missing_labels(column: ColumnRecode, na: Sequence[str]) -> None:

@@ -10,15 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sfumato.errors import DataError, HierarchyError, StudyError, shortened
+from sfumato.errors import DataError, HierarchyError, shortened
 from sfumato.plans.plan import RecodingPlan
-from sfumato.release.columns import KEYED, ColumnRecode
+from sfumato.release.columns import ColumnRecode
 from sfumato.sources.cells import MISSING, cleaned
 from sfumato.sources.engines.engine import Engine, quoted
 from sfumato.sources.formulas import neutralised, neutralised_sql
 from sfumato.sources.roles import Role
 from sfumato.sources.source import Column, Source
+from sfumato.sources.value_counts import cell_sql
 from sfumato.study import Study
+from sfumato.tables.missing import no_suppression, present
 
 
 @dataclass(frozen=True)
@@ -91,8 +93,7 @@ def recode(
     engine.attach(source, "raw")
     for place, column in enumerate(columns):
         engine.upload(f"map{place}", {"label": column.keys, "released": column.released, "grp": column.groups})
-    sensitive = [source.column(name) for name in study.named(Role.SENSITIVE) if name in source.names]
-    values = [f"coalesce({cleaned(source, column)}, {quoted(MISSING)})" for column in sensitive]
+    values = [cell_sql(source, name) for name in study.named(Role.SENSITIVE) if name in source.names]
     values = values if below.diversity > 1 else []
     complete = complete_rows(source, study)
     _count(engine, source, columns, values, complete)
@@ -133,18 +134,12 @@ def _neutralised(study: Study, released: Sequence[Column], columns: Sequence[Col
 
 def complete_rows(source: Source, study: Study) -> str:
     """The condition of rows that the missing rule keeps, the same as when the table was measured."""
-    needed = [
-        f"{cleaned(source, source.column(name))} IS NOT NULL"
-        for name, column in study.columns.items()
-        if name in source.names and column.role in KEYED and (column.missing or study.data.missing) == "drop"
-    ]
-    return " AND ".join(needed) or "1 = 1"
+    names = [name for name in study.complete_columns if name in source.names]
+    return present(cleaned(source, source.column(name)) for name in names)
 
 
 def _keys(source: Source, columns: Sequence[ColumnRecode]) -> list[str]:
-    return [
-        f"coalesce({cleaned(source, source.column(c.name))}, {quoted(MISSING)}) AS k{i}" for i, c in enumerate(columns)
-    ]
+    return [f"{cell_sql(source, column.name)} AS k{i}" for i, column in enumerate(columns)]
 
 
 def _count(
@@ -262,8 +257,4 @@ def _refuse_wildcards(columns: Sequence[ColumnRecode]) -> None:
     """A suppressed record would leave the crowds of others: the same refusal as when a plan is measured."""
     wild = [column.name for column in columns if column.wild_group >= 0]
     if wild:
-        raise StudyError(
-            f"suppression is not defined where missing values match anything: {shortened(wild)}",
-            expected='missing = "drop" or "category"',
-            remedy='missing = "category" under [data], and search again',
-        )
+        raise no_suppression(wild)

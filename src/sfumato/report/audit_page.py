@@ -7,9 +7,9 @@ from markupsafe import Markup
 
 from sfumato.auditing.audit import Audit, Figure
 from sfumato.measures.registry import headlines
-from sfumato.report.figures import number, percent
 from sfumato.report.measured import shown
 from sfumato.report.page import ACCENT, SECOND, figure, page
+from sfumato.runtime.figures import number, percent
 from sfumato.version import __version__
 
 BINS = ((1, 1), (2, 2), (3, 4), (5, 9), (10, 19), (20, 49), (50, 99), (100, 499), (500, 999), (1000, None))

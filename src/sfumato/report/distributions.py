@@ -6,10 +6,10 @@ import numpy as np
 from markupsafe import Markup
 
 from sfumato.front import Front
-from sfumato.report.figures import percent
 from sfumato.report.measured import figures_of
 from sfumato.report.page import ACCENT, SECOND
 from sfumato.report.panels import Panel, panel_figure
+from sfumato.runtime.figures import percent
 
 
 def distributions_figure(front: Front, pair: tuple[int, int]) -> Markup | None:

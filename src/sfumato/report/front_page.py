@@ -7,8 +7,8 @@ from typing import Any
 
 from sfumato.errors import counted
 from sfumato.front import Front
-from sfumato.report.figures import number, percent
 from sfumato.report.page import ACCENT, SECOND, figure, page
+from sfumato.runtime.figures import number, percent
 from sfumato.version import __version__
 
 INK = "#1f2933"

@@ -9,10 +9,10 @@ from markupsafe import Markup
 
 from sfumato.front import Front, Objective
 from sfumato.measures.registry import known_measures
-from sfumato.report.figures import number, percent
 from sfumato.report.page import ACCENT, SECOND
 from sfumato.report.panels import Panel, panel_figure
 from sfumato.runtime.arrays import Floats
+from sfumato.runtime.figures import number, percent
 
 PARTS = 8  # the part that is enlarged is at most this share of the range of privacy
 FEWEST = 8  # points that are worth a plot of their own

@@ -13,12 +13,12 @@ from sfumato.front import Front, Objective, Point
 from sfumato.measures.registry import known_measures
 from sfumato.measures.standard import GENERAL_LOSS, K
 from sfumato.report.distributions import distributions_figure
-from sfumato.report.figures import number, percent
 from sfumato.report.magnify import magnified_figure
 from sfumato.report.matrix import matrix_figure
 from sfumato.report.measured import figures_of
 from sfumato.report.page import ACCENT, SECOND, figure, page
 from sfumato.report.partitions import partitions_figure
+from sfumato.runtime.figures import number, percent
 from sfumato.tables.frequency import FrequencyTable
 from sfumato.version import __version__
 

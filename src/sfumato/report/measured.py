@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from sfumato.measures.measure import Measure
 from sfumato.measures.registry import measure
 from sfumato.measures.standard import GENERAL_LOSS
-from sfumato.report.figures import number, percent
+from sfumato.runtime.figures import number, percent
 
 
 def figures_of(values: Mapping[str, float]) -> str:

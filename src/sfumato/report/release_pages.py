@@ -11,8 +11,8 @@ from markupsafe import Markup
 
 from sfumato.errors import DataError, shortened
 from sfumato.measures.standard import K
-from sfumato.report.figures import number, percent
 from sfumato.report.page import page
+from sfumato.runtime.figures import number, percent
 from sfumato.runtime.json_files import parse_json
 from sfumato.version import __version__
 

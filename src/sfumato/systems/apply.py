@@ -14,7 +14,6 @@ from sfumato.measures.standard import GENERAL_LOSS, K
 from sfumato.measures.suppression import suppress_planned
 from sfumato.plans.levels import LevelPlan
 from sfumato.release import pack
-from sfumato.release.columns import missing_leaf
 from sfumato.release.labels import Naming, naming_from
 from sfumato.release.publish import Release, publish
 from sfumato.release.readback import loss_of
@@ -22,16 +21,18 @@ from sfumato.release.recode import complete_rows
 from sfumato.release.recoding_draft import named_plan
 from sfumato.release.sources import reading, require_source, table_of
 from sfumato.release.verify import study_of, verifier_of
-from sfumato.report.figures import percent
-from sfumato.sources.cells import MISSING, cleaned
-from sfumato.sources.engines.engine import Engine, open_engine, quoted
+from sfumato.runtime.figures import percent
+from sfumato.sources.cells import MISSING
+from sfumato.sources.engines.engine import Engine, open_engine
 from sfumato.sources.roles import Role
 from sfumato.sources.settings import EngineOptions
 from sfumato.sources.source import Source
+from sfumato.sources.value_counts import cell_sql
 from sfumato.study import SearchSettings, Study, read, without_trees
 from sfumato.study.policy import Acceptance
 from sfumato.systems.registry import VERIFIERS, load_front
 from sfumato.tables.frequency import FrequencyTable
+from sfumato.tables.missing import missing_leaf
 
 
 @dataclass(frozen=True)
@@ -160,14 +161,12 @@ def unseen_values(engine: Engine, source: Source, study: Study, trees: Mapping[s
     complete = complete_rows(source, study)
     strange = []
     for name in study.named(Role.QUASI_IDENTIFIER):
-        rule = study.columns[name].missing or study.data.missing
-        tree = trees[name]
-        keeps = missing_leaf(tree, study.data.na, wildcard=rule == "wildcard") is not None
+        tree, wildcard = trees[name], study.missing_rule(name) == "wildcard"
+        keeps = missing_leaf(tree, study.data.na, wildcard=wildcard) is not None
         engine.upload("known", {"label": [*tree.leaves, *([MISSING] if keeps else [])]})
-        cell = f"coalesce({cleaned(source, source.column(name))}, {quoted(MISSING)})"
         rows = engine.rows(
-            f"SELECT v, n FROM (SELECT {cell} AS v, count(*) AS n FROM raw WHERE {complete} GROUP BY 1) AS t "
-            "WHERE v NOT IN (SELECT label FROM known) ORDER BY v"
+            f"SELECT v, n FROM (SELECT {cell_sql(source, name)} AS v, count(*) AS n FROM raw WHERE {complete} "
+            "GROUP BY 1) AS t WHERE v NOT IN (SELECT label FROM known) ORDER BY v"
         )
         if rows:
             strange.append(Unseen(name, tuple(str(value) for value, _ in rows), sum(int(n) for _, n in rows)))

@@ -16,10 +16,10 @@ from sfumato.sources.engines.engine import Engine, quoted
 from sfumato.sources.roles import Role
 from sfumato.sources.settings import Missing
 from sfumato.sources.source import Source
+from sfumato.sources.value_counts import cell_sql
 from sfumato.tables.domain import Builder, Domain, UncoveredError, domain_of
 from sfumato.tables.frequency import FrequencyTable, Population, ValueCounts, value_counts
-
-KEYED = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.LABEL)
+from sfumato.tables.missing import KEYED, present
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def _group(engine: Engine, source: Source, keyed: Sequence[Use], weight: Use | N
         sums += ", sum(w) AS w, count(w) AS weighed, min(w) AS least"
     texts = f"SELECT {', '.join(cells)} FROM raw"
     engine.run(f"CREATE OR REPLACE TEMP TABLE cells AS SELECT {keys}, {sums} FROM ({texts}) AS r GROUP BY {keys}")
-    complete = " AND ".join(f"k{i} IS NOT NULL" for i, use in enumerate(keyed) if use.missing == "drop") or "1 = 1"
+    complete = present(f"k{i}" for i, use in enumerate(keyed) if use.missing == "drop")
     full = ", ".join(f"coalesce(k{i}, {quoted(MISSING)}) AS k{i}" for i in range(len(keyed)))
     columns = "n" if weight is None else "n, w"
     engine.run(f"CREATE OR REPLACE TEMP VIEW kept AS SELECT {full}, {columns} FROM cells WHERE {complete}")
@@ -221,10 +221,7 @@ def _population_labels(engine: Engine, population: Source, keyed: Sequence[Use])
             expected="every quasi-identifier of the table",
         )
     engine.attach(population, "people")
-    cells = ", ".join(
-        f"coalesce({cleaned(population, population.column(use.name))}, {quoted(MISSING)}) AS k{i}"
-        for i, use in enumerate(uses)
-    )
+    cells = ", ".join(f"{cell_sql(population, use.name)} AS k{i}" for i, use in enumerate(uses))
     keys = ", ".join(f"k{i}" for i in range(len(uses)))
     texts = f"SELECT {cells} FROM people"
     engine.run(

@@ -16,6 +16,7 @@ from sfumato.hierarchies.hierarchy import ROOT, Hierarchy, flat
 from sfumato.hierarchies.labels import interval, numbers
 from sfumato.runtime.arrays import Codes, Counts64, Flags, Floats
 from sfumato.sources.cells import MISSING
+from sfumato.tables.missing import missing_leaf
 
 Builder = Callable[[Sequence[str], Sequence[int]], Hierarchy]
 
@@ -94,7 +95,9 @@ def domain_of(
     tree = _hierarchy(name, counted, hierarchy, decimal)
     place = None
     if MISSING in observed:
-        tree, place = _with_missing(tree, na, wildcard=missing == "wildcard")
+        place = missing_leaf(tree, na, wildcard=missing == "wildcard")
+        if place is None:
+            tree, place = tree.with_leaf(MISSING), len(tree.leaves)
         leaf = tree.leaves[place]
         counted[leaf] = counted.get(leaf, 0) + observed[MISSING]
     extras = sorted(label for label in counted if label == ROOT or label not in tree.nodes or tree.nodes[label][0] > 0)
@@ -191,19 +194,6 @@ def _along(tree: Hierarchy, order: Counts64) -> Counts64:
         rank[np.argsort(first)] = np.arange(len(first))
         keys.append(rank[np.unique(groups[order], return_inverse=True)[1]])
     return np.asarray(order[np.lexsort(keys)])
-
-
-def _with_missing(tree: Hierarchy, na: Sequence[str], wildcard: bool) -> tuple[Hierarchy, int]:
-    """Where a missing value stands: at the leaf the hierarchy has for it, else as a leaf of its own.
-
-    One that matches anything must not share a branch with others, so it always gets its own.
-    """
-    known = [value for value in na if value in tree.nodes and tree.nodes[value][0] == 0]
-    if known and not wildcard:
-        return tree, tree.nodes[known[0]][1]
-    if MISSING in tree.leaves:
-        return tree, tree.nodes[MISSING][1]
-    return tree.with_leaf(MISSING), len(tree.leaves)
 
 
 def _standing(tree: Hierarchy, extras: Sequence[str], decimal: str) -> tuple[Codes, Floats, Floats | None, list[Flags]]:

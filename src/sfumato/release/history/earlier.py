@@ -22,7 +22,7 @@ from sfumato.release.history.people import HashedRows, hashed_rows, own_hashes
 from sfumato.release.history.repeated import Places, Reports, add_up, compare_places, hashed_pairs
 from sfumato.release.history.shown import Description
 from sfumato.release.policy import Finding
-from sfumato.report.figures import percent
+from sfumato.runtime.figures import percent
 from sfumato.sources.engines.engine import Engine
 from sfumato.sources.source import Source
 from sfumato.study import Study

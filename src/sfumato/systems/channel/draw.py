@@ -23,6 +23,7 @@ from sfumato.sources.dialect import Dialect
 from sfumato.sources.engines.engine import Engine
 from sfumato.sources.source import Source
 from sfumato.sources.value_counts import Tally, cell_sql, first_row
+from sfumato.tables.missing import present
 
 TEST_COLUMN = "sfumato_test_seed"
 BETWEEN = "\x1f"
@@ -56,8 +57,8 @@ def reading(source: Source, channels: Sequence[Channel], kept: Sequence[str], co
         joined = f" || chr({ord(BETWEEN)}) || ".join(cell_sql(source, name) for name in channel.columns)
         parts.append(f"{joined} AS t{place}")
     parts += [f"{cleaned(source, source.column(name))} AS k{place}" for place, name in enumerate(kept)]
-    present = " AND ".join(f"{cell_sql(source, name)} <> ''" for name in complete) or "1 = 1"
-    return f"SELECT {', '.join(parts)} FROM raw WHERE {present}"
+    kept_rows = present(cleaned(source, source.column(name)) for name in complete)
+    return f"SELECT {', '.join(parts)} FROM raw WHERE {kept_rows}"
 
 
 def changer(

@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sfumato.report.figures import number, percent
 from sfumato.report.page import ACCENT, INK, SECOND, figure, page
 from sfumato.report.release_pages import internal, json_block
+from sfumato.runtime.figures import number, percent
 from sfumato.version import __version__
 
 SMALL = 10

@@ -76,12 +76,12 @@ def prior_of(study: Study) -> Prior:
 
 def complete_columns(study: Study, columns: Sequence[str]) -> list[str]:
     """Those of the columns whose missing values drop a row; elsewhere they are a category of their own."""
-    rules = {name: study.columns[name].missing or study.data.missing for name in columns if name in study.columns}
-    if "wildcard" in rules.values():
+    rules = {name: study.missing_rule(name) for name in columns}
+    if any(rules[name] == "wildcard" for name in columns if name in study.columns):
         raise StudyError(
             "a missing value cannot be a wildcard in a disguised column", expected='missing = "drop" or "category"'
         )
-    return [name for name in columns if rules.get(name, study.data.missing) == "drop"]
+    return [name for name in columns if rules[name] == "drop"]
 
 
 def prior_from(found: Tally, records: int | None = None) -> Prior:

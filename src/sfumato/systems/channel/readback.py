@@ -15,10 +15,11 @@ import numpy as np
 from sfumato.errors import DataError
 from sfumato.plans.channel import Channel
 from sfumato.runtime.arrays import Floats
-from sfumato.sources.cells import MISSING
-from sfumato.sources.engines.engine import Engine, quoted
+from sfumato.sources.cells import cleaned
+from sfumato.sources.engines.engine import Engine
 from sfumato.sources.source import Source
 from sfumato.sources.value_counts import cell_sql, require
+from sfumato.tables.missing import present
 
 LEVEL = 1e-6  # the chance that a file which the channel did make is refused
 MOST_VALUES = 200  # the reports are compared beside each value of a plain column with no more values than this
@@ -44,8 +45,8 @@ class Rows:
     def sql(self, columns: Sequence[str]) -> str:
         """Cleaned cells `k0`, `k1`, … of the rows that count."""
         cells = ", ".join(f"{cell_sql(self.source, name)} AS k{i}" for i, name in enumerate(columns)) or "1 AS k0"
-        present = " AND ".join(f"{cell_sql(self.source, name)} <> {quoted(MISSING)}" for name in self.complete)
-        return f"SELECT {cells} FROM {self.view} WHERE {present or '1 = 1'}"
+        kept = present(cleaned(self.source, self.source.column(name)) for name in self.complete)
+        return f"SELECT {cells} FROM {self.view} WHERE {kept}"
 
     def count(self) -> int:
         return int(self.engine.rows(f"SELECT count(*) FROM ({self.sql(())}) AS t")[0][0])

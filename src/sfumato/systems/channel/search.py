@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from sfumato.algorithms.dominance import comparable, first_non_dominated
 from sfumato.errors import InputError, UnreachableError
 from sfumato.front import Front, Objective, Point
 from sfumato.measures import channel as measures
@@ -26,8 +27,11 @@ from sfumato.systems.channel.prior import Prior, prior_of
 from sfumato.systems.run import Run
 
 CLOSE = 1e-6  # a privacy that was asked for is reached so closely
+DIGITS = 9  # of figures that engines reach, when channels are compared
 OBJECTIVES = (
-    Objective("privacy", "max", title="privacy: one minus the accuracy of the best guess", privacy=True),
+    Objective(
+        "privacy", "max", title="privacy: one minus the accuracy of the best guess", privacy=True, scale="linear"
+    ),
     Objective("mse", "min", title="mean squared error of an estimated share", privacy=False),
 )
 SEEDING = 2_000  # generations of OptRR whose archive the square engine polishes
@@ -184,15 +188,11 @@ def _points(
 ) -> tuple[Point, ...]:
     """Channels with all their figures, by privacy; those that another one beats are left out."""
     measured = [measures.figures(one.matrix, prior.shares, prior.records) for one in found]
-    order = sorted(range(len(found)), key=lambda i: (measured[i].privacy, -measured[i].error))
-    kept: list[int] = []
-    for i in reversed(order):
-        if measured[i].error == np.inf:
-            continue
-        if not kept or measured[i].error < measured[kept[-1]].error * (1 - 1e-9):
-            kept.append(i)
+    finite = [i for i in range(len(found)) if np.isfinite(measured[i].error)]
+    values = np.array([(-measured[i].privacy, measured[i].error) for i in finite]).reshape(-1, 2)
+    kept = [i for i, best in zip(finite, first_non_dominated(comparable(values, DIGITS)), strict=True) if best]
     points = []
-    for number, i in enumerate(reversed(kept)):
+    for number, i in enumerate(sorted(kept, key=lambda i: measured[i].privacy)):
         said, own = measured[i], found[i].bound
         spread = own if own is not None or bound is None else bound.lower_bound(said.privacy)
         lower = None if spread is None else measures.error_of(spread, prior.shares, prior.records)

@@ -12,7 +12,7 @@ from sfumato.release.draft import Draft
 from sfumato.release.manifest import Manifest
 from sfumato.release.policy import acceptances
 from sfumato.release.verify import Verifier
-from sfumato.report.figures import number, number_or_infinity, percent
+from sfumato.runtime.figures import number, number_or_infinity, percent
 from sfumato.study import Study
 from sfumato.systems.channel.again import channel_of, refuse_unlike
 from sfumato.systems.channel.disguise import disguise_draft

@@ -7,9 +7,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from sfumato.report.figures import number, percent
 from sfumato.report.page import ACCENT, SECOND, figure, page
 from sfumato.report.release_pages import internal, json_block, shown_share
+from sfumato.runtime.figures import number, percent
 from sfumato.version import __version__
 
 FAINT = "#9fb3c8"

@@ -12,7 +12,7 @@ from sfumato.plans.swaps import SwapPlan
 from sfumato.release.draft import Draft
 from sfumato.release.manifest import Manifest
 from sfumato.release.verify import Verifier
-from sfumato.report.figures import number
+from sfumato.runtime.figures import number
 from sfumato.runtime.stages import stage
 from sfumato.study import Study
 from sfumato.systems.groups.front import front_of, swaps_of, told_of

@@ -136,30 +136,22 @@ def measures(places: Places) -> list[dict[str, Any]]:  # noqa: ARG001
 
 
 def estimate(places: Places, study: str) -> dict[str, Any]:
-    """How large the space is, and how long an exact search may take at most: some nodes are evaluated for it."""
-    import time
-
-    import numpy as np
-
-    from sfumato.systems.lattice.prepared import Search
+    """How large the space is, and what the search will cost: of a lattice at most, if every node is tried."""
+    from sfumato.prediction.cost import predict_search
 
     declared = study_of(places, study)
     table = table_of(declared)
-    bytes_ = sum(int(codes.nbytes) for codes in table.codes)
-    told: dict[str, Any] = {"tuples": len(table.counts), "records": table.records, "bytes": bytes_}
-    if declared.search.system == "cuts":
-        from sfumato.systems.cuts.search import CutSearch
-
-        ready = CutSearch(declared, table)
-        return told | {"space": float(ready.space.size), "unit": "recodings", "seconds": None}
-    search = Search.prepare(declared, table)
-    rng = np.random.default_rng(1)
-    nodes = np.stack([rng.integers(0, size, 64) for size in search.problem.shape], axis=1).astype(np.int32)
-    search.evaluate(nodes[:8])  # the first call waits for the compiler
-    began = time.perf_counter()
-    search.evaluate(nodes)
-    each = (time.perf_counter() - began) / len(nodes)
-    return told | {"space": search.problem.space, "unit": "nodes", "seconds": each * search.problem.space}
+    cuts = declared.search.system == "cuts"
+    cost = predict_search(declared, table)
+    return {
+        "tuples": len(table.counts),
+        "records": table.records,
+        "bytes": sum(int(codes.nbytes) for codes in table.codes),
+        "space": float(cost.space) if cuts else cost.space,
+        "unit": "recodings" if cuts else "nodes",
+        "seconds": cost.cpu_seconds,
+        "at_most": not cuts,
+    }
 
 
 def _rooted(places: Places, column: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sfumato.algorithms.dominance import first_non_dominated
 from sfumato.algorithms.spea2 import fitness, selected
 from sfumato.measures.channel import attainable, worst_posterior
 from sfumato.runtime.arrays import Floats
@@ -57,10 +58,8 @@ class _Omega:
     def archive(self, generations: int) -> Archive:
         """Cells can hold dominated matrices, so the last step is a filter."""
         filled = np.flatnonzero(np.isfinite(self.values[:, 1]))
-        order = filled[np.argsort(-self.values[filled, 0], kind="stable")]
-        error = self.values[order, 1]
-        least_above = np.minimum.accumulate(np.append(error[1:], np.inf)[::-1])[::-1]
-        kept = order[error < least_above]
+        best = filled[first_non_dominated(self.values[filled])]
+        kept = best[np.argsort(-self.values[best, 0], kind="stable")]
         return Archive(self.matrices[kept].copy(), -self.values[kept, 0], self.values[kept, 1].copy(), generations)
 
 
