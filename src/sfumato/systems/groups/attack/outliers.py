@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -153,8 +153,3 @@ def _average_ranks(signal: Floats) -> Floats:
     last = np.cumsum(counts)
     found: Floats = (last - (counts - 1) / 2)[place]
     return found
-
-
-def described(signal: Floats, significance: float) -> dict[str, Any]:
-    """Both scales' outliers of a signal, as they are printed."""
-    return {scale: find_outliers(signal, significance, scale) for scale in ("hinges", "mad")}

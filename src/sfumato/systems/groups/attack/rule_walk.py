@@ -27,20 +27,12 @@ Stop = Callable[[], bool]
 
 @dataclass(frozen=True)
 class Walked:
-    """The passing rules with their quality, how many rules were met, and the best finite fitness among them."""
+    """The passing rules with their quality, how many rules were met, and whether all were."""
 
     rules: Codes
     quality: Quality
     visited: int
     complete: bool
-
-    @property
-    def best_finite(self) -> int:
-        """The row of the passing rule with the greatest fitness among those with a finite RCF; −1 without one."""
-        finite = np.isfinite(self.quality.rcf)
-        if not finite.any():
-            return -1
-        return int(np.argmax(np.where(finite, self.quality.fitness, -1.0)))
 
 
 @compiled

@@ -14,29 +14,8 @@ from sfumato.runtime.arrays import Codes, Floats
 from sfumato.study.file_mapping import Attribute
 from sfumato.systems.groups.attack.memberships import Term
 
+
 # The paper's table 5: a ready rule base over its twelve variables.
-TABLE_5 = (
-    (1, 0, 0, 0, 0, 0, 2, 3, 1, 1, 0, 2),
-    (1, 0, 0, 0, 3, 0, 0, 3, 1, 0, 0, 0),
-    (1, 0, 0, 0, 3, 1, 0, 3, 0, 0, 2, 1),
-    (1, 0, 0, 1, 0, 1, 0, 3, 1, 1, 1, 2),
-    (1, 0, 0, 1, 3, 0, 0, 3, 0, 0, 2, 1),
-    (1, 0, 1, 0, 0, 0, 0, 3, 1, 1, 0, 2),
-    (1, 0, 1, 0, 0, 0, 2, 3, 1, 1, 2, 0),
-    (1, 0, 1, 0, 3, 0, 2, 3, 2, 0, 0, 1),
-    (1, 0, 1, 0, 3, 1, 0, 3, 2, 0, 0, 1),
-    (1, 0, 1, 1, 0, 0, 0, 3, 1, 1, 2, 0),
-    (1, 0, 1, 1, 0, 0, 2, 3, 1, 0, 0, 2),
-    (1, 1, 0, 0, 3, 0, 2, 3, 2, 1, 0, 1),
-    (1, 1, 0, 0, 3, 1, 0, 3, 2, 0, 0, 1),
-    (1, 1, 1, 0, 3, 0, 0, 3, 2, 0, 2, 1),
-    (1, 1, 1, 0, 3, 0, 0, 3, 2, 1, 1, 1),
-    (1, 1, 1, 0, 3, 0, 2, 3, 0, 1, 2, 1),
-    (1, 1, 1, 0, 3, 0, 2, 3, 2, 1, 2, 0),
-    (1, 2, 1, 0, 0, 0, 0, 3, 1, 0, 0, 2),
-)
-
-
 @dataclass(frozen=True)
 class Variable:
     """A linguistic variable: an attribute and the words for its values."""
@@ -109,7 +88,7 @@ def sentence(rule: Sequence[int], variables: Sequence[Variable]) -> str:
 
 
 def minimal(rules: Codes) -> Codes:
-    """The rules that no other one covers, plainly: pair by pair. `algorithms.rule_walk` has the fast twin.
+    """The rules that no other one covers, plainly: pair by pair. `rule_walk` has the fast twin.
 
     >>> minimal(np.array([[1, 0], [1, 2], [0, 2]], np.int32)).tolist()
     [[1, 0], [0, 2]]

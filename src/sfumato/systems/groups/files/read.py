@@ -11,7 +11,7 @@ from sfumato.errors import DataError, StudyError, nearest
 from sfumato.sources.engines.engine import open_engine
 from sfumato.sources.opening import open_source
 from sfumato.study import Study
-from sfumato.study.groups import AuxiliarySettings, GroupsSettings, ProtectSettings
+from sfumato.study.groups import AuxiliarySettings, GroupsSettings
 from sfumato.systems.groups.attack.disclosure import Sensitive, sensitive_areas
 from sfumato.systems.groups.attack.rules import Variable, variables_of
 from sfumato.systems.groups.files.microfile import Microfile, read_microfile
@@ -108,10 +108,3 @@ def places(target: Microfile, names: Sequence[str]) -> list[int]:
             remedy=nearest(unknown[0], target.areas),
         )
     return [target.areas.index(name) for name in names]
-
-
-def with_protect(study: Study, **changed: object) -> Study:
-    """The same study with other settings of its [groups.protect] section."""
-    settings = settings_of(study)
-    protect = ProtectSettings.given(**(settings.protect.model_dump() | changed))
-    return study.with_groups(settings.model_copy(update={"protect": protect}))
