@@ -66,7 +66,7 @@ def _print(answer: Answer) -> None:
         put(f"  binding limits: {', '.join(binds) or 'none: this is the best in the front'}")
     for text in answer.notes:
         put(f"  {text}")
-    _section("Worthwhile relaxations", [found.says for found in answer.relaxations] or ["none nearby"])
+    _section("Worthwhile relaxations", [relaxation.says for relaxation in answer.relaxations] or ["none nearby"])
     if answer.choices:
         _section("Choices", ["; ".join(f"{safe(o)} at {percent(o.loss)}" for o in answer.choices)])
     stretches = answer.stretches()

@@ -119,19 +119,19 @@ def audit(places: Places, study: str) -> dict[str, Any]:
             expected="at least one column that outsiders know",
             remedy="give a column the role quasi_identifier",
         )
-    found: Audit = audited(declared)
-    risk, share = found.risk_curve()
+    measured: Audit = audited(declared)
+    risk, share = measured.risk_curve()
     step = max(len(risk) // 300, 1)
     curve = {"risk": risk[::step].tolist(), "share": share[::step].tolist()}
-    return found.as_dict() | {"risk_curve": curve, "undecided": undecided}
+    return measured.as_dict() | {"risk_curve": curve, "undecided": undecided}
 
 
 def measures(places: Places) -> list[dict[str, Any]]:  # noqa: ARG001
     """Every measure with its facts; whether it is sought where a run file names none, and whether it is the loss."""
     sought = {objective.name for objective in SearchSettings().named}
     return [
-        found.as_dict() | {"default": found.name in sought, "loss_of_points": found is GENERAL_LOSS}
-        for found in known_measures().values()
+        measure.as_dict() | {"default": measure.name in sought, "loss_of_points": measure is GENERAL_LOSS}
+        for measure in known_measures().values()
     ]
 
 
