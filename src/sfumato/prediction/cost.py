@@ -107,8 +107,8 @@ def predict(study: Study) -> Prediction:
         read_rows = max(table.rows_read, 1)
         rows = read_rows if rows <= SAMPLE else rows
         grown = rows / read_rows
-        most = math.prod(int(np.count_nonzero(domain.counts)) for domain in table.domains)
-        tuples = round(distinct(table.counts, round(table.records * grown), most))
+        combinations = math.prod(int(np.count_nonzero(domain.counts)) for domain in table.domains)
+        tuples = round(distinct(table.counts, round(table.records * grown), combinations))
         wider = tuples / table.tuples
         searching = predict_search(study, table, few.table())
         searched = peak_memory()
@@ -125,27 +125,27 @@ def predict(study: Study) -> Prediction:
     names = list(dict.fromkeys(order))
     sorting = names.index("write the file")
     stages = tuple(
-        Predicted(name, spent[name], more + (published + sort if place >= sorting else searched))
-        for place, name in enumerate(names)
+        Predicted(name, spent[name], more + (published + sort if number >= sorting else searched))
+        for number, name in enumerate(names)
     )
     return Prediction(rows, tuples, searching.space, searching.evaluations, stages, min(read_rows, rows))
 
 
 def compared(predicted: Mapping[str, Any], happened: Mapping[str, Any]) -> list[tuple[str, float, float]]:
     """What was predicted beside what happened, for each figure that both have: name, predicted, actual."""
-    found = [(name, float(predicted[name]), float(happened[name])) for name in ("rows", "tuples", "evaluations")]
+    figures = [(name, float(predicted[name]), float(happened[name])) for name in ("rows", "tuples", "evaluations")]
     actual: dict[str, float] = {}
     for done in happened["stages"]:
         actual[done["stage"]] = actual.get(done["stage"], 0.0) + done["cpu_seconds"]
     expected = {part["stage"]: part["cpu_seconds"] for part in predicted["stages"]}
     shared = [name for name in expected if name in actual]
-    found += [(f"{name}, CPU s", expected[name], actual[name]) for name in shared]
-    found.append(("together, CPU s", sum(expected[n] for n in shared), sum(actual[n] for n in shared)))
+    figures += [(f"{name}, CPU s", expected[name], actual[name]) for name in shared]
+    figures.append(("together, CPU s", sum(expected[n] for n in shared), sum(actual[n] for n in shared)))
     peaks = (
         max(part["peak_bytes"] for part in parts if part["stage"] in shared) / 2**20
         for parts in (predicted["stages"], happened["stages"])
     )
-    return [*found, ("peak, MiB", *peaks)]
+    return [*figures, ("peak, MiB", *peaks)]
 
 
 def _of(study: Study, source: Source) -> Study:
@@ -189,10 +189,10 @@ def _timed(find: Callable[[int], Front], sizes: tuple[int, int]) -> tuple[Timed,
     """Two searches: one costs something for its beginning and its end, and something for each evaluation."""
 
     def one(size: int) -> Timed:
-        began, found = time.process_time(), size
+        began, evaluations = time.process_time(), size
         with suppress(UnreachableError):
-            found = find(size).evaluations
-        return found, time.process_time() - began
+            evaluations = find(size).evaluations
+        return evaluations, time.process_time() - began
 
     return one(sizes[0]), one(sizes[1])
 

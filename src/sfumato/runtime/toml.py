@@ -131,14 +131,14 @@ def parse_toml(raw: bytes, name: str) -> dict[str, Any]:
     if any(line.split(b"=", 1)[0].count(b".") > MOST_DOTS for line in raw.splitlines()):
         raise _too_deep(name)  # reading such a key takes time in the square of its parts
     try:
-        found = tomllib.loads(raw.decode("utf-8"))
+        parsed = tomllib.loads(raw.decode("utf-8"))
     except RecursionError:
         raise _too_deep(name) from None
     except ValueError as error:  # also of bytes that are not UTF-8, and of numbers with thousands of digits
         raise StudyError(f"{name} is not TOML: {error}", expected=expected) from None
-    if _depth(found) > MOST_DEPTH:
+    if _depth(parsed) > MOST_DEPTH:
         raise _too_deep(name)
-    return found
+    return parsed
 
 
 def too_large(name: str) -> StudyError:

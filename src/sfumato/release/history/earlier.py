@@ -76,8 +76,8 @@ def check(
     matches = _matches(engine, source, key, entry, reading.entries)
     findings: list[Finding] = []
     for match in _different(matches, entry):
-        found, said = _compare(engine, source, key, study.policy, match, description)
-        findings += found
+        comparison, said = _compare(engine, source, key, study.policy, match, description)
+        findings += comparison
         warnings += said
     findings += _reports(engine, source, description, matches)
     return Comparison(tuple(findings), tuple(dict.fromkeys(warnings)), ledger, entry, reading.ids)
