@@ -30,7 +30,7 @@ def corners(categories: int, delta: float) -> Floats:
     sizes = sets.sum(axis=1)
     order = np.argsort(sizes, kind="stable")
     kept = order[sizes[order] >= least]
-    found = [(sets[kept] / sizes[kept][:, None]).T]
+    parts = [(sets[kept] / sizes[kept][:, None]).T]
     full = int(np.floor(1.0 / delta + SLACK))
     rest = 1.0 - full * delta
     if rest > SLACK:
@@ -38,8 +38,8 @@ def corners(categories: int, delta: float) -> Floats:
         tall = np.zeros((len(tops) * categories, categories))
         tall[np.arange(len(tall)), np.tile(np.arange(categories), len(tops))] = rest
         np.put_along_axis(tall, np.repeat(tops, categories, axis=0), delta, axis=1)
-        found.append(tall[np.abs(tall.sum(axis=1) - 1.0) < 1e-9].T)
-    return np.concatenate(found, axis=1)
+        parts.append(tall[np.abs(tall.sum(axis=1) - 1.0) < 1e-9].T)
+    return np.concatenate(parts, axis=1)
 
 
 def capped_corners(prior: Floats, delta: float, epsilon: float) -> Floats:
@@ -56,8 +56,8 @@ def capped_corners(prior: Floats, delta: float, epsilon: float) -> Floats:
         fits = _tallest(sets, prior, epsilon * power) <= delta
         low, high = np.where(fits, power, low), np.where(fits, high, power)
     power = np.where(_tallest(sets, prior, epsilon * high) <= delta, high, low)
-    found = prior * np.exp(sets * (epsilon * power)[:, None])
-    return np.concatenate([(found / found.sum(axis=1, keepdims=True)).T, prior[:, None]], axis=1)
+    scaled = prior * np.exp(sets * (epsilon * power)[:, None])
+    return np.concatenate([(scaled / scaled.sum(axis=1, keepdims=True)).T, prior[:, None]], axis=1)
 
 
 def _tallest(sets: Floats, prior: Floats, epsilon: Floats) -> Floats:

@@ -40,7 +40,7 @@ CAPPED_CATEGORIES = 12
 
 
 @dataclass(frozen=True, eq=False)
-class _Found:
+class _Candidate:
     """A matrix, names of its outputs if they are not the categories, and a bound of its own if there is one."""
 
     matrix: Floats
@@ -58,9 +58,9 @@ def search_channel(study: Study, run: Run, prior: Prior | None = None) -> Front:
     levels = levels_of(prior, settings, span)
     # These matrices are small: more threads would only wait for each other, and change the last digits.
     with threadpool_limits(1):
-        found = list(_found(prior, settings, levels, run.tell))
+        candidates = list(_found(prior, settings, levels, run.tell))
         bound = _bounds(prior, settings, span)
-        points = _points(prior, settings, found, bound)
+        points = _points(prior, settings, candidates, bound)
     exact = settings.engine == "exact" and settings.epsilon is None
     seed = "" if settings.engine == "exact" else f", seed {settings.seed}"
     return Front(
@@ -69,7 +69,7 @@ def search_channel(study: Study, run: Run, prior: Prior | None = None) -> Front:
         points=points,
         algorithm=settings.engine,
         exact=exact,
-        evaluations=len(found),
+        evaluations=len(candidates),
         space=0,
         seconds=round(time.process_time() - began, 3),
         fingerprint=fingerprint,
@@ -107,22 +107,22 @@ def levels_of(prior: Prior, settings: ChannelSettings, span: tuple[float, float]
     return np.unique(np.clip(np.append(even, settings.privacy), low, high))
 
 
-def _found(prior: Prior, settings: ChannelSettings, levels: Floats, progress: Progress) -> Iterator[_Found]:
+def _found(prior: Prior, settings: ChannelSettings, levels: Floats, progress: Progress) -> Iterator[_Candidate]:
     """What the engine finds, level by level."""
     shares, delta = prior.shares, settings.delta
     if settings.engine == "exact":
         search = ExactSearch(shares, delta, _candidates(prior, settings))
-        for place, level in enumerate(levels):
+        for number, level in enumerate(levels):
             optimum = search.at(float(level))
             names = tuple(output_name(row, prior.categories) for row in optimum.posteriors)
-            yield _Found(optimum.matrix, names, optimum.lower_bound if settings.epsilon is None else None)
-            if progress(place + 1, len(levels)):
+            yield _Candidate(optimum.matrix, names, optimum.lower_bound if settings.epsilon is None else None)
+            if progress(number + 1, len(levels)):
                 return
         return
     if settings.engine == "square":
         seeding = OptrrSettings(generations=SEEDING, seed=settings.seed, records=prior.records)
         archive = optrr(shares, delta, seeding) if settings.epsilon is None else None
-        yield from map(_Found, square_matrices(prior, settings, levels, archive, progress))
+        yield from map(_Candidate, square_matrices(prior, settings, levels, archive, progress))
         return
     if settings.epsilon is not None:
         raise InputError(
@@ -131,7 +131,7 @@ def _found(prior: Prior, settings: ChannelSettings, levels: Floats, progress: Pr
     chosen = OptrrSettings(generations=settings.generations, seed=settings.seed, records=prior.records)
     archive = optrr(shares, delta, chosen, progress)
     places = [archive.best_at(float(level)) for level in levels]
-    yield from (_Found(archive.matrices[place]) for place in dict.fromkeys(places) if place is not None)
+    yield from (_Candidate(archive.matrices[number]) for number in dict.fromkeys(places) if number is not None)
 
 
 def square_matrices(
@@ -143,10 +143,10 @@ def square_matrices(
     wanted = np.unique(np.append(levels, between[between > low]))
     seeds: list[list[Floats]] = [[] for _ in wanted]
     if archive is not None:
-        for place, level in enumerate(wanted):
+        for number, level in enumerate(wanted):
             best = archive.best_at(float(level))
             if best is not None:
-                seeds[place].append(archive.matrices[best])
+                seeds[number].append(archive.matrices[best])
     search = SquareSearch(
         prior.shares,
         settings.delta,
@@ -154,8 +154,10 @@ def square_matrices(
         SquareSettings(sweeps=settings.sweeps, seed=settings.seed),
         settings.epsilon,
     )
-    found = search.run(seeds, progress)
-    return [m for level, m in zip(wanted, found, strict=True) if m is not None and np.abs(levels - level).min() < 1e-12]
+    matrices = search.run(seeds, progress)
+    return [
+        m for level, m in zip(wanted, matrices, strict=True) if m is not None and np.abs(levels - level).min() < 1e-12
+    ]
 
 
 def _candidates(prior: Prior, settings: ChannelSettings) -> Floats | None:
@@ -183,20 +185,20 @@ def _bounds(prior: Prior, settings: ChannelSettings, span: tuple[float, float]) 
 def _points(
     prior: Prior,
     settings: ChannelSettings,
-    found: Sequence[_Found],
+    candidates: Sequence[_Candidate],
     bound: ExactSearch | None,
 ) -> tuple[Point, ...]:
     """Channels with all their figures, by privacy; those that another one beats are left out."""
-    measured = [measures.figures(one.matrix, prior.shares, prior.records) for one in found]
-    finite = [i for i in range(len(found)) if np.isfinite(measured[i].error)]
+    measured = [measures.figures(one.matrix, prior.shares, prior.records) for one in candidates]
+    finite = [i for i in range(len(candidates)) if np.isfinite(measured[i].error)]
     values = np.array([(-measured[i].privacy, measured[i].error) for i in finite]).reshape(-1, 2)
     kept = [i for i, best in zip(finite, first_non_dominated(comparable(values, DIGITS)), strict=True) if best]
     points = []
     for number, i in enumerate(sorted(kept, key=lambda i: measured[i].privacy)):
-        said, own = measured[i], found[i].bound
+        said, own = measured[i], candidates[i].bound
         spread = own if own is not None or bound is None else bound.lower_bound(said.privacy)
         lower = None if spread is None else measures.error_of(spread, prior.shares, prior.records)
-        points.append(point_of(prior, number, _channel(prior, settings, found[i], said), lower))
+        points.append(point_of(prior, number, _channel(prior, settings, candidates[i], said), lower))
     return tuple(points)
 
 
@@ -204,8 +206,8 @@ def point_of(prior: Prior, number: int, channel: Channel, lower: float | None) -
     """A channel with every figure that it has on a prior."""
     said = measures.figures(channel.matrix, prior.shares, prior.records)
     attributes = {
-        name: measures.attribute_figures(channel.matrix, prior.shares, [cell[place] for cell in prior.cells])
-        for place, name in enumerate(prior.columns)
+        name: measures.attribute_figures(channel.matrix, prior.shares, [cell[position] for cell in prior.cells])
+        for position, name in enumerate(prior.columns)
         if prior.joint
     }
     values = {"privacy": said.privacy, "mse": said.error}
@@ -218,15 +220,15 @@ def point_of(prior: Prior, number: int, channel: Channel, lower: float | None) -
     return Point(number, values, said.loss, 0, channel, lower, details)
 
 
-def _channel(prior: Prior, settings: ChannelSettings, found: _Found, said: measures.Figures) -> Channel:
-    outputs = prior.categories if found.names is None else _unique(found.names)
+def _channel(prior: Prior, settings: ChannelSettings, candidate: _Candidate, said: measures.Figures) -> Channel:
+    outputs = prior.categories if candidate.names is None else _unique(candidate.names)
     # More reports than categories are weighted by the design's own prior, which such a matrix shows anyway.
     reference = prior.shares if len(outputs) != len(prior.categories) else None
     return Channel(
         prior.columns,
         prior.categories,
         outputs,
-        found.matrix,
+        candidate.matrix,
         reference,
         guarantees(settings, prior, said),
         prior.cells,
@@ -249,4 +251,4 @@ def guarantees(settings: ChannelSettings, prior: Prior, said: measures.Figures) 
 
 def _unique(names: Sequence[str]) -> tuple[str, ...]:
     """Names with a number where two are alike: a category may itself be called "a | b"."""
-    return tuple(name if names.count(name) == 1 else f"{name} #{place + 1}" for place, name in enumerate(names))
+    return tuple(name if names.count(name) == 1 else f"{name} #{position + 1}" for position, name in enumerate(names))

@@ -149,7 +149,7 @@ def spearman(one: Floats, two: Floats) -> float | None:
 
 
 def _average_ranks(signal: Floats) -> Floats:
-    _, place, counts = np.unique(signal, return_inverse=True, return_counts=True)
+    _, value_of, counts = np.unique(signal, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
-    found: Floats = (last - (counts - 1) / 2)[place]
-    return found
+    averaged: Floats = (last - (counts - 1) / 2)[value_of]
+    return averaged

@@ -33,14 +33,14 @@ def read_target(study: Study) -> Microfile:
     settings = settings_of(study)
     source = open_source(study.data, study.folder)
     with open_engine(study.engine, study.engine_options) as engine:
-        found = read_microfile(engine, source, settings.mapping(), source.title, need_members=False)
-    if len(found.areas) < 2:
+        microfile = read_microfile(engine, source, settings.mapping(), source.title, need_members=False)
+    if len(microfile.areas) < 2:
         raise DataError(
             f"{source.title} has one area",
             expected="at least two areas to compare",
             remedy="another column for the area under [groups]",
         )
-    return found
+    return microfile
 
 
 def auxiliary_settings(study: Study, wanted: str | None = None) -> AuxiliarySettings:
@@ -73,10 +73,10 @@ def variables_for(study: Study, auxiliary: Microfile) -> tuple[Variable, ...]:
     """The linguistic variables; terms that are not declared are proposed from the auxiliary file's values."""
     attributes = settings_of(study).mapping().attributes
     undeclared = [name for name, attribute in attributes.items() if attribute.terms is None]
-    found = variables_of(attributes, {name: auxiliary.column(name) for name in undeclared})
-    if not found:
+    variables = variables_of(attributes, {name: auxiliary.column(name) for name in undeclared})
+    if not variables:
         raise StudyError("no attribute has terms", expected="at least one linguistic variable")
-    return found
+    return variables
 
 
 @dataclass(frozen=True)
