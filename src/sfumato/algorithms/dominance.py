@@ -78,19 +78,19 @@ def hypervolume(values: Floats, reference: Floats) -> float:
     return float(moocore.hypervolume(inside, ref=reference)) if len(inside) else 0.0
 
 
-def convergence_error(found: Floats, front: Floats) -> tuple[float, float]:
+def convergence_error(points: Floats, front: Floats) -> tuple[float, float]:
     """CE: distances of found points to the true front, each index divided by its maximum there; sum and mean."""
     scale = np.abs(front).max(axis=0)
     scale[scale == 0] = 1.0
-    distances = np.linalg.norm(found[:, None, :] / scale - front[None, :, :] / scale, axis=2).min(axis=1)
+    distances = np.linalg.norm(points[:, None, :] / scale - front[None, :, :] / scale, axis=2).min(axis=1)
     return float(distances.sum()), float(distances.mean()) if len(distances) else 0.0
 
 
-def representation_ratio(found: Floats, front: Floats, epsilon: Floats) -> float:
+def representation_ratio(points: Floats, front: Floats, epsilon: Floats) -> float:
     """RR: the share of the true front's non-dominated boxes that hold a found point."""
     boxes = np.unique(boxes_of(front, epsilon), axis=0)
     marked = {tuple(box) for box in boxes[non_dominated(boxes)].tolist()}
-    held = {tuple(box) for box in boxes_of(found, epsilon).tolist()}
+    held = {tuple(box) for box in boxes_of(points, epsilon).tolist()}
     return len(marked & held) / len(marked)
 
 
@@ -106,7 +106,7 @@ def boxes_of(values: Floats, epsilon: Floats) -> Floats:
 @compiled
 def first_dominator(bounds: Floats, archive: Floats) -> Counts64:
     """For each row, an archive row that dominates it, or -1."""
-    found = np.full(len(bounds), -1, np.int64)
+    dominators = np.full(len(bounds), -1, np.int64)
     for i in range(len(bounds)):
         for a in range(len(archive)):
             better = False
@@ -118,9 +118,9 @@ def first_dominator(bounds: Floats, archive: Floats) -> Counts64:
                 if archive[a, j] < bounds[i, j]:
                     better = True
             if better and not worse:
-                found[i] = a
+                dominators[i] = a
                 break
-    return found
+    return dominators
 
 
 class BoxArchive:
