@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 SCALE := $(VENV)/.installed-scale
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-hostile installed-scale test-scale test-published lint audit-dependencies bench pictures clean
+.PHONY: help demo test test-fast coverage test-hostile installed-scale test-scale test-published lint audit-dependencies bench pictures clean
 
 help:  ## Show what there is to make.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -51,6 +51,10 @@ FAST := tests/hierarchies tests/tables tests/measures tests/algorithms tests/dec
 
 test-fast: $(STAMP)  ## The inner loop: no browser, no kills, no Spark.
 	$(BIN)/python -m pytest -q -m "not published and not scale" $(FAST)
+
+coverage: $(STAMP)  ## Which lines the tests reach, without the page and without processes of their own.
+	$(BIN)/python -m coverage run -m pytest -q -m "not published and not scale" $(FAST) $(MORE)
+	$(BIN)/python -m coverage report
 
 test-scale: $(SCALE)  ## Spark (a cluster on loopback; Java 17 or newer) and databases (Debian's PostgreSQL).
 	$(BIN)/python -m pytest -m "scale and not published" -n 2 --dist loadfile tests/scale
