@@ -65,7 +65,7 @@ test-hostile: $(STAMP)  ## Thousands of spoiled folders and requests, hundreds o
 
 test-published: $(SCALE)  ## Reproduce the slow published tables.
 	SFUMATO_EXAMPLES=100 $(BIN)/python -m pytest -m published
-	SFUMATO_EXAMPLES=100 $(BIN)/python -m pytest -m "not published and not scale" tests/contract tests/measures tests/systems/cuts tests/tables
+	SFUMATO_EXAMPLES=100 $(BIN)/python -m pytest -m "not published and not scale" tests/contract tests/measures tests/systems tests/tables tests/comparisons tests/decide tests/release/test_joint.py
 
 lint: audit-dependencies  ## Style, types, import direction, known holes in dependencies.
 	$(BIN)/ruff format --check .

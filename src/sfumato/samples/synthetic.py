@@ -30,7 +30,7 @@ RUN = {
     "columns": {name: {"role": "quasi_identifier", "hierarchy": tree} for name, tree in TREES.items()}
     | {"military": {"role": "sensitive"}}
     | {name: {"role": "drop"} for name in DROPPED},
-    "search": {"objectives": ["k", "general_loss"], "max_suppression": 0.01},
+    "search": {"max_suppression": 0.01},
 }
 
 
