@@ -120,7 +120,7 @@ def _shown(value: float | None, form: str) -> str:
 
 @app.command()
 def channel(
-    generations: Annotated[int, typer.Option(min=1, help="Generations of OptRR.")] = 20_000,
+    generations: Annotated[int | None, typer.Option(min=1, help="Generations of OptRR [as in the paper].")] = None,
     sweeps: Annotated[int, typer.Option(min=0, help="Sweeps of the square engine.")] = 2,
     seed: Annotated[int, typer.Option(help="The seed of the searches.")] = 1,
     html: Html = None,
@@ -130,7 +130,10 @@ def channel(
     """Figures 4 and 5 of the OptRR paper: Warner, OptRR, square matrices, and the certified bound."""
     from sfumato.reproduce.channel import reproduce_channel
     from sfumato.runtime.atomic import write_text
+    from sfumato.systems.channel.engines.optrr import OptrrSettings
     from sfumato.systems.channel.pages import paper_page
+
+    generations = generations or OptrrSettings.generations
 
     _refuse_existing(html, force)
     reproduced = list(

@@ -124,7 +124,7 @@ def cases() -> list[Case]:
 
 
 def reproduce_channel(
-    generations: int = 20_000,
+    generations: int = OptrrSettings.generations,
     sweeps: int = 2,
     seed: int = 1,
     progress: Callable[[int, int], object] | None = None,
