@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 SCALE := $(VENV)/.installed-scale
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-hostile installed-scale test-scale test-published lint audit-dependencies bench pictures clean
+.PHONY: help demo test test-fast coverage test-hostile installed-scale test-scale test-published lint audit-dependencies bench pictures clean
 
 help:  ## Show what there is to make.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -52,6 +52,10 @@ FAST := tests/hierarchies tests/tables tests/measures tests/algorithms tests/dec
 test-fast: $(STAMP)  ## The inner loop: no browser, no kills, no Spark.
 	$(BIN)/python -m pytest -q -m "not published and not scale" $(FAST)
 
+coverage: $(STAMP)  ## Which lines the tests reach, without the page and without processes of their own.
+	$(BIN)/python -m coverage run -m pytest -q -m "not published and not scale" $(FAST) $(MORE)
+	$(BIN)/python -m coverage report
+
 test-scale: $(SCALE)  ## Spark (a cluster on loopback; Java 17 or newer) and databases (Debian's PostgreSQL).
 	$(BIN)/python -m pytest -m "scale and not published" -n 2 --dist loadfile tests/scale
 
@@ -61,7 +65,7 @@ test-hostile: $(STAMP)  ## Thousands of spoiled folders and requests, hundreds o
 
 test-published: $(SCALE)  ## Reproduce the slow published tables.
 	SFUMATO_EXAMPLES=100 $(BIN)/python -m pytest -m published
-	SFUMATO_EXAMPLES=100 $(BIN)/python -m pytest -m "not published and not scale" tests/contract tests/measures tests/systems/cuts tests/tables
+	SFUMATO_EXAMPLES=100 $(BIN)/python -m pytest -m "not published and not scale" tests/contract tests/measures tests/systems tests/tables tests/comparisons tests/decide tests/release/test_joint.py
 
 lint: audit-dependencies  ## Style, types, import direction, known holes in dependencies.
 	$(BIN)/ruff format --check .

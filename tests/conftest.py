@@ -13,7 +13,7 @@ import pytest
 import sfumato as sf
 from sfumato.runtime.seal import KEY
 
-EXAMPLES = int(os.environ.get("SFUMATO_EXAMPLES", "20"))  # of a law; make test-published tries more
+EXAMPLES = int(os.environ.get("SFUMATO_EXAMPLES", "12"))  # of a law; make test-published tries more
 hypothesis.settings.register_profile("sfumato", deadline=None, max_examples=EXAMPLES, derandomize=True)
 hypothesis.settings.load_profile("sfumato")
 

@@ -127,12 +127,12 @@ def counted(number: int, noun: str, many: str = "") -> str:
     return f"{number:,} {noun if number == 1 else many or noun + 's'}"
 
 
-def shortened(names: Iterable[str], most: int = 6) -> str:
+def shortened(names: Iterable[str], limit: int = 6) -> str:
     """The first few names, and how many more there are.
 
     >>> shortened("abcdefgh", 3)
     'a, b, c and 5 more'
     """
     listed = list(names)
-    rest = len(listed) - most
-    return ", ".join(listed[:most]) + (f" and {rest} more" if rest > 0 else "")
+    rest = len(listed) - limit
+    return ", ".join(listed[:limit]) + (f" and {rest} more" if rest > 0 else "")

@@ -22,6 +22,7 @@ from sfumato.measures.standard import GENERALIZATION_LOSS, SUPPRESSION_LOSS
 from sfumato.plans.cuts import CutPlan
 from sfumato.plans.levels import LevelPlan
 from sfumato.plans.plan import Plan, RecodingPlan
+from sfumato.runtime.arrays import Floats
 from sfumato.runtime.atomic import new_folder
 from sfumato.runtime.inputs import note_input
 from sfumato.runtime.json_files import read_json
@@ -40,7 +41,7 @@ UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, OSError, Overflow
 class Objective:
     """A measure, the way that is better, and whether it is of the released table or of the one before suppression.
 
-    `title` and `privacy` are given where the measure is a system's own and stands in no register.
+    `title`, `privacy` and `scale` are given where the measure is a system's own and stands in no register.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Objective:
     taken: str = "released"
     title: str = ""
     privacy: bool | None = None
+    scale: str = ""
 
     @property
     def sign(self) -> float:
@@ -59,6 +61,15 @@ class Objective:
         """Whether it says how well people are protected; otherwise it says what that costs."""
         return known_measures()[self.name].kind == "privacy" if self.privacy is None else self.privacy
 
+    def gain(self, values: Floats) -> Floats:
+        """Values on a scale where equal steps are worth the same and more is better.
+
+        Unless the objective says its scale, what is to be large is on a logarithm and what is to be small is not.
+        """
+        values = np.asarray(values, dtype=np.float64)
+        logarithmic = (self.scale or ("log" if self.direction == "max" else "linear")) == "log"
+        return np.asarray(-self.sign * (np.log(np.maximum(values, 1e-9)) if logarithmic else values))
+
     @property
     def label(self) -> str:
         """Its name for readers."""
@@ -66,9 +77,11 @@ class Objective:
 
     def as_dict(self) -> dict[str, Any]:
         """`taken` tells where it is measured, if not on what is released."""
-        found: dict[str, Any] = {"name": self.name, "direction": self.direction}
-        found |= {} if self.taken == "released" else {"taken": self.taken}
-        return found | ({} if self.privacy is None else {"title": self.title, "privacy": self.privacy})
+        entries: dict[str, Any] = {"name": self.name, "direction": self.direction}
+        entries |= {} if self.taken == "released" else {"taken": self.taken}
+        return entries | (
+            {} if self.privacy is None else {"title": self.title, "privacy": self.privacy, "scale": self.scale}
+        )
 
 
 @dataclass(frozen=True)
@@ -105,9 +118,9 @@ class Point:
 
     def _entries(self) -> dict[str, Any]:
         values = {name: value if math.isfinite(value) else None for name, value in self.values.items()}
-        found: dict[str, Any] = {"id": self.id, "values": values, "loss": self.loss, "suppressed": self.suppressed}
-        found |= {} if self.bound is None else {"bound": self.bound}
-        return found | ({"details": dict(self.details)} if self.details else {})
+        entries: dict[str, Any] = {"id": self.id, "values": values, "loss": self.loss, "suppressed": self.suppressed}
+        entries |= {} if self.bound is None else {"bound": self.bound}
+        return entries | ({"details": dict(self.details)} if self.details else {})
 
 
 @dataclass(frozen=True, repr=False)
@@ -179,13 +192,13 @@ class Front:
         """How it was found, in a clause."""
         if self.found_how:
             return self.found_how
-        found = "exact" if self.exact else f"best found with seed {self.study.search.seed}"
+        proof = "exact" if self.exact else f"best found with seed {self.study.search.seed}"
         if self.system == "lattice":
             share = self.evaluations / self.space
             what = f"{self.evaluations:,} of {self.space:,} nodes evaluated ({share * 100:.1f} %)"
         else:
             what = f"{self.evaluations:,} of {float(self.space):.1e} cuts evaluated"
-        return ", ".join(dict.fromkeys((found, self.algorithm, what)))  # an exact search need not say so twice
+        return ", ".join(dict.fromkeys((proof, self.algorithm, what)))  # an exact search need not say so twice
 
     def as_dict(self) -> dict[str, Any]:
         """The front as `sfumato search --json` prints it."""
@@ -260,8 +273,8 @@ def read_front(folder: str | Path, plan_reader: Callable[[str], PlanReader], run
     try:
         about = read_json(folder / "front.json", expected="a file that sfumato search wrote")
         read_plan = plan_reader(about["system"])
-        points = tuple(_point(found, read_plan) for found in about["points"])
-        objectives = tuple(Objective(**found) for found in about["objectives"])
+        points = tuple(_point(saved, read_plan) for saved in about["points"])
+        objectives = tuple(Objective(**saved) for saved in about["objectives"])
         _check_points(points, objectives, about)
         return Front(
             study=study,
@@ -346,6 +359,7 @@ def _check_points(points: Sequence[Point], objectives: Sequence[Objective], abou
     fine = all(isinstance(count, int) and count >= 0 for count in counts) and about["rows"] > 0
     fine &= bool(names) and isinstance(about["details"], dict) and isinstance(about["fingerprint"], str)
     fine &= all(o.direction in ("max", "min") and isinstance(o.label, str) for o in objectives)
+    fine &= all(o.scale in ("", "linear", "log") for o in objectives)
     for number, point in enumerate(points):
         figures = [point.loss, point.suppressed, *(point.values[name] for name in names)]
         fine &= point.id == number and all(math.isfinite(figure) for figure in figures)
@@ -355,10 +369,10 @@ def _check_points(points: Sequence[Point], objectives: Sequence[Objective], abou
         raise ValueError("the points do not fit the front")
 
 
-def _point(found: Mapping[str, Any], read_plan: PlanReader) -> Point:
+def _point(saved: Mapping[str, Any], read_plan: PlanReader) -> Point:
     """A point as it was saved. JSON lacks infinities: a value of null is one."""
-    values = {name: math.inf if value is None else value for name, value in found["values"].items()}
-    if not all(isinstance(number, int | float) for number in (*values.values(), found["loss"], found["suppressed"])):
+    values = {name: math.inf if value is None else value for name, value in saved["values"].items()}
+    if not all(isinstance(number, int | float) for number in (*values.values(), saved["loss"], saved["suppressed"])):
         raise ValueError("figures are numbers")
-    plan, details = read_plan(found), dict(found.get("details", {}))
-    return Point(found["id"], values, found["loss"], found["suppressed"], plan, found.get("bound"), details)
+    plan, details = read_plan(saved), dict(saved.get("details", {}))
+    return Point(saved["id"], values, saved["loss"], saved["suppressed"], plan, saved.get("bound"), details)

@@ -12,9 +12,9 @@ from sfumato.algorithms.dominance import (
     boxes_of,
     comparable,
     convergence_error,
-    crowding,
     dominates,
     first_dominator,
+    first_non_dominated,
     hypervolume,
     non_dominated,
     representation_ratio,
@@ -88,4 +88,7 @@ def test_metrics_by_hand() -> None:
     assert mean == pytest.approx(0.125)
     assert representation_ratio(front[:2], front, np.ones(2)) == pytest.approx(2 / 3)
     assert hypervolume(front, np.array([5.0, 5.0])) == pytest.approx(4 * 1 + 3 * 2 + 1 * 1)
-    assert crowding(front).tolist() == [np.inf, 2.0, np.inf]
+
+
+def test_of_one_objective_the_first_least_value_is_kept() -> None:
+    assert first_non_dominated(np.array([[3.0], [1.0], [1.0], [2.0]])).tolist() == [False, True, False, False]

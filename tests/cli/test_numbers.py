@@ -78,8 +78,14 @@ def test_a_run_file_with_an_absurd_number_is_refused(folder: Path, name: str, ca
 
 
 def test_more_members_than_a_census_can_hold(folder: Path, capsys: Capture) -> None:
-    assert run(["groups", "census", "--records", "20000", "-o", "census"]) == 2
+    assert run(["sample", "census", "--groups", "--records", "20000", "-o", "census"]) == 2
     assert "cannot be laid out" in capsys.readouterr().err
+
+
+def test_a_census_with_members_is_one_for_groups(folder: Path, capsys: Capture) -> None:
+    assert run(["sample", "census", "--members", "20", "-o", "census"]) == 2
+    assert "--groups" in capsys.readouterr().err
+    assert not (folder / "census").exists()
 
 
 def test_a_first_row_beyond_the_sample(folder: Path, capsys: Capture) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.conftest import EXAMPLES
 from tests.strategies import hierarchies, recount
 
 import sfumato as sf
@@ -206,7 +207,7 @@ def expanded(local: LocalTable) -> list[Plain]:
 
 
 @given(data=st.data())
-@settings(max_examples=120)
+@settings(max_examples=3 * EXAMPLES)
 def test_equals_the_plain_twin(data: st.DataObject) -> None:
     table = data.draw(studies())
     k, l = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 3))
@@ -224,7 +225,7 @@ def test_equals_the_plain_twin(data: st.DataObject) -> None:
 
 
 @given(data=st.data())
-@settings(max_examples=120)
+@settings(max_examples=3 * EXAMPLES)
 def test_laws_of_the_classes(data: st.DataObject) -> None:
     table = data.draw(studies())
     k, l = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 3))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import sfumato
@@ -13,6 +14,7 @@ from sfumato.measures.registry import known_measures
 ROOT = Path(sfumato.__file__).parent
 OWN = ("measures/privacy/", "measures/loss/")
 NAMES = {name for measure in known_measures().values() for name in measure.names}
+PARTS = {end: {name.split("_")[-1 if end else 0] for name in NAMES if "_" in name} for end in (False, True)}
 
 # Modules that may hold the name of a measure, which names, and why.
 ALLOWED = {
@@ -27,9 +29,10 @@ ALLOWED = {
 }
 
 
-def modules() -> list[tuple[str, str]]:
-    found = [(path.relative_to(ROOT).as_posix(), path.read_text("utf-8")) for path in sorted(ROOT.rglob("*.py"))]
-    return [(name, text) for name, text in found if not name.startswith(OWN)]
+@cache
+def modules() -> dict[str, ast.Module]:
+    paths = {path.relative_to(ROOT).as_posix(): path for path in sorted(ROOT.rglob("*.py"))}
+    return {name: ast.parse(path.read_text("utf-8")) for name, path in paths.items() if not name.startswith(OWN)}
 
 
 def literals(tree: ast.AST) -> Iterator[tuple[str, int]]:
@@ -49,25 +52,23 @@ def name_tests(tree: ast.AST) -> Iterator[tuple[str, int]]:
             continue
         at_end = node.func.attr in ("endswith", "removesuffix")
         for text, line in (pair for given in node.args for pair in literals(given)):
-            parts = {name.split("_")[-1 if at_end else 0] for name in NAMES if "_" in name}
-            if text.strip("_") in parts:
+            if text.strip("_") in PARTS[at_end]:
                 yield text, line
 
 
 def test_no_module_goes_by_the_name_of_a_measure() -> None:
     found = []
-    for name, text in modules():
-        tree = ast.parse(text)
-        allowed = ALLOWED.get(name, (set(), ""))[0]
-        found += [f"{name}:{line}: {text!r}" for text, line in literals(tree) if text in NAMES - allowed]
+    for name, tree in modules().items():
+        refused = NAMES - ALLOWED.get(name, (set(), ""))[0]
+        found += [f"{name}:{line}: {text!r}" for text, line in literals(tree) if text in refused]
         found += [f"{name}:{line}: a name is tested for {text!r}" for text, line in name_tests(tree)]
     assert not found, f"{len(found)} in {len({line.split(':')[0] for line in found})} modules:\n" + "\n".join(found)
 
 
 def test_what_is_allowed_is_needed() -> None:
-    held = {name: {text for text, _ in literals(ast.parse(text))} for name, text in modules()}
     for name, (allowed, reason) in ALLOWED.items():
-        assert allowed <= held[name], f"{name} no longer needs {allowed - held[name]}"
+        held = {text for text, _ in literals(modules()[name])}
+        assert allowed <= held, f"{name} no longer needs {allowed - held}"
         assert reason
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.conftest import EXAMPLES
 
 import sfumato as sf
 from sfumato.cli import run
@@ -72,7 +73,7 @@ def test_every_front_is_asked_picked_and_told_as_json(
     assert sf.ask(front, table=adult).offer.loss <= 1.0
 
 
-@settings(max_examples=25)
+@settings(max_examples=EXAMPLES)
 @given(
     kind=st.sampled_from(KINDS),
     max_loss=st.none() | st.floats(0, 1),

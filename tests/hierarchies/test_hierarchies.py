@@ -156,7 +156,7 @@ def test_decimal_comma_and_fractions() -> None:
 
 def test_tree_shows_counts_and_cuts_long_lists() -> None:
     tree = build.equal_width("age", [str(v) for v in range(40)], [10])
-    text = draw(tree, {"3": 2, "11": 5}, most=3)
+    text = draw(tree, {"3": 2, "11": 5}, children=3)
     assert text.splitlines()[0] == "*  7 records"
     assert "├── 0-9  2" in text
     assert "… 7 more" in text

@@ -14,12 +14,10 @@ from tests.strategies import levels, tables
 from sfumato.auditing.contribution import contributions
 from sfumato.errors import HierarchyError, MeasureError, StudyError
 from sfumato.hierarchies.hierarchy import Hierarchy
-from sfumato.measures import kernels
-from sfumato.measures.classes import ClassTable, classify, flattened, folded, margins_of
+from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.example import six_records, six_rows
 from sfumato.measures.oracle import class_sizes, node_figures
 from sfumato.measures.privacy.individual_risk import expected_risk
-from sfumato.measures.property import spread
 from sfumato.measures.registry import measure
 from sfumato.measures.suppression import budget, suppress_below, suppress_within
 from sfumato.plans.recoding import at_level, at_levels
@@ -60,37 +58,17 @@ def test_dense_and_sparse_value_counts_agree(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @given(data=st.data())
-def test_many_candidates_equal_numpy_one_by_one(data: st.DataObject) -> None:
+def test_classes_and_suppression_are_those_of_plain_numpy(data: st.DataObject) -> None:
     table = data.draw(tables(most_rows=40))
-    nodes = [data.draw(levels(table)) for _ in range(3)]
     most = data.draw(st.integers(0, table.rows - 1))
-    recodings = [at_levels(table, node) for node in nodes]
-    parts = [flattened(recoding) for recoding in recodings]
+    recoding = at_levels(table, data.draw(levels(table)))
     leaves = [max(domain.leaves - 1, 1) for domain in table.domains]
-    losses = [
-        [(part.covers[part.groups] - 1) / leaf for part, leaf in zip(recoding, leaves, strict=True)]
-        for recoding in recodings
-    ]
-    least, gone, loss = kernels.candidate_figures(
-        folded(table.packed),
-        table.codes,
-        table.counts,
-        margins_of(table),
-        np.stack([groups for groups, _, _ in parts]),
-        parts[0][1],
-        np.stack([radix for _, _, radix in parts]),
-        np.stack([np.concatenate(columns) for columns in losses]),
-        most,
-        float(len(leaves)),
-    )
-    for i, recoding in enumerate(recodings):
-        expected = node_figures(table.codes, table.counts, recoding, losses[i], most, float(len(leaves)))
-        assert (least[i], gone[i]) == expected[:2]
-        assert loss[i] == pytest.approx(expected[2])
-        classes = suppress_within(classify(table, recoding), most)
-        assert measure("k").value(classes) == least[i]
-        assert classes.suppressed_rows == gone[i]
-        assert measure("general_loss").value(classes) == pytest.approx(loss[i])
+    losses = [(part.covers[part.groups] - 1) / leaf for part, leaf in zip(recoding, leaves, strict=True)]
+    least, gone, loss = node_figures(table.codes, table.counts, recoding, losses, most, float(len(leaves)))
+    classes = suppress_within(classify(table, recoding), most)
+    assert measure("k").value(classes) == least
+    assert classes.suppressed_rows == gone
+    assert measure("general_loss").value(classes) == pytest.approx(loss)
 
 
 def test_budget_reads_the_share_as_a_decimal() -> None:
@@ -112,16 +90,6 @@ def test_suppression_takes_whole_sizes_within_the_budget(data: st.DataObject) ->
     smallest = min(left)
     if len(left) > 1:  # the next size would not have fitted
         assert classes.suppressed_rows + classes.rows[classes.size == smallest].sum() > most
-
-
-@given(data=st.data())
-def test_spread_orders_tables_as_their_sums_do(data: st.DataObject) -> None:
-    """docs/readings.md, 1.9: Σ max(p − q, 0) against Σ max(q − p, 0) decides exactly as Σ p against Σ q."""
-    table = data.draw(tables())
-    one, two = (
-        measure("k").property(classify(table, at_levels(table, data.draw(levels(table))))).records() for _ in "ab"
-    )
-    assert np.sign(spread(one, two) - spread(two, one)) == np.sign(one.sum() - two.sum())
 
 
 def wild() -> ClassTable:
@@ -257,3 +225,14 @@ def test_suppress_below_takes_every_small_class() -> None:
     classes = suppress_below(six_rows(), 3)
     assert classes.suppressed_rows == 3
     assert measure("k").value(classes) == 3
+
+
+@given(data=st.data())
+def test_spread_orders_tables_as_their_sums_do(data: st.DataObject) -> None:
+    """docs/readings.md, 1.9: Σ max(p − q, 0) against Σ max(q − p, 0) decides exactly as Σ p against Σ q."""
+    table = data.draw(tables())
+    one, two = (
+        measure("k").property(classify(table, at_levels(table, data.draw(levels(table))))).records() for _ in "ab"
+    )
+    spread, other = np.maximum(one - two, 0).sum(), np.maximum(two - one, 0).sum()
+    assert np.sign(spread - other) == np.sign(one.sum() - two.sum())

@@ -11,7 +11,7 @@ import pytest
 import sfumato as sf
 from sfumato.cli import run
 from sfumato.prediction import cost as room
-from sfumato.prediction.cost import predict
+from sfumato.prediction.cost import predict, predict_search
 from sfumato.samples.synthetic import write_people
 from sfumato.sources import sampling
 
@@ -40,6 +40,18 @@ def test_a_table_of_which_some_rows_are_read(tmp_path: Path, monkeypatch: pytest
     assert near(found.sampled, 6_000, 1.1)
     assert near(found.tuples, study.table().tuples)
     assert found.evaluations == found.nodes == 1_728
+
+
+def test_the_search_alone_by_the_same_model(tmp_path: Path) -> None:
+    """Without a table to try it on, a search of a lattice takes every node; one of cuts has its own end."""
+    study = sf.read(write_people(tmp_path / "people", 3_000, seed=3))
+    table = study.table()
+    levels = predict_search(study, table)
+    assert levels.evaluations == levels.space == 1_728
+    assert levels.cpu_seconds > 0
+    assert predict_search(study.with_search(evaluations=100), table).evaluations == 100
+    cuts = predict_search(study.with_search(system="cuts", generations=12), table)
+    assert 0 < cuts.evaluations < cuts.space
 
 
 def test_lines_of_a_text_are_reckoned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from tests.published.tables import TABLES
 
-from sfumato.release.dependences import percent, release_dependences
+from sfumato.release.dependences import release_dependences
+from sfumato.runtime.figures import percent_down
 from sfumato.sources.engines.engine import open_engine
 
 DOCS = Path(__file__).parents[2] / "docs" / "dependence.md"
@@ -39,7 +40,10 @@ def test_every_alarm_is_listed(name: str, shared: Path) -> None:
     with open_engine() as engine:
         engine.attach(source, "raw")
         found = release_dependences(engine, source, study, columns)
-    alarms = {(" + ".join(d.kept), d.protected): (d.way, percent(d.right), percent(d.base)) for d in found.dependences}
+    alarms = {
+        (" + ".join(d.kept), d.protected): (d.way, percent_down(d.right), percent_down(d.base))
+        for d in found.dependences
+    }
     assert alarms == {columns: row[:3] for columns, row in listed()[name].items()}
     text = DOCS.read_text("utf-8")
     for one in found.identifying:

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.conftest import EXAMPLES
 from tests.release.pairs import Pair
 
 from sfumato.release.history import linking
@@ -94,7 +95,7 @@ def counted(
         return join_releases(engine, source, first, second, k=3, l=2, known=known, key=KEY), was_there
 
 
-@settings(max_examples=40)
+@settings(max_examples=EXAMPLES // 2)
 @given(tables(), descriptions(), descriptions(), st.booleans(), st.data())
 def test_counts_are_those_of_plain_pandas(
     tmp_path_factory: pytest.TempPathFactory,
@@ -138,7 +139,7 @@ def test_counts_are_those_of_plain_pandas(
     assert (found.affected, found.linked_affected) == (len(affected), len(affected & set(linked)))
 
 
-@settings(max_examples=15)
+@settings(max_examples=EXAMPLES // 4)
 @given(tables(), descriptions(), descriptions())
 def test_parts_alone_never_count_too_many_links(
     tmp_path_factory: pytest.TempPathFactory, table: pd.DataFrame, first: Description, second: Description

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import pickle
+import runpy
 import stat
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -66,13 +69,31 @@ def test_machine_code_is_found_again(tmp_path: Path) -> None:
     assert [twice(tmp_path), twice(tmp_path)] == [NEW, FOUND]
 
 
+@pytest.fixture
+def again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], str]]:
+    """The same loop, compiled or loaded as a new process would, in this one."""
+    (tmp_path / "program.py").write_text("def twice(x):\n    return 2 * x\n", "utf-8")
+    function = runpy.run_path(str(tmp_path / "program.py"))["twice"]
+    monkeypatch.setattr(compiled, "kernels", tmp_path / "cache" / "sfumato" / "kernels")
+    compiled.usable.cache_clear()
+
+    def said() -> str:
+        loop: Any = compiled.compiled(function)
+        return f"{loop(21)} {len(loop.stats.cache_hits)} {sum(loop.stats.cache_hits.values())}"
+
+    yield said
+    compiled.usable.cache_clear()
+
+
 @pytest.mark.parametrize("damage", [b"", b"garbage", b"\x80\x05", None], ids=["empty", "garbage", "pickle", "cut"])
 @pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
-def test_damaged_machine_code_is_made_again(tmp_path: Path, suffix: str, damage: bytes | None) -> None:
-    twice(tmp_path)
+def test_damaged_machine_code_is_made_again(
+    tmp_path: Path, again: Callable[[], str], suffix: str, damage: bytes | None
+) -> None:
+    assert [again(), again()] == [NEW, FOUND]
     [file] = [path for path in kept(tmp_path) if path.suffix == suffix]
     file.write_bytes(file.read_bytes()[:-7] if damage is None else damage)
-    assert [twice(tmp_path), twice(tmp_path)] == [NEW, FOUND]
+    assert [again(), again()] == [NEW, FOUND]
 
 
 class Poison:

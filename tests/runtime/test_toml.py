@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 
 from sfumato.errors import StudyError
-from sfumato.runtime.toml import parse_toml, toml_comment, toml_text
+from sfumato.runtime.toml import Noted, parse_toml, toml_comment, toml_text
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",)))
 NUMBERS = st.integers() | st.floats(allow_nan=False)
@@ -76,3 +76,11 @@ def test_a_large_text_is_refused() -> None:
         parse_toml(b"# " + b"x" * (17 << 20), "run.toml")
     with pytest.raises(StudyError, match="not TOML"):
         parse_toml(b"a = '\xff'", "run.toml")
+
+
+@given(st.dictionaries(TEXT, VALUES, max_size=4), TEXT, st.lists(TEXT, max_size=2))
+def test_comments_change_nothing(settings: dict[str, Any], note: str, above: list[str]) -> None:
+    noted = {name: Noted(value, note, above) for name, value in settings.items()}
+    assert tomllib.loads(toml_text(noted, above)) == settings
+    section = {name: Noted(value, note, above, active=False) for name, value in settings.items()}
+    assert tomllib.loads(toml_text({"s": Noted(section, above=above)}, above)) == {"s": {}}

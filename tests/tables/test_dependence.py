@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.conftest import EXAMPLES
 
 from sfumato.sources.engines.engine import open_engine
 from sfumato.sources.opening import open_source
@@ -318,7 +319,7 @@ def test_guesses_by_value_are_the_definition(seed: int, values: int, targets: in
 
 
 @given(seeds)
-@settings(max_examples=15)
+@settings(max_examples=EXAMPLES // 2)
 def test_the_engine_counts_the_same(seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows = int(rng.integers(2, 80))
@@ -365,7 +366,7 @@ def test_pairs_are_scored_as_they_are_counted(seed: int) -> None:
 
 
 @given(seeds, st.integers(2, 30), st.floats(0, 0.03))
-@settings(max_examples=25)
+@settings(max_examples=EXAMPLES)
 def test_a_copy_is_told_whatever_its_values_are_called(seed: int, values: int, noise: float) -> None:
     """Renaming changes nothing, and a copy with little noise is a dependence for any number of values."""
     rng = np.random.default_rng(seed)
@@ -380,7 +381,7 @@ def test_a_copy_is_told_whatever_its_values_are_called(seed: int, values: int, n
 
 
 @given(seeds, st.integers(2, 1_000))
-@settings(max_examples=25)
+@settings(max_examples=EXAMPLES)
 def test_chance_is_no_dependence(seed: int, values: int) -> None:
     """A column drawn at random tells nothing, however many values it has, and whatever share one value has."""
     rng = np.random.default_rng(seed)

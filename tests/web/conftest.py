@@ -11,21 +11,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from tests.systems.groups.files import protected_study
 from tests.web.bench import HOSTILE, Server, server, write_table
 
-from sfumato.samples.groups_census import make_census
-
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-GROUPS = """
-[groups.attack]
-seeds = 1
-folds = 3
-[groups.protect]
-attackers = ["exact"]
-levels = 1
-known_seeds = 1
-fresh_seeds = 1
-"""
 
 
 @pytest.fixture(scope="session")
@@ -36,8 +25,8 @@ def workbench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     root = tmp_path_factory.mktemp("bench")
     write_table(root / "people.csv")
     write_table(root / "hostile.csv", names=f"age,{HOSTILE},sex,ill")
-    made = make_census(root / "census", 6_000, 300, 12, seed=3)
-    made.run.write_text(made.run.read_text("utf-8") + GROUPS, "utf-8")
+    (root / "census").mkdir()
+    protected_study(root / "census")
     with server(root, "--jobs", "5") as found:
         yield found
 

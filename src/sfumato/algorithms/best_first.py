@@ -90,16 +90,16 @@ class _Descent:
         places = self.memory.ask(nodes)
         self._note(places)
         self.stopped = self.stopped or self.stop(self.memory.count)
-        found = self.memory.all[places]
-        return np.asarray(found.values[:, 0] / self.scale + PENALTY * found.violation)
+        evaluated = self.memory.all[places]
+        return np.asarray(evaluated.values[:, 0] / self.scale + PENALTY * evaluated.violation)
 
     def _note(self, places: Counts64) -> None:
         """Keep the best of some evaluated nodes if it meets the limits and is better than what there was."""
-        found = self.memory.all[places]
-        meets: Flags = found.feasible
+        evaluated = self.memory.all[places]
+        meets: Flags = evaluated.feasible
         if meets.any():
-            least = int(np.where(meets, found.values[:, 0], np.inf).argmin())
-            if self.best is None or found.values[least, 0] < self.memory.all.values[self.best, 0]:
+            least = int(np.where(meets, evaluated.values[:, 0], np.inf).argmin())
+            if self.best is None or evaluated.values[least, 0] < self.memory.all.values[self.best, 0]:
                 self.best = int(places[least])
 
 

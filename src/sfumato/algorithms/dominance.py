@@ -16,8 +16,8 @@ with warnings.catch_warnings():
 DIGITS = 12
 
 
-def comparable(values: Floats) -> Floats:
-    """Values rounded to twelve significant digits, so that rounding noise does not decide dominance.
+def comparable(values: Floats, digits: int = DIGITS) -> Floats:
+    """Values rounded to some significant digits, so that rounding noise does not decide dominance.
 
     >>> comparable(np.array([0.1 + 0.2, 201700.36300000001])).tolist()
     [0.3, 201700.363]
@@ -25,7 +25,7 @@ def comparable(values: Floats) -> Floats:
     values = np.asarray(values, dtype=np.float64)
     finite = np.isfinite(values) & (values != 0)
     size = np.ones_like(values)
-    size[finite] = 10.0 ** (DIGITS - 1 - np.floor(np.log10(np.abs(values[finite]))))
+    size[finite] = 10.0 ** (digits - 1 - np.floor(np.log10(np.abs(values[finite]))))
     with np.errstate(invalid="ignore"):
         return np.where(finite, np.round(values * size) / size, values)
 
@@ -51,6 +51,8 @@ def first_non_dominated(values: Floats) -> Flags:
     """
     if len(values) == 0:
         return np.zeros(0, dtype=np.bool_)
+    if values.shape[1] == 1:
+        return np.asarray(np.arange(len(values)) == values[:, 0].argmin())
     return np.asarray(moocore.is_nondominated(np.ascontiguousarray(values), keep_weakly=False), dtype=np.bool_)
 
 
@@ -76,31 +78,19 @@ def hypervolume(values: Floats, reference: Floats) -> float:
     return float(moocore.hypervolume(inside, ref=reference)) if len(inside) else 0.0
 
 
-def crowding(values: Floats) -> Floats:
-    """How far a point's neighbours on the front are, over all objectives; the ends are infinitely far."""
-    found = np.zeros(len(values))
-    for column in values.T:
-        order = np.argsort(column, kind="stable")
-        span = column[order[-1]] - column[order[0]]
-        found[order[[0, -1]]] = np.inf
-        if span > 0 and len(order) > 2:
-            found[order[1:-1]] += (column[order[2:]] - column[order[:-2]]) / span
-    return found
-
-
-def convergence_error(found: Floats, front: Floats) -> tuple[float, float]:
+def convergence_error(points: Floats, front: Floats) -> tuple[float, float]:
     """CE: distances of found points to the true front, each index divided by its maximum there; sum and mean."""
     scale = np.abs(front).max(axis=0)
     scale[scale == 0] = 1.0
-    distances = np.linalg.norm(found[:, None, :] / scale - front[None, :, :] / scale, axis=2).min(axis=1)
+    distances = np.linalg.norm(points[:, None, :] / scale - front[None, :, :] / scale, axis=2).min(axis=1)
     return float(distances.sum()), float(distances.mean()) if len(distances) else 0.0
 
 
-def representation_ratio(found: Floats, front: Floats, epsilon: Floats) -> float:
+def representation_ratio(points: Floats, front: Floats, epsilon: Floats) -> float:
     """RR: the share of the true front's non-dominated boxes that hold a found point."""
     boxes = np.unique(boxes_of(front, epsilon), axis=0)
     marked = {tuple(box) for box in boxes[non_dominated(boxes)].tolist()}
-    held = {tuple(box) for box in boxes_of(found, epsilon).tolist()}
+    held = {tuple(box) for box in boxes_of(points, epsilon).tolist()}
     return len(marked & held) / len(marked)
 
 
@@ -116,7 +106,7 @@ def boxes_of(values: Floats, epsilon: Floats) -> Floats:
 @compiled
 def first_dominator(bounds: Floats, archive: Floats) -> Counts64:
     """For each row, an archive row that dominates it, or -1."""
-    found = np.full(len(bounds), -1, np.int64)
+    dominators = np.full(len(bounds), -1, np.int64)
     for i in range(len(bounds)):
         for a in range(len(archive)):
             better = False
@@ -128,9 +118,9 @@ def first_dominator(bounds: Floats, archive: Floats) -> Counts64:
                 if archive[a, j] < bounds[i, j]:
                     better = True
             if better and not worse:
-                found[i] = a
+                dominators[i] = a
                 break
-    return found
+    return dominators
 
 
 class BoxArchive:

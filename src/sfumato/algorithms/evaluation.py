@@ -89,11 +89,11 @@ class Memory:
         """New nodes with their values: from the earlier run where it knew them, else evaluated."""
         if self._known is None:
             return self._evaluate(nodes)
-        place = self._known_place
-        known = np.array([key in place for key in keys], dtype=np.bool_)
-        told = self._known[np.array([place[key] for key in keys if key in place], dtype=np.int64)]
+        place_of = self._known_place
+        known = np.array([key in place_of for key in keys], dtype=np.bool_)
+        held = self._known[np.array([place_of[key] for key in keys if key in place_of], dtype=np.int64)]
         if known.all():
-            return told
+            return held
         asked = self._evaluate(nodes[~known])
 
         def merged(one: Any, two: Any) -> Any:
@@ -102,7 +102,7 @@ class Memory:
             return both
 
         parts = ("values", "bounds", "violation")
-        return Evaluated(nodes, *(merged(getattr(told, part), getattr(asked, part)) for part in parts))
+        return Evaluated(nodes, *(merged(getattr(held, part), getattr(asked, part)) for part in parts))
 
     @cached_property
     def _known_place(self) -> dict[Hashable, int]:
@@ -125,10 +125,10 @@ class Memory:
 
 def neighbours(nodes: Codes, shape: tuple[int, ...]) -> Codes:
     """Every node one level up or down in one column, each once."""
-    found = []
+    steps = []
     for column, size in enumerate(shape):
         for step in (-1, 1):
             moved = nodes.copy()
             moved[:, column] += step
-            found.append(moved[(moved[:, column] >= 0) & (moved[:, column] < size)])
-    return np.unique(np.concatenate(found), axis=0)
+            steps.append(moved[(moved[:, column] >= 0) & (moved[:, column] < size)])
+    return np.unique(np.concatenate(steps), axis=0)

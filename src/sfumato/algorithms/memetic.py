@@ -133,9 +133,9 @@ def keep(problem: Problem, state: State, fresh: Bits) -> Floats:
     number[taken] = state.number + np.arange(len(taken))
     state.number += len(taken)
     state.archive.add(flat, number)
-    for place in taken.tolist():
-        candidate, state.variants[int(number[place])] = divmod(place, values.shape[1])
-        state.bits[int(number[place])] = fresh[candidate].copy()
+    for position in taken.tolist():
+        candidate, state.variants[int(number[position])] = divmod(position, values.shape[1])
+        state.bits[int(number[position])] = fresh[candidate].copy()
     return problem.fitness(values)
 
 
@@ -147,8 +147,8 @@ def step(problem: Problem, settings: Settings, state: State) -> None:
     children, fitness = evaluate(problem, state, problem.offspring(state.population[chosen], rng))
     pool, values = [state.population, children], [state.fitness, fitness]
     if settings.sweeps and len(state.archive):
-        found, fitness = improve(problem, settings, state)
-        pool.append(found)
+        bits, fitness = improve(problem, settings, state)
+        pool.append(bits)
         values.append(fitness)
     everyone, fitness = np.vstack(pool), np.vstack(values)
     best, _, _ = survivors(fitness, settings.population)
@@ -164,14 +164,14 @@ def improve(problem: Problem, settings: Settings, state: State) -> tuple[Bits, F
     parents = [state.bits[member] for member in members]
     state.walkers = state.walkers[: settings.sweeps - len(parents)]
     fresh = settings.sweeps - len(parents) - len(state.walkers)
-    found = [np.empty((0, state.population.shape[1]), np.uint8)]
+    improved = [np.empty((0, state.population.shape[1]), np.uint8)]
     if fresh:
         starts = state.rng.integers(0, len(state.archive), fresh)
         jolted = problem.jolted(np.stack([state.bits[m] for m in state.archive.members[starts].tolist()]), state.rng)
-        for bits, place in zip(jolted, starts.tolist(), strict=True):
-            state.walkers.append(Walker(bits, state.archive.values[place].copy(), settings.steps))
-        found.append(jolted[state.seen.new(problem.hashes(jolted))])
-    known = len(found[-1])
+        for bits, number in zip(jolted, starts.tolist(), strict=True):
+            state.walkers.append(Walker(bits, state.archive.values[number].copy(), settings.steps))
+        improved.append(jolted[state.seen.new(problem.hashes(jolted))])
+    known = len(improved[-1])
     parents.extend(walker.bits for walker in state.walkers)
     swept = problem.neighbours(np.stack(parents), state.seen)
     owner = np.repeat(np.arange(len(swept)), [len(moves) for moves, _ in swept])
@@ -179,12 +179,12 @@ def improve(problem: Problem, settings: Settings, state: State) -> tuple[Bits, F
     every = np.concatenate([values for _, values in swept])
     state.evaluations += len(every)
     better = np.unique(state.archive.better(every.reshape(-1, every.shape[2])) // every.shape[1])
-    for place in np.unique(owner[better]).tolist():
-        found.append(swept[place][0].made(change[better[owner[better] == place]]))
+    for number in np.unique(owner[better]).tolist():
+        improved.append(swept[number][0].made(change[better[owner[better] == number]]))
     for walker, (moves, values) in zip(state.walkers, swept[len(members) :], strict=True):
         _walk(walker, moves, values, state.archive)
     state.walkers = [walker for walker in state.walkers if walker.steps > 0]
-    bits = np.vstack(found)
+    bits = np.vstack(improved)
     state.evaluations -= len(bits) - known  # small changes were counted when they were found
     return bits, keep(problem, state, bits) if len(bits) else np.empty((0, problem.objectives))
 

@@ -16,7 +16,7 @@ def crowding(values: Floats, rank: Counts64) -> Floats:
     All ranks are done at once: sorted by rank and value, neighbours stand side by side.
     """
     count = len(values)
-    found = np.zeros(count)
+    distance = np.zeros(count)
     fronts = int(rank.max()) + 1
     for column in np.minimum(values, WORST).T:
         order = np.lexsort((column, rank))
@@ -33,8 +33,8 @@ def crowding(values: Floats, rank: Counts64) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore"):
             gain = np.where(width > 0, gain / width, 0.0)
         gain[first | last] = np.inf
-        found[order] += gain
-    return found
+        distance[order] += gain
+    return distance
 
 
 def survivors(values: Floats, count: int) -> tuple[Counts64, Counts64, Floats]:

@@ -32,13 +32,13 @@ class Hints:
         if not len(nodes):
             return np.zeros(0, dtype=np.bool_)
         bounds = self.known(nodes)
-        found = memory.all
-        above = np.all(found.nodes[None, :, :] >= nodes[:, None, :], axis=2)
-        below = np.all(found.nodes[None, :, :] <= nodes[:, None, :], axis=2)
+        evaluated = memory.all
+        above = np.all(evaluated.nodes[None, :, :] >= nodes[:, None, :], axis=2)
+        below = np.all(evaluated.nodes[None, :, :] <= nodes[:, None, :], axis=2)
         for column, moves in enumerate(self.moves):
             if moves is not None:
-                told = below if moves == "rises" else above
-                spread = np.where(told, found.bounds[None, :, column], -np.inf).max(axis=1)
+                side = below if moves == "rises" else above
+                spread = np.where(side, evaluated.bounds[None, :, column], -np.inf).max(axis=1)
                 bounds[:, column] = np.maximum(bounds[:, column], spread)
         return np.asarray(first_dominator(bounds, np.ascontiguousarray(archive.values)) >= 0)
 
@@ -91,22 +91,22 @@ def pbg_ea(
 def _offer(memory: Memory, archive: BoxArchive, nodes: Codes) -> Counts64:
     """Evaluate nodes and offer the feasible ones to the archive."""
     places = memory.ask(nodes)
-    found = memory.all
-    for place in places.tolist():
-        if found.feasible[place] and place not in archive.members:
-            archive.add(found.values[place], place)
+    evaluated = memory.all
+    for number in places.tolist():
+        if evaluated.feasible[number] and number not in archive.members:
+            archive.add(evaluated.values[number], number)
     return places
 
 
 def _runners_up(memory: Memory, archive: BoxArchive) -> list[int]:
     """What would be non-dominated if the archive were not there."""
-    found = memory.all
-    rest = np.setdiff1d(np.flatnonzero(found.feasible), np.array(archive.members, dtype=np.int64))
-    return [int(place) for place in rest[non_dominated(found.values[rest])]]
+    evaluated = memory.all
+    rest = np.setdiff1d(np.flatnonzero(evaluated.feasible), np.array(archive.members, dtype=np.int64))
+    return [int(number) for number in rest[non_dominated(evaluated.values[rest])]]
 
 
 def _visit(
-    memory: Memory, archive: BoxArchive, members: list[int], most: int, hints: Hints, rng: np.random.Generator
+    memory: Memory, archive: BoxArchive, members: list[int], limit: int, hints: Hints, rng: np.random.Generator
 ) -> bool:
     """Evaluate at most `most` promising unvisited neighbours of some nodes; False if none is left."""
     if not members:
@@ -116,7 +116,7 @@ def _visit(
     new = new[~hints.hopeless(memory, archive, new)]
     if not len(new):
         return False
-    _offer(memory, archive, new if len(new) <= most else new[rng.choice(len(new), most, replace=False)])
+    _offer(memory, archive, new if len(new) <= limit else new[rng.choice(len(new), limit, replace=False)])
     return True
 
 

@@ -53,10 +53,10 @@ def insert(table: Hashes, hashes: Hashes) -> Flags:
     fresh = np.zeros(len(hashes), np.bool_)
     for i in range(len(hashes)):
         key = hashes[i] if hashes[i] != 0 else np.uint64(0x9E3779B97F4A7C15)
-        place = (key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(20) & mask
-        while table[place] != 0 and table[place] != key:
-            place = (place + np.uint64(1)) & mask
-        if table[place] == 0:
-            table[place] = key
+        slot = (key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(20) & mask
+        while table[slot] != 0 and table[slot] != key:
+            slot = (slot + np.uint64(1)) & mask
+        if table[slot] == 0:
+            table[slot] = key
             fresh[i] = True
     return fresh

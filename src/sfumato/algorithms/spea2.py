@@ -36,14 +36,14 @@ def fitness(values: Floats) -> Floats:
             elif more and not less:
                 strength[j] += 1.0
                 relation[i, j] = 1
-    found = np.empty(size)
+    scores = np.empty(size)
     for i in range(size):
         raw = 0.0
         for j in range(size):
             if relation[i, j]:
                 raw += strength[j]
-        found[i] = raw + 1.0 / (np.sqrt(nearest[i]) + 2.0)
-    return found
+        scores[i] = raw + 1.0 / (np.sqrt(nearest[i]) + 2.0)
+    return scores
 
 
 @compiled
@@ -51,8 +51,8 @@ def _closer(distances: Floats, alive: Counts64, left: int, i: int, j: int) -> bo
     """Whether i has the smaller distances, compared from the nearest on; a full tie is decided by the number."""
     # Nearest neighbours of each other tie at every step; the second distances mostly decide, and need no sorting.
     first_i, second_i, first_j, second_j = np.inf, np.inf, np.inf, np.inf
-    for place in range(left):
-        a, b = distances[i, alive[place]], distances[j, alive[place]]
+    for position in range(left):
+        a, b = distances[i, alive[position]], distances[j, alive[position]]
         if a < first_i:
             first_i, second_i = a, first_i
         elif a < second_i:
@@ -64,14 +64,14 @@ def _closer(distances: Floats, alive: Counts64, left: int, i: int, j: int) -> bo
     if second_i != second_j:
         return bool(second_i < second_j)
     mine, other = np.empty(left), np.empty(left)
-    for place in range(left):
-        mine[place] = distances[i, alive[place]]
-        other[place] = distances[j, alive[place]]
+    for position in range(left):
+        mine[position] = distances[i, alive[position]]
+        other[position] = distances[j, alive[position]]
     mine.sort()
     other.sort()
-    for place in range(left):
-        if mine[place] != other[place]:
-            return bool(mine[place] < other[place])
+    for position in range(left):
+        if mine[position] != other[position]:
+            return bool(mine[position] < other[position])
     return i < j
 
 
@@ -97,18 +97,18 @@ def truncated(values: Floats, size: int) -> Counts64:
     left = count
     while left > size:
         worst = 0
-        for place in range(1, left):
-            i, best = alive[place], alive[worst]
+        for position in range(1, left):
+            i, best = alive[position], alive[worst]
             if nearest[i] < nearest[best]:
-                worst = place
+                worst = position
             elif nearest[i] == nearest[best] and nearest[i] > 0 and _closer(distances, alive, left, i, best):
-                worst = place  # copies need no comparison: any of them may go
+                worst = position  # copies need no comparison: any of them may go
         gone = alive[worst]
-        for place in range(worst, left - 1):
-            alive[place] = alive[place + 1]
+        for position in range(worst, left - 1):
+            alive[position] = alive[position + 1]
         left -= 1
-        for place in range(left):
-            i = alive[place]
+        for position in range(left):
+            i = alive[position]
             if who[i] == gone:
                 nearest[i] = np.inf
                 for other in range(left):
@@ -118,11 +118,11 @@ def truncated(values: Floats, size: int) -> Counts64:
     return alive[:left].copy()
 
 
-def selected(values: Floats, found: Floats, size: int) -> Counts64:
+def selected(values: Floats, scores: Floats, size: int) -> Counts64:
     """Environmental selection: all that nothing dominates; too few are filled up by fitness, too many truncated."""
-    free = np.flatnonzero(found < 1.0)
+    free = np.flatnonzero(scores < 1.0)
     if len(free) <= size:
-        return np.argsort(found, kind="stable")[:size]
+        return np.argsort(scores, kind="stable")[:size]
     return np.asarray(free[truncated(values[free], size)])
 
 
@@ -143,5 +143,5 @@ def plain_truncated(values: Floats, size: int) -> Counts64:
         distances = ((values[alive][:, None] - values[alive][None]) ** 2).sum(axis=2)
         np.fill_diagonal(distances, np.inf)
         lists = [tuple(sorted(row)) for row in distances.tolist()]
-        alive.pop(min(range(len(alive)), key=lambda place: (lists[place], place)))
+        alive.pop(min(range(len(alive)), key=lambda number: (lists[number], number)))
     return np.array(alive)

@@ -40,22 +40,22 @@ class Figure:
 
     def as_dict(self) -> dict[str, Any]:
         measure = self.measure
-        found: dict[str, Any] = {"value": self.value, "direction": measure.direction, "kind": measure.kind}
+        entries: dict[str, Any] = {"value": self.value, "direction": measure.direction, "kind": measure.kind}
         if self.reason is None:
-            found |= {
+            entries |= {
                 "worst": self.worst,
                 "mean": self.mean,
                 "sum": self.total,
                 "quantiles": dict(self.quantiles or {}),
             }
         if self.columns:
-            found["columns"] = dict(self.columns)
+            entries["columns"] = dict(self.columns)
         if measure.parameters:
-            found["parameters"] = dict(measure.parameters)
-        found |= {"title": measure.title, "sentence": measure.sentence}
+            entries["parameters"] = dict(measure.parameters)
+        entries |= {"title": measure.title, "sentence": measure.sentence}
         if self.reason is not None:
-            found["reason"] = self.reason
-        return without_infinities(found)
+            entries["reason"] = self.reason
+        return without_infinities(entries)
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,8 +83,8 @@ class Audit:
     def risk_curve(self) -> tuple[Floats, Floats]:
         """Share of all records whose prosecutor risk is at least r, for each risk r that occurs, highest first."""
         kept = self.classes.kept
-        sizes, place = np.unique(self.classes.size[kept], return_inverse=True)
-        records = np.bincount(place, weights=self.classes.rows[kept])
+        sizes, size_of = np.unique(self.classes.size[kept], return_inverse=True)
+        records = np.bincount(size_of, weights=self.classes.rows[kept])
         return 1.0 / sizes, np.cumsum(records) / self.classes.records
 
     def as_dict(self) -> dict[str, Any]:
@@ -128,7 +128,7 @@ def audit(study: Study, path: str | Path | None = None) -> Audit:
     """Measure a study's table, or another file read the same way, as it stands."""
     chosen = with_settings(study.measures)
     classes = classify(study.table(path))
-    figures = {name: figure(classes, found) for name, found in chosen.items()}
+    figures = {name: figure(classes, measure) for name, measure in chosen.items()}
     whole = _whole(study, path)
     return Audit(classes, figures, tuple(contributions(classes)), whole, (_about_whole(whole), *_notes(classes)))
 
@@ -160,11 +160,17 @@ def figure(classes: ClassTable, measure: Measure) -> Figure:
     values = {column: measure.value(classes, column) for column in measure.columns(classes)}
     better = max if measure.direction == "min" else min
     worst = better(values, key=lambda column: values[column])
-    found = measure.property(classes, worst)
-    quantiles = dict(zip([f"{share:g}" for share in SHARES], found.quantiles(SHARES), strict=True))
+    measured = measure.property(classes, worst)
+    quantiles = dict(zip([f"{share:g}" for share in SHARES], measured.quantiles(SHARES), strict=True))
     named = {column: value for column, value in values.items() if column is not None}
     return Figure(
-        measure, values[worst], found.worst(measure.direction), found.mean(), found.total(), quantiles, named or None
+        measure,
+        values[worst],
+        measured.worst(measure.direction),
+        measured.mean(),
+        measured.total(),
+        quantiles,
+        named or None,
     )
 
 

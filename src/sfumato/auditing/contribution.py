@@ -31,12 +31,12 @@ def contributions(classes: ClassTable) -> list[Contribution]:
         classes.table, codes=classes.table.codes[:, kept], counts=classes.table.counts[kept], population=None
     )
     uniques, matches = _risks(classify(table, classes.recoding), classes.records)
-    found = []
-    for place, column in enumerate(table.columns):
-        rest = classify(table, without(classes.recoding, place))
+    listed = []
+    for position, column in enumerate(table.columns):
+        rest = classify(table, without(classes.recoding, position))
         uniques_left, matches_left = _risks(rest, classes.records)
-        found.append(Contribution(column, uniques - uniques_left, matches - matches_left, int(rest.size.min())))
-    return found
+        listed.append(Contribution(column, uniques - uniques_left, matches - matches_left, int(rest.size.min())))
+    return listed
 
 
 def _risks(classes: ClassTable, records: int) -> tuple[float, float]:

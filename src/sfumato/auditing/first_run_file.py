@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sfumato.errors import counted, shortened
 from sfumato.hierarchies.build import default_widths
-from sfumato.runtime.toml import toml_key, toml_value
+from sfumato.runtime.toml import Noted, toml_text, toml_value
 from sfumato.sources.known_names import spelled
 from sfumato.sources.profile import ColumnProfile
 from sfumato.sources.roles import Role
@@ -27,62 +28,67 @@ def first_run_file(
 ) -> str:
     """The text of a run file. A column that nothing is known about has no role, so nothing runs before it gets one."""
     undecided = sum(suggestion.role is None for _, suggestion in columns)
-    lines = ["# A first run file. The roles are suggestions: check each line and correct it where needed."]
+    head = ["A first run file. The roles are suggestions: check each line and correct it where needed."]
     if undecided:
-        lines.append(
-            f"# {counted(undecided, 'column')} {'has' if undecided == 1 else 'have'} no role yet: nothing runs until "
+        head.append(
+            f"{counted(undecided, 'column')} {'has' if undecided == 1 else 'have'} no role yet: nothing runs until "
             "each has one. Remove the # and write a role."
         )
-    lines += ["version = 1", *_data(source, path, password_file), *_missing(na, candidates)]
     rows = columns[0][0].rows
-    left = f'"drop" would leave {complete:,} of {rows:,} rows'
-    rule = "drop" if complete >= 0.8 * rows else "category"
-    lines.append(f'missing = "{rule}"  # drop | category | wildcard; {left}')
-    lines += ["", f"# Roles: {', '.join(Role)}.", "[columns]"]
-    return "\n".join([*lines, *(_line(*described) for described in columns)]) + "\n"
+    rule = Noted(
+        "drop" if complete >= 0.8 * rows else "category",
+        f'drop | category | wildcard; "drop" would leave {complete:,} of {rows:,} rows',
+        _candidates(candidates),
+    )
+    na_words = Noted(list(na), "codes for missing values, in addition to empty cells")
+    settings = {
+        "version": 1,
+        "data": _data(source, path, password_file) | {"na": na_words, "missing": rule},
+        "columns": Noted(
+            {column.name: _column(column, suggestion) for column, suggestion in columns},
+            above=[f"Roles: {', '.join(Role)}."],
+        ),
+    }
+    return toml_text(settings, head)
 
 
-def _data(source: Source, path: str, password_file: str | None) -> list[str]:
+def _data(source: Source, path: str, password_file: str | None) -> dict[str, Any]:
     """The [data] section up to what means missing: what it takes to read the table again, nothing left to detect."""
-    lines = ["", "[data]", f"path = {toml_value(path)}"]
-    asked = {"table": source.settings.table, "query": source.settings.query, "password_file": password_file}
-    lines += [f"{key} = {toml_value(value)}" for key, value in asked.items() if value is not None]
+    asked = {"path": path, "table": source.settings.table, "query": source.settings.query}
+    asked |= {"password_file": password_file}
+    settings: dict[str, Any] = {key: value for key, value in asked.items() if value is not None}
     dialect = source.dialect
     if dialect is not None:
-        lines.append(f"separator = {toml_value(dialect.separator)}")
+        settings["separator"] = dialect.separator
         if source.settings.quote is not None:
-            lines.append(f"quote = {toml_value(dialect.quote)}")
+            settings["quote"] = dialect.quote
         if dialect.decimal == "," or source.settings.decimal is not None:
-            lines.append(f'decimal = "{dialect.decimal}"')
+            settings["decimal"] = dialect.decimal
         if dialect.encoding != "utf-8":
-            lines.append(f'encoding = "{dialect.encoding}"  # detected; check that letters such as é and ß look right')
+            settings["encoding"] = Noted(dialect.encoding, "detected; check that letters such as é and ß look right")
         if not dialect.header:
-            lines.append("header = false")
+            settings["header"] = False
     if source.settings.names is not None or (dialect is not None and not dialect.header):
-        lines.append(f"names = {toml_value(list(source.names))}  # change them to your own")
-    return lines
+        settings["names"] = Noted(list(source.names), "change them to your own")
+    return settings
 
 
-def _missing(na: Sequence[str], candidates: Mapping[str, Sequence[str]]) -> list[str]:
-    """What means missing, and what may: `na` holds for every column, so a code is never put there by itself."""
-    lines = [f"na = {toml_value(list(na))}  # codes for missing values, in addition to empty cells"]
-    if candidates:
-        lines.append(
-            "# These may also be codes for missing values; a value listed in na is missing in every column of "
-            "the table:"
-        )
-    for word, names in candidates.items():
-        lines.append(f"#   {toml_value(word)} in {shortened(map(_shown, names))}")
-    return lines
+def _candidates(candidates: Mapping[str, Sequence[str]]) -> list[str]:
+    """What may mean missing: `na` holds for every column, so a code is never put there by itself."""
+    if not candidates:
+        return []
+    said = "These may also be codes for missing values; a value listed in na is missing in every column of the table:"
+    return [said, *(f"  {toml_value(word)} in {shortened(map(_shown, names))}" for word, names in candidates.items())]
 
 
-def _line(column: ColumnProfile, suggestion: Suggestion) -> str:
-    key = toml_key(column.name)
+def _column(column: ColumnProfile, suggestion: Suggestion) -> Noted:
     about = f"{suggestion.reason}; {_seen(column)}"
+    tree = recipe(column)
     if suggestion.role is None:
-        return f'# {key} = {{ role = "" }}  # {about}; as a quasi_identifier: hierarchy = {recipe(column)}'
-    tree = f", hierarchy = {recipe(column)}" if suggestion.role is Role.QUASI_IDENTIFIER else ""
-    return f'{key} = {{ role = "{suggestion.role}"{tree} }}  # {about}'
+        about += f"; as a quasi_identifier: hierarchy = {toml_value(tree)}"
+        return Noted({"role": ""}, about, active=False)
+    own = {"hierarchy": tree} if suggestion.role is Role.QUASI_IDENTIFIER else {}
+    return Noted({"role": str(suggestion.role)} | own, about)
 
 
 def _seen(column: ColumnProfile) -> str:
@@ -95,15 +101,15 @@ def _shown(name: str) -> str:
     return name if name.isprintable() else toml_value(name)
 
 
-def recipe(column: ColumnProfile) -> str:
+def recipe(column: ColumnProfile) -> dict[str, Any]:
     """A first hierarchy for a column."""
     if column.kind == "date":
-        return '{ build = "date" }'
+        return {"build": "date"}
     if re.search(r"\b(zip\w*|postal|postcode|plz)\b", spelled(column.name)):
-        return '{ build = "prefix" }'
+        return {"build": "prefix"}
     if column.kind in ("whole", "number") and column.distinct > 20 and column.lowest is not None and column.typical:
         if (column.highest or 0.0) - column.lowest > 4 * (column.typical[1] - column.typical[0]):
-            return '{ build = "quantile" }'  # a few extreme values would leave everybody else in one interval
+            return {"build": "quantile"}  # a few extreme values would leave everybody else in one interval
         widths = default_widths([column.lowest, column.highest or column.lowest])
-        return f'{{ build = "interval", widths = [{", ".join(f"{w:g}" for w in widths)}] }}'
-    return '{ build = "frequency" }' if column.distinct > 20 else '{ build = "flat" }'
+        return {"build": "interval", "widths": [int(width) if width == int(width) else width for width in widths]}
+    return {"build": "frequency" if column.distinct > 20 else "flat"}

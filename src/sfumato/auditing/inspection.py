@@ -51,11 +51,11 @@ class Inspection:
     @property
     def missing_candidates(self) -> dict[str, list[str]]:
         """What may mean missing, and in which columns. Declared in `na`, a value means missing in every column."""
-        found: dict[str, list[str]] = {}
+        candidates: dict[str, list[str]] = {}
         for column in self.columns:
             for word in column.candidates:
-                found.setdefault(word, []).append(column.name)
-        return found
+                candidates.setdefault(word, []).append(column.name)
+        return candidates
 
     def as_dict(self) -> dict[str, Any]:
         described = zip(self.columns, self.suggestions, strict=True)

@@ -51,48 +51,48 @@ def sets_that_single_out(engine: Engine, source: Source, names: Sequence[str], r
     step = -(-rows // wanted)
     codes = _codes(engine, source, names, step)
     chosen = _chosen(codes)
-    found = []
+    sets = []
     for places in chosen:
-        columns = tuple(names[place] for place in places)
+        columns = tuple(names[column] for column in places)
         cells = [source.column(name).sql for name in columns]
         share = uniqueness_of(engine, cells, "profiled").unique_share if step > 1 else _share(codes, places)
-        found.append(Combination(columns, share))
-    found.sort(key=lambda one: (len(one.columns), -one.unique, one.columns))
-    return SinglingOut(tuple(found), codes.shape[1])
+        sets.append(Combination(columns, share))
+    sets.sort(key=lambda one: (len(one.columns), -one.unique, one.columns))
+    return SinglingOut(tuple(sets), codes.shape[1])
 
 
 def _codes(engine: Engine, source: Source, names: Sequence[str], step: int) -> Counts64:
     """Each column's values as numbers, for every row or every `step`-th."""
     cells = (f"coalesce({source.column(name).sql}, '')" for name in names)
-    hashed = ", ".join(f"{engine.hashed([cell])} AS h{place}" for place, cell in enumerate(cells))
+    hashed = ", ".join(f"{engine.hashed([cell])} AS h{position}" for position, cell in enumerate(cells))
     rows = engine.arrays(f"SELECT {hashed} FROM profiled WHERE r % {step} = 0")
     return np.stack([np.unique(np.asarray(rows[f"h{i}"]), return_inverse=True)[1] for i in range(len(names))])
 
 
 def _chosen(codes: Counts64) -> list[tuple[int, ...]]:
     """The best sets of one, two and three columns, as places."""
-    alone: Sets = {(place,): _unique(codes[place]) for place in range(len(codes))}
-    rest = [place for place in range(len(codes)) if alone[(place,)] < ALONE * codes.shape[1]]
-    widths = [int(codes[place].max()) + 1 for place in range(len(codes))]
+    alone: Sets = {(column,): _unique(codes[column]) for column in range(len(codes))}
+    rest = [column for column in range(len(codes)) if alone[(column,)] < ALONE * codes.shape[1]]
+    widths = [int(codes[column].max()) + 1 for column in range(len(codes))]
     two: Sets = {(a, b): _unique(codes[a] * widths[b] + codes[b]) for a, b in combinations(rest, 2)}
     three: Sets = {}
     for pair in _best(two, BEAM):
         joined = np.unique(codes[pair[0]] * widths[pair[1]] + codes[pair[1]], return_inverse=True)[1]
-        for place in rest:
-            triple = tuple(sorted({*pair, place}))
+        for column in rest:
+            triple = tuple(sorted({*pair, column}))
             if len(triple) == 3 and triple not in three:
-                three[triple] = _unique(joined * widths[place] + codes[place])
+                three[triple] = _unique(joined * widths[column] + codes[column])
     return [*_best(alone, SHOWN), *_best(two, SHOWN), *_best(three, SHOWN)]
 
 
-def _best(unique: Sets, most: int) -> list[tuple[int, ...]]:
-    return sorted(unique, key=lambda places: (-unique[places], places))[:most]
+def _best(unique: Sets, limit: int) -> list[tuple[int, ...]]:
+    return sorted(unique, key=lambda places: (-unique[places], places))[:limit]
 
 
 def _share(codes: Counts64, places: Sequence[int]) -> float:
     key = np.zeros(codes.shape[1], dtype=np.int64)
-    for place in places:
-        key = np.unique(key * (int(codes[place].max()) + 1) + codes[place], return_inverse=True)[1]
+    for column in places:
+        key = np.unique(key * (int(codes[column].max()) + 1) + codes[column], return_inverse=True)[1]
     return _unique(key) / int(codes.shape[1])
 
 

@@ -88,8 +88,8 @@ def uniqueness(engine: Engine, source: Source, names: Sequence[str], view: str =
 
 def uniqueness_of(engine: Engine, cells: Sequence[str], view: str) -> Uniqueness:
     """The same by the SQL of some cells; without any, all records are alike. A missing value is like any other."""
-    named = ", ".join(f"{cell} AS c{place}" for place, cell in enumerate(cells))
-    keys = ", ".join(f"c{place}" for place in range(len(cells)))
+    named = ", ".join(f"{cell} AS c{position}" for position, cell in enumerate(cells))
+    keys = ", ".join(f"c{position}" for position in range(len(cells)))
     grouped = f"SELECT count(*) AS n FROM (SELECT {named} FROM {view}) AS t GROUP BY {keys}"
     if not cells:
         grouped = f"SELECT count(*) AS n FROM {view}"

@@ -30,7 +30,7 @@ from sfumato.cli import (
 )
 from sfumato.cli.show import emit, note, warnings_noted
 from sfumato.cli.signals import ended_as_stopped, exit_code
-from sfumato.cli.watch import StageLine, say, told
+from sfumato.cli.watch import StageLine, say, stage_summary
 from sfumato.errors import InputError, SfumatoError, reason_of
 from sfumato.runtime.inputs import kept_inputs, unsealed_inputs
 from sfumato.runtime.scratch import sweep
@@ -112,7 +112,7 @@ def run(given: list[str]) -> int:
         with kept_inputs(), warnings_noted(), recording(StageLine() if sys.stderr.isatty() else None) as recorder:
             result = _invoke([word for word in given if word != "--debug"])
         say("")
-        if not as_json and (text := told(recorder.done)):
+        if not as_json and (text := stage_summary(recorder.done)):
             note(text)
     except SfumatoError as error:
         if debug:
@@ -197,8 +197,8 @@ def as_options(text: str) -> str:
     ('another name, or --force', '--suppress-below of at most 9')
     """
 
-    def option(found: re.Match[str]) -> str:
-        name, value = found[1], found[2]
+    def option(match: re.Match[str]) -> str:
+        name, value = match[1], match[2]
         return f"--{name.replace('_', '-')} {value}" if name in FLAGS else f"--limit {name}={value}"
 
     for parameter, words in WORDS.items():

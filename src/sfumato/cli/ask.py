@@ -54,7 +54,8 @@ def command(
 
 
 def _print(answer: Answer) -> None:
-    from sfumato.decide.sentences import safe, share
+    from sfumato.decide.sentences import safe
+    from sfumato.runtime.figures import percent
 
     put(answer.says)
     put(f"  limits: {answer.limits.says()}")
@@ -65,9 +66,9 @@ def _print(answer: Answer) -> None:
         put(f"  binding limits: {', '.join(binds) or 'none: this is the best in the front'}")
     for text in answer.notes:
         put(f"  {text}")
-    _section("Worthwhile relaxations", [found.says for found in answer.relaxations] or ["none nearby"])
+    _section("Worthwhile relaxations", [relaxation.says for relaxation in answer.relaxations] or ["none nearby"])
     if answer.choices:
-        _section("Choices", ["; ".join(f"{safe(o)} at {share(o.loss)}" for o in answer.choices)])
+        _section("Choices", ["; ".join(f"{safe(o)} at {percent(o.loss)}" for o in answer.choices)])
     stretches = answer.stretches()
     knee = answer.curve.knee()
     shape = [f"knee: {answer.step(knee)} (point {knee.point})"] if knee else []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sfumato.cli.show import AsJson, Force, emit, note, put, table
-from sfumato.report.figures import number, percent
+from sfumato.runtime.figures import number, percent
 
 if TYPE_CHECKING:
     from sfumato.auditing.audit import Audit, Figure
@@ -32,15 +32,15 @@ def command(
     study = read(run)
     if removed:
         study = study.with_data(removed=removed)
-    found = audit(study, file)
+    audited = audit(study, file)
     if html is not None:
         from sfumato.report.audit_page import audit_page
 
-        write_text(html, audit_page(found, (file or Path(study.data.path)).name), overwrite=force, private=True)
+        write_text(html, audit_page(audited, (file or Path(study.data.path)).name), overwrite=force, private=True)
     if as_json:
-        emit(found.as_dict())
+        emit(audited.as_dict())
     else:
-        _print(found)
+        _print(audited)
         if html is not None:
             note(f"page: {html}")
 
@@ -52,9 +52,9 @@ def list_measures(as_json: AsJson = False, markdown: Markdown = False) -> None:
     """List every measure, with its other names, its direction and what it says."""
     from sfumato.measures.registry import documented, known_measures
 
-    found = known_measures()
+    measures = known_measures()
     if as_json:
-        emit({name: each.as_dict() for name, each in found.items()})
+        emit({name: each.as_dict() for name, each in measures.items()})
         return
     if markdown:
         put("\n\n".join("\n".join(rows) for rows in documented().values()))
@@ -62,19 +62,19 @@ def list_measures(as_json: AsJson = False, markdown: Markdown = False) -> None:
     for kind in ("privacy", "loss"):
         rows = [
             [", ".join(m.names), "more" if m.direction == "max" else "less", m.sentence]
-            for m in found.values()
+            for m in measures.values()
             if m.kind == kind
         ]
         table(f"{kind}: {len(rows)} measures", ["name", "better", "what it says"], rows)
 
 
-def _print(found: Audit) -> None:
-    classes = found.classes
+def _print(audited: Audit) -> None:
+    classes = audited.classes
     released = classes.records - classes.suppressed_rows
     put(f"{released:,} records in {int(classes.kept.sum()):,} classes; {classes.suppressed_rows:,} suppressed\n")
     for kind, title in (("privacy", "Disclosure"), ("loss", "Loss")):
         rows = []
-        for figure in found.figures.values():
+        for figure in audited.figures.values():
             measure = figure.measure
             if measure.kind != kind:
                 continue
@@ -84,11 +84,11 @@ def _print(found: Audit) -> None:
         table(title, ["name", "measure", "better", "value", "mean per record", ""], rows, right={3, 4})
     rows = [
         [c.column, percent(c.uniques), percent(c.marketer_risk), number(c.k_without)]
-        for c in sorted(found.contributions, key=lambda c: -c.marketer_risk)
+        for c in sorted(audited.contributions, key=lambda c: -c.marketer_risk)
     ]
     heads = ["column", "fewer unique records", "fewer correct matches", "k without it"]
     table("Contribution of each quasi-identifier to the risk", heads, rows, right={1, 2, 3})
-    for text in found.notes:
+    for text in audited.notes:
         note(f"note: {text}")
 
 

@@ -30,7 +30,7 @@ def command(
 ) -> None:
     """Compare with Mondrian, Datafly and the best node of the lattice: what each kind of recoding costs."""
     from sfumato.comparisons.baselines import baselines
-    from sfumato.comparisons.page import draw_baselines, sentences, told
+    from sfumato.comparisons.page import draw_baselines, row_cells, sentences
     from sfumato.measures.standard import K
     from sfumato.runtime.atomic import refuse_existing
     from sfumato.study import read
@@ -47,7 +47,7 @@ def command(
         return
     rows = sorted(costs.rows, key=lambda row: (row.asked, costs.methods.index(row.method)))
     heads = ["method", "k required", K.label, "l", "loss", "suppressed", "classes", "labels", ""]
-    table("What each kind of recoding costs", heads, [told(row) for row in rows], right=set(range(1, 8)))
+    table("What each kind of recoding costs", heads, [row_cells(row) for row in rows], right=set(range(1, 8)))
     for sentence in sentences(costs):
         put(sentence)
     for remark in costs.notes:

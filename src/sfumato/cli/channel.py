@@ -92,9 +92,9 @@ def measure(
     from sfumato.systems.channel.families import channel_figures
     from sfumato.systems.channel.prior import prior_of
 
-    found = load_channel(channel)
-    study = _changed(_study(run, data, na, prior), columns=found.columns, records=records)
-    _print_figures(channel_figures(found, prior_of(study)), channel.name, as_json)
+    loaded = load_channel(channel)
+    study = _changed(_study(run, data, na, prior), columns=loaded.columns, records=records)
+    _print_figures(channel_figures(loaded, prior_of(study)), channel.name, as_json)
 
 
 @app.command()
@@ -154,11 +154,11 @@ def estimate(
     from sfumato.systems.channel.estimate import estimate as recover
 
     channels = [one for path in channel or [] for one in load_channels(path)]
-    found = recover(file, channels, by=tuple(by or ()), method=method, level=level)
+    estimated = recover(file, channels, by=tuple(by or ()), method=method, level=level)
     if as_json:
-        emit(found.as_dict())
+        emit(estimated.as_dict())
     else:
-        _print_estimate(found)
+        _print_estimate(estimated)
 
 
 def _study(run: Path | None, data: Path | None, na: list[str] | None, prior: Path | None) -> Study:
@@ -182,12 +182,12 @@ def _changed(study: Study, **settings: Any) -> Study:
     return study.with_channel(**{name: value for name, value in settings.items() if value is not None})
 
 
-def _print_figures(found: dict[str, Any], title: str, as_json: bool) -> None:
+def _print_figures(figures: dict[str, Any], title: str, as_json: bool) -> None:
     if as_json:
-        emit(found)
+        emit(figures)
         return
-    endless = found.get("infinite", [])
-    rows = [[name, "∞" if name in endless else _shown(value)] for name, value in found.items() if name != "infinite"]
+    endless = figures.get("infinite", [])
+    rows = [[name, "∞" if name in endless else _shown(value)] for name, value in figures.items() if name != "infinite"]
     table(title, ["figure", "value"], rows, right={1})
 
 
@@ -195,10 +195,10 @@ def _shown(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else "–" if value is None else str(value)
 
 
-def _print_estimate(found: Estimate) -> None:
-    first = found.strata[0].recovered.method
-    put(f"{found.records:,} records, {len(found.channel.outputs)} possible reports, method {first}\n")
-    for stratum in found.strata:
+def _print_estimate(estimated: Estimate) -> None:
+    first = estimated.strata[0].recovered.method
+    put(f"{estimated.records:,} records, {len(estimated.channel.outputs)} possible reports, method {first}\n")
+    for stratum in estimated.strata:
         shares = stratum.recovered
         rows = [
             [
@@ -209,8 +209,8 @@ def _print_estimate(found: Estimate) -> None:
                 f"{shares.shares[i] * stratum.records:,.0f}",
                 f"{stratum.most_likely.shares[i]:.4f}",
             ]
-            for i, name in enumerate(found.channel.categories)
+            for i, name in enumerate(estimated.channel.categories)
         ]
-        where = ", ".join(f"{name} = {value}" for name, value in zip(found.by, stratum.values, strict=True))
-        heads = ["category", "share", f"{found.level * 100:g} % interval", "standard error", "count", "EM"]
+        where = ", ".join(f"{name} = {value}" for name, value in zip(estimated.by, stratum.values, strict=True))
+        heads = ["category", "share", f"{estimated.level * 100:g} % interval", "standard error", "count", "EM"]
         table(f"{where or 'All records'} ({stratum.records:,})", heads, rows, right={1, 2, 3, 4, 5})

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.cli.show import AsJson, Force, emit, note, put, table
-from sfumato.report.figures import number
+from sfumato.runtime.figures import number
 
 app = typer.Typer(
     rich_markup_mode=None, help="Find where a group of people stands out, and protect it.", no_args_is_help=True
@@ -37,17 +37,17 @@ def harmonise(
     if output is not None:
         refuse_existing(output, overwrite=force)
     study = read(run)
-    found = read_auxiliary(study, auxiliary_settings(study, auxiliary)) if auxiliary else read_target(study)
+    file = read_auxiliary(study, auxiliary_settings(study, auxiliary)) if auxiliary else read_target(study)
     if output is not None:
-        save_microfile(found, output, overwrite=force)
-    dropped = found.dropped
+        save_microfile(file, output, overwrite=force)
+    dropped = file.dropped
     if as_json:
-        members = {group: int(flags.sum()) for group, flags in found.members.items()}
-        emit({"file": found.name, **dropped.as_dict(), "members": members, "areas": len(found.areas)})
+        members = {group: int(flags.sum()) for group, flags in file.members.items()}
+        emit({"file": file.name, **dropped.as_dict(), "members": members, "areas": len(file.areas)})
         return
-    put(f"{found.name}: {dropped.kept:,} of {dropped.read:,} rows are in range, in {len(found.areas)} areas")
-    for group, flags in found.members.items():
-        put(f"  group {group}: {int(flags.sum()):,} of {int(found.everyone[group].sum()):,} members are in range")
+    put(f"{file.name}: {dropped.kept:,} of {dropped.read:,} rows are in range, in {len(file.areas)} areas")
+    for group, flags in file.members.items():
+        put(f"  group {group}: {int(flags.sum()):,} of {int(file.everyone[group].sum()):,} members are in range")
     rows = [[reason, f"{count:,}", f"{dropped.alone[reason]:,}"] for reason, count in dropped.reasons.items()]
     if dropped.left_out:
         rows.append(["left out by a condition", f"{dropped.left_out:,}", "–"])
@@ -61,15 +61,15 @@ def variables(run: Run, auxiliary: Auxiliary = None, as_json: AsJson = False) ->
     from sfumato.systems.groups.files.read import auxiliary_settings, read_auxiliary, variables_for
 
     study = read(run)
-    found = variables_for(study, read_auxiliary(study, auxiliary_settings(study, auxiliary)))
-    told = {
+    linguistic = variables_for(study, read_auxiliary(study, auxiliary_settings(study, auxiliary)))
+    described = {
         v.attribute: {t.name: {"kind": t.kind, "numbers": [float(f"{n:.6g}") for n in t.numbers]} for t in v.terms}
-        for v in found
+        for v in linguistic
     }
     if as_json:
-        emit(told)
+        emit(described)
         return
-    for name, terms in told.items():
+    for name, terms in described.items():
         for word, term in terms.items():
             put(f"{name:12} {word:28} {term['kind']:10} {term['numbers']}")
 
@@ -98,27 +98,27 @@ def attack(
     if html is not None:
         refuse_existing(html, overwrite=force)
     with Watch("seeds") as watch:
-        found = run_attack(read(run), attacker, auxiliary, group, seeds, watch)
-    told = found[0].as_dict() | {"spread": [one.line() for one in found]}
+        attacks = run_attack(read(run), attacker, auxiliary, group, seeds, watch)
+    report = attacks[0].as_dict() | {"spread": [one.line() for one in attacks]}
     if html is not None:
         from sfumato.systems.groups.pages import attack_page
 
-        write_text(html, attack_page(told), overwrite=force, private=True)
+        write_text(html, attack_page(report), overwrite=force, private=True)
     if as_json:
-        emit(told)
+        emit(report)
     else:
-        _print_attack(told)
+        _print_attack(report)
         if html is not None:
             note(f"page: {html}")
     return 130 if watch.interrupted else 0
 
 
-def _print_attack(told: dict[str, Any]) -> None:
-    model = told["model"]
+def _print_attack(report: dict[str, Any]) -> None:
+    model = report["model"]
     limits = f", γ = {model['gamma']:g}, κ = {model['kappa']:g}" if "gamma" in model else ""
     how = f" ({model['chosen']})" if "chosen" in model else ""
-    put(f"{told['attacker']} attacker, group {told['group']}, learned from {told['auxiliary']}{limits}{how}\n")
-    rules = told["rules"]
+    put(f"{report['attacker']} attacker, group {report['group']}, learned from {report['auxiliary']}{limits}{how}\n")
+    rules = report["rules"]
     if rules:
         rows = [
             [r["words"], number(r["df"]), "∞" if r["rcf"] is None else number(r["rcf"]), number(r["support"])]
@@ -126,7 +126,7 @@ def _print_attack(told: dict[str, Any]) -> None:
         ]
         some = f", {MOST_RULES} of {len(rules)} shown" if len(rules) > MOST_RULES else ""
         table(f"Rules{some}", ["rule", "DF", "RCF", "support"], rows, right={1, 2, 3})
-    outliers = told["outliers"]
+    outliers = report["outliers"]
     sensitive = outliers.get("sensitive", [])
     rows = [
         [
@@ -139,30 +139,30 @@ def _print_attack(told: dict[str, Any]) -> None:
             f"{area['concentration']:.4f}",
             " ".join(s for s in ("hinges", "mad") if area["area"] in outliers["auxiliary"][s]["high"]),
         ]
-        for area in told["areas"][:60]
+        for area in report["areas"][:60]
     ]
     heads = ["area", "true q", "auxiliary", "crisp", "rank", "over median", "share of records", "outlier by"]
-    some = f", 60 of {len(told['areas'])} shown" if len(told["areas"]) > 60 else ""
+    some = f", 60 of {len(report['areas'])} shown" if len(report["areas"]) > 60 else ""
     table(f"Areas (! must not be identified{some})", heads, rows, right={1, 2, 3, 4, 5, 6})
-    if told["adequacy"] is None:
+    if report["adequacy"] is None:
         note("the file lacks the vital columns, so the attack cannot be compared with the truth")
         return
     if not sensitive:
-        nobody = not any(area["q"] for area in told["areas"])
+        nobody = not any(area["q"] for area in report["areas"])
         why = "no record in range is in the group" if nobody else "no area stands out in the true signal"
         note(f"{why}: nothing can be disclosed")
-    _print_adequacy(told)
+    _print_adequacy(report)
 
 
-def _print_adequacy(told: dict[str, Any]) -> None:
-    found = told["adequacy"]
-    ways = {"Thompson τ, hinges": found, "Thompson τ, MAD": found["mad"], "top ranks": found["rank"]}
+def _print_adequacy(report: dict[str, Any]) -> None:
+    adequacy = report["adequacy"]
+    ways = {"Thompson τ, hinges": adequacy, "Thompson τ, MAD": adequacy["mad"], "top ranks": adequacy["rank"]}
     rows = [
         [way, *(str(a[n]) for n in ("disclosed", "undisclosed", "false")), *(number(a[n]) for n in FIGURES)]
         for way, a in ways.items()
     ]
     heads = ["sensitive areas by", "disclosed", "undisclosed", "false", "PA", "J as printed", "Youden J", "MB"]
-    table(f"Adequacy (Spearman {number(found['spearman'])})", heads, rows, right=set(range(1, 8)))
+    table(f"Adequacy (Spearman {number(adequacy['spearman'])})", heads, rows, right=set(range(1, 8)))
     rows = [
         [
             str(line["seed"]),
@@ -172,7 +172,7 @@ def _print_adequacy(told: dict[str, Any]) -> None:
             *(str(line["undisclosed"][way]) for way in ("hinges", "mad", "rank")),
             *(str(line["false"][way]) for way in ("hinges", "mad", "rank")),
         ]
-        for line in told["spread"]
+        for line in report["spread"]
     ]
     heads = ["seed", "Spearman", "average precision", "ranks of the sensitive"]
     heads += [f"{word}, {way}" for word in ("undisclosed", "false") for way in ("hinges", "MAD", "rank")]
@@ -180,28 +180,6 @@ def _print_adequacy(told: dict[str, Any]) -> None:
 
 
 FIGURES = ("PA", "J_printed", "J_youden", "MB")
-
-
-@app.command()
-def census(
-    output: Annotated[Path, typer.Option("--output", "-o", help="A new folder.")],
-    records: Annotated[int, typer.Option(min=100, help="Number of records in the census.")] = 3_205_478,
-    members: Annotated[int, typer.Option(min=1, help="Number of members of the group.")] = 14_263,
-    areas: Annotated[int, typer.Option(min=2, help="Areas.")] = 1_238,
-    state: Annotated[int | None, typer.Option(help="Restrict the run file to one state.")] = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same census.")] = 1,
-    as_json: AsJson = False,
-) -> None:
-    """Write a synthetic census with planted installations: known truth, at any size."""
-    from sfumato.samples.groups_census import make_census
-
-    made = make_census(output, records, members, areas, seed, state)
-    told = {"run": str(made.run), "areas": len(made.census.areas), "installations": len(made.census.installations)}
-    if as_json:
-        emit(told)
-    else:
-        note(f"{told['areas']:,} areas, {told['installations']} with an installation")
-        note(f"next: sfumato groups attack {made.run}")
 
 
 @app.command()

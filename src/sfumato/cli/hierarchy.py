@@ -36,23 +36,23 @@ def check(
     """Check that a file is a hierarchy, and that it covers a column's values."""
     from sfumato.hierarchies import load
 
-    found = load(file, name=column, separator=separator, header=header)
-    counts = _counts(data, run, column or found.name, found) if data or run else None
-    levels = [len(labels) for labels in found.levels]
+    tree = load(file, name=column, separator=separator, header=header)
+    counts = _counts(data, run, column or tree.name, tree) if data or run else None
+    levels = [len(labels) for labels in tree.levels]
     if as_json:
         emit(
             {
-                "name": found.name,
+                "name": tree.name,
                 "levels": levels,
-                "height": found.height,
-                "root": found.root,
+                "height": tree.height,
+                "root": tree.root,
                 "covered": counts is not None,
             }
         )
         return
-    put(f"{found.name}: {levels[0]:,} values, {found.height} steps to {found.root!r}; labels per level {levels}")
+    put(f"{tree.name}: {levels[0]:,} values, {tree.height} steps to {tree.root!r}; labels per level {levels}")
     if counts is not None:
-        unused = len(found.leaves) - sum(leaf in counts for leaf in found.leaves)
+        unused = len(tree.leaves) - sum(leaf in counts for leaf in tree.leaves)
         put(f"covers all {len(counts):,} values of the data; {unused:,} of its leaves do not occur")
 
 
@@ -64,19 +64,19 @@ def show(
     run: Run = None,
     separator: Separator = None,
     header: Header = None,
-    most: Annotated[int, typer.Option(min=1, help="Children to draw per node.")] = 12,
+    children: Annotated[int, typer.Option("--most", min=1, help="Children to draw per node.")] = 12,
     as_json: AsJson = False,
 ) -> None:
     """Draw a hierarchy as a tree, with how many records stand under each label."""
     from sfumato.hierarchies import load
     from sfumato.hierarchies.tree import draw
 
-    found = load(file, name=column, separator=separator, header=header)
-    counts = _counts(data, run, column or found.name, found) if data or run else None
+    tree = load(file, name=column, separator=separator, header=header)
+    counts = _counts(data, run, column or tree.name, tree) if data or run else None
     if as_json:
-        emit({"name": found.name, "paths": [list(path) for path in found.paths], "counts": counts})
+        emit({"name": tree.name, "paths": [list(path) for path in tree.paths], "counts": counts})
     else:
-        put(draw(found, counts, most))
+        put(draw(tree, counts, children))
 
 
 @app.command()
@@ -120,12 +120,12 @@ def build(
     chosen = recipe(kind, {name: value for name, value in options.items() if value not in (None, [])})
     counts, decimal = _observed(data, run, column, tuple(na or ()))
     with _discreet(run, column):
-        found = builder(column, chosen, decimal)(list(counts), list(counts.values()))
-    save(found, output, overwrite=force)
+        tree = builder(column, chosen, decimal)(list(counts), list(counts.values()))
+    save(tree, output, overwrite=force)
     if as_json:
-        emit({"file": str(output), "levels": [len(labels) for labels in found.levels]})
+        emit({"file": str(output), "levels": [len(labels) for labels in tree.levels]})
     else:
-        note(f"{output}: {[len(labels) for labels in found.levels]} labels per level. sfumato hierarchy show {output}")
+        note(f"{output}: {[len(labels) for labels in tree.levels]} labels per level. sfumato hierarchy show {output}")
 
 
 def _numbers(text: str) -> list[float]:

@@ -10,7 +10,7 @@ import typer
 
 from sfumato.cli.show import AsJson, Force, emit, note, put, table
 from sfumato.errors import counted, shortened
-from sfumato.report.figures import percent
+from sfumato.runtime.figures import percent
 from sfumato.sources.address import POSTGRESQL, SQLITE
 
 if TYPE_CHECKING:
@@ -56,19 +56,19 @@ def command(
         "query": query,
         "password_file": password_file,
     }
-    found = inspect(file, **{name: value for name, value in settings.items() if value is not None})
+    inspection = inspect(file, **{name: value for name, value in settings.items() if value is not None})
     target = output or DEFAULT
     written = output is not None or force or not target.exists()
     if written:
         home = target.absolute().parent
         secret = None if password_file is None else _seen_from(home, password_file)
-        write_run_file(target, found.run_file(_seen_from(home, file), password_file=secret), overwrite=force)
+        write_run_file(target, inspection.run_file(_seen_from(home, file), password_file=secret), overwrite=force)
     if as_json:
-        emit(found.as_dict() | {"run_file": str(target) if written else None})
+        emit(inspection.as_dict() | {"run_file": str(target) if written else None})
         return
-    _print(found)
+    _print(inspection)
     if written:
-        todo = "Give every column a role" if found.undecided else "Check each line and correct it where needed"
+        todo = "Give every column a role" if inspection.undecided else "Check each line and correct it where needed"
         note(f"run file: {target}. {todo}, then: sfumato audit --run {target}")
     else:
         note(f"{target} already exists and was left as it is; -o NAME writes another.")
@@ -82,9 +82,9 @@ def _seen_from(folder: Path, file: str) -> str:
     return kind + Path(os.path.relpath(Path(file.removeprefix(kind)).absolute(), folder)).as_posix()
 
 
-def _print(found: Inspection) -> None:
+def _print(inspection: Inspection) -> None:
     rows = []
-    for column, suggestion in zip(found.columns, found.suggestions, strict=True):
+    for column, suggestion in zip(inspection.columns, inspection.suggestions, strict=True):
         words = [*column.na_words, *(f"{word}?" for word in column.candidates)]
         rows.append(
             [
@@ -98,23 +98,28 @@ def _print(found: Inspection) -> None:
             ]
         )
     heads = ["column", "kind", "distinct", "missing", "once", "suggested role", "because"]
-    table(f"{counted(found.rows, 'row')}, {counted(len(found.columns), 'column')}", heads, rows, right={2, 3, 4})
-    if any(column.candidates for column in found.columns):
+    table(
+        f"{counted(inspection.rows, 'row')}, {counted(len(inspection.columns), 'column')}", heads, rows, right={2, 3, 4}
+    )
+    if any(column.candidates for column in inspection.columns):
         note("A value with a question mark may be a code for a missing value; if so, list it in na under [data].")
-    _print_singled_out(found)
-    if found.undecided:
+    _print_singled_out(inspection)
+    if inspection.undecided:
         note(
-            f"{counted(len(found.undecided), 'column')} without a role: {shortened(found.undecided, 12)}. Decide each."
+            f"{counted(len(inspection.undecided), 'column')} without a role: "
+            f"{shortened(inspection.undecided, 12)}. Decide each."
         )
 
 
-def _print_singled_out(found: Inspection) -> None:
-    if found.combinations:
-        singled = [[" × ".join(c.columns), percent(c.unique)] for c in found.combinations]
+def _print_singled_out(inspection: Inspection) -> None:
+    if inspection.combinations:
+        singled = [[" × ".join(c.columns), percent(c.unique)] for c in inspection.combinations]
         table("Small sets of columns that make records unique", ["columns", "unique records"], singled, right={1})
-    if found.combinations and found.rows_searched < found.rows:
-        note(f"The sets were searched for in {counted(found.rows_searched, 'row')}; their figures are for all rows.")
-    everything = found.everything
+    if inspection.combinations and inspection.rows_searched < inspection.rows:
+        note(
+            f"The sets were searched for in {counted(inspection.rows_searched, 'row')}; their figures are for all rows."
+        )
+    everything = inspection.everything
     put(
         f"\nAll {counted(everything.columns, 'column')} that may be released together: "
         f"{percent(everything.unique_share)} of the records are unique."

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.cli.show import AsJson, emit, put, table
-from sfumato.report.figures import number
+from sfumato.runtime.figures import number
 
 
 def command(
@@ -26,19 +26,21 @@ def command(
     happened: dict[str, Any] | None = None
     if against is not None:
         happened = load_front(against).as_dict()
-    found = predict(read(run)).as_dict()
-    pairs = [] if happened is None else compared(found, happened)
+    predicted = predict(read(run)).as_dict()
+    pairs = [] if happened is None else compared(predicted, happened)
     if as_json:
         beside = [{"figure": name, "predicted": guess, "actual": fact} for name, guess, fact in pairs]
-        emit(found | ({"compared": beside} if happened is not None else {}))
+        emit(predicted | ({"compared": beside} if happened is not None else {}))
         return
-    whole = "all of them read" if found["sampled_rows"] == found["rows"] else f"{found['sampled_rows']:,} read"
-    put(f"{found['rows']:,} rows ({whole}), about {found['tuples']:,} distinct tuples")
-    put(f"about {found['evaluations']:,} evaluations in a space of {number(found['nodes'])}\n")
-    rows = [[part["stage"], f"{part['cpu_seconds']:,.1f}"] for part in found["stages"]]
-    rows.append(["together", f"{found['cpu_seconds']:,.1f}"])
+    whole = (
+        "all of them read" if predicted["sampled_rows"] == predicted["rows"] else f"{predicted['sampled_rows']:,} read"
+    )
+    put(f"{predicted['rows']:,} rows ({whole}), about {predicted['tuples']:,} distinct tuples")
+    put(f"about {predicted['evaluations']:,} evaluations in a space of {number(predicted['nodes'])}\n")
+    rows = [[part["stage"], f"{part['cpu_seconds']:,.1f}"] for part in predicted["stages"]]
+    rows.append(["together", f"{predicted['cpu_seconds']:,.1f}"])
     table("Processor seconds", ["stage", "expected"], rows, right={1})
-    put(f"at most {found['peak_bytes'] / 2**30:.1f} GiB of memory")
+    put(f"at most {predicted['peak_bytes'] / 2**30:.1f} GiB of memory")
     if pairs:
         rows = [[name, f"{guess:,.1f}", f"{fact:,.1f}", _times(guess, fact)] for name, guess, fact in pairs]
         put()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sfumato.cli.show import AsJson, OwnRun, emit, note, put, table
-from sfumato.report.figures import number
+from sfumato.runtime.figures import number
 
 if TYPE_CHECKING:
     from sfumato.release.publish import Release

@@ -14,32 +14,26 @@ if TYPE_CHECKING:
     from sfumato.reproduce.lattice import Reproduced
 
 app = typer.Typer(rich_markup_mode=None, help="Reproduce the tables of the papers.", no_args_is_help=True)
+Html = Annotated[Path | None, typer.Option("--html", help="Also write a page.")]
 HEADS = ["objectives", "front", "paper: RR, evals", "its algorithm here: RR, evals, CE", "our default: RR, evals, CE"]
 
 
 @app.command()
 def lattice(
     seeds: Annotated[int, typer.Option(min=1, help="Runs per row.")] = 20,
-    html: Annotated[Path | None, typer.Option("--html", help="Also write a page.")] = None,
+    html: Html = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Tables 1b and 2 of the property-based generalization paper, on the bundled Adult table."""
-    from sfumato.report.page import page
     from sfumato.reproduce.lattice import reproduce_lattice
-    from sfumato.runtime.atomic import refuse_existing, write_text
-    from sfumato.version import __version__
 
-    if html is not None:
-        refuse_existing(html, overwrite=force)
-    found = reproduce_lattice(seeds, progress=lambda done, total: note(f"row {done} of {total}"))
-    rows = [_cells(row) for row in found]
-    if html is not None:
-        title = f"The lattice paper, {seeds} runs a row"
-        text = page("table.html", title=title, version=__version__, heads=HEADS, rows=rows, lead=LEAD)
-        write_text(html, text, overwrite=force)
+    _refuse_existing(html, force)
+    reproduced = reproduce_lattice(seeds, progress=lambda done, total: note(f"row {done} of {total}"))
+    rows = [_cells(row) for row in reproduced]
+    _write_page(html, force, title=f"The lattice paper, {seeds} runs a row", heads=HEADS, rows=rows, lead=LEAD)
     if as_json:
-        emit({"seeds": seeds, "rows": [row.as_dict() for row in found]})
+        emit({"seeds": seeds, "rows": [row.as_dict() for row in reproduced]})
     else:
         table(f"Lattice paper, {seeds} runs a row", HEADS, rows, right={1, 2, 3, 4})
 
@@ -48,19 +42,15 @@ def lattice(
 def cuts(
     seeds: Annotated[int, typer.Option(min=1, help="Runs per problem and algorithm.")] = 5,
     generations: Annotated[int, typer.Option(min=1, help="Generations of each run.")] = 250,
-    html: Annotated[Path | None, typer.Option("--html", help="Also write a page.")] = None,
+    html: Html = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """The questions of the privacy-versus-data-quality paper, on the bundled Adult table."""
-    from sfumato.report.page import page
     from sfumato.reproduce.cuts import reproduce_cuts, shown
-    from sfumato.runtime.atomic import refuse_existing, write_text
-    from sfumato.version import __version__
 
-    if html is not None:
-        refuse_existing(html, overwrite=force)
-    found = reproduce_cuts(
+    _refuse_existing(html, force)
+    reproduced = reproduce_cuts(
         seeds, progress=lambda done, total: note(f"search {done} of {total}"), generations=generations
     )
     heads = ["question", "paper, its trees", "its algorithm here", "our default", "best known before", "CPU s a run"]
@@ -73,16 +63,31 @@ def cuts(
             row.question.known,
             f"{row.plain_seconds:.0f}, {row.our_seconds:.0f}",
         ]
-        for row in found
+        for row in reproduced
     ]
-    if html is not None:
-        title = f"The cuts paper, medians of {seeds} runs"
-        text = page("table.html", title=title, version=__version__, heads=heads, rows=rows, lead=CUTS_LEAD)
-        write_text(html, text, overwrite=force)
+    title = f"The cuts paper, medians of {seeds} runs"
+    _write_page(html, force, title=title, heads=heads, rows=rows, lead=CUTS_LEAD)
     if as_json:
-        emit({"seeds": seeds, "generations": generations, "rows": [row.as_dict() for row in found]})
+        emit({"seeds": seeds, "generations": generations, "rows": [row.as_dict() for row in reproduced]})
     else:
         table(f"Cuts paper, medians of {seeds} runs (range)", heads, rows, right={5})
+
+
+def _refuse_existing(html: Path | None, force: bool) -> None:
+    """Before hours of work: a page that exists is not written over."""
+    from sfumato.runtime.atomic import refuse_existing
+
+    if html is not None:
+        refuse_existing(html, overwrite=force)
+
+
+def _write_page(html: Path | None, force: bool, **about: object) -> None:
+    from sfumato.report.page import page
+    from sfumato.runtime.atomic import write_text
+    from sfumato.version import __version__
+
+    if html is not None:
+        write_text(html, page("table.html", version=__version__, **about), overwrite=force)
 
 
 CUTS_LEAD = (
@@ -115,21 +120,23 @@ def _shown(value: float | None, form: str) -> str:
 
 @app.command()
 def channel(
-    generations: Annotated[int, typer.Option(min=1, help="Generations of OptRR.")] = 20_000,
+    generations: Annotated[int | None, typer.Option(min=1, help="Generations of OptRR [as in the paper].")] = None,
     sweeps: Annotated[int, typer.Option(min=0, help="Sweeps of the square engine.")] = 2,
     seed: Annotated[int, typer.Option(help="The seed of the searches.")] = 1,
-    html: Annotated[Path | None, typer.Option("--html", help="Also write a page with the figures.")] = None,
+    html: Html = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Figures 4 and 5 of the OptRR paper: Warner, OptRR, square matrices, and the certified bound."""
     from sfumato.reproduce.channel import reproduce_channel
-    from sfumato.runtime.atomic import refuse_existing, write_text
+    from sfumato.runtime.atomic import write_text
+    from sfumato.systems.channel.engines.optrr import OptrrSettings
     from sfumato.systems.channel.pages import paper_page
 
-    if html is not None:
-        refuse_existing(html, overwrite=force)
-    found = list(
+    generations = generations or OptrrSettings.generations
+
+    _refuse_existing(html, force)
+    reproduced = list(
         reproduce_channel(generations, sweeps, seed, progress=lambda done, total: note(f"panel {done} of {total}"))
     )
     if html is not None:
@@ -142,13 +149,13 @@ def channel(
                 "rows": _panel_rows(p),
                 "curves": p.curves,
             }
-            for p in found
+            for p in reproduced
         ]
         write_text(html, paper_page(title, CHANNEL_LEAD, panels), overwrite=force)
     if as_json:
-        emit({"generations": generations, "seed": seed, "panels": [panel.as_dict() for panel in found]})
+        emit({"generations": generations, "seed": seed, "panels": [panel.as_dict() for panel in reproduced]})
         return
-    for panel in found:
+    for panel in reproduced:
         put(_panel_words(panel))
         title = f"Figure {panel.case.figure}: {panel.case.name}, δ = {panel.case.delta:g}"
         heads = _panel_heads(panel)
@@ -203,21 +210,17 @@ def groups(
     records: Annotated[int, typer.Option(min=0, help="Records of the synthetic census; 0 leaves it out.")] = 3_205_478,
     census_seed: Annotated[int, typer.Option(help="The seed of the synthetic census.")] = 11,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds of each attacker on Hawaii.")] = 5,
-    html: Annotated[Path | None, typer.Option("--html", help="Also write a page.")] = None,
+    html: Html = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """The numbers of the group anonymity paper; its experiment on Hawaii and on a synthetic census."""
     import tempfile
 
-    from sfumato.report.page import page
     from sfumato.reproduce import groups as reproduce
-    from sfumato.runtime.atomic import refuse_existing, write_text
     from sfumato.samples.groups_census import PAPER_AREAS, PAPER_MEMBERS, PAPER_RECORDS, make_census
-    from sfumato.version import __version__
 
-    if html is not None:
-        refuse_existing(html, overwrite=force)
+    _refuse_existing(html, force)
     rows = reproduce.golden_rows()
     lines = [] if data is None else reproduce.hawaii_lines(data, range(1, seeds + 1), note)
     rows += [row for line in lines for row in reproduce.hawaii_rows(line)]
@@ -231,11 +234,7 @@ def groups(
         rows += [row for run in runs for row in reproduce.census_rows(run)]
     cells = [row.cells() for row in rows]
     heads = ["figure", "paper", "here"]
-    if html is not None:
-        text = page(
-            "table.html", title="The groups paper", version=__version__, heads=heads, rows=cells, lead=GROUPS_LEAD
-        )
-        write_text(html, text, overwrite=force)
+    _write_page(html, force, title="The groups paper", heads=heads, rows=cells, lead=GROUPS_LEAD)
     if as_json:
         emit({"rows": [dict(zip(heads, row, strict=True)) for row in cells], "census": [run.as_dict() for run in runs]})
     else:

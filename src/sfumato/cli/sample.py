@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from sfumato.cli.show import AsJson, emit, note
+from sfumato.errors import InputError
 
 CENSUS = "census"
 
@@ -15,23 +16,47 @@ CENSUS = "census"
 def command(
     name: Annotated[str, typer.Argument(help="The sample: adult, or census for a synthetic one.")] = "adult",
     output: Annotated[Path | None, typer.Option("--output", "-o", help="The new folder [the sample's name].")] = None,
-    records: Annotated[int, typer.Option(help="Rows of the synthetic census.")] = 1_000_000,
+    records: Annotated[
+        int | None, typer.Option(min=100, help="Rows of the census [1,000,000; with --groups 3,205,478].")
+    ] = None,
+    groups: Annotated[bool, typer.Option("--groups", help="A census for the groups system: planted groups.")] = False,
+    members: Annotated[int | None, typer.Option(min=1, help="With --groups: members of the group [14,263].")] = None,
+    areas: Annotated[int | None, typer.Option(min=2, help="With --groups: areas [1,238].")] = None,
+    state: Annotated[int | None, typer.Option(help="With --groups: restrict the run file to one state.")] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same census.")] = 1,
     as_json: AsJson = False,
 ) -> None:
     """Write a sample with a run file into a new folder: UCI Adult, or a synthetic census of any size."""
-    from sfumato.samples.bundled import write_sample
-
     folder = output or Path(name)
-    if name == CENSUS:
-        from sfumato.cli.watch import Watch
-        from sfumato.samples.synthetic import write_people
+    size = {"records": records, "members": members, "areas": areas, "state": state}
+    given = {option: value for option, value in size.items() if value is not None}
+    if groups and name == CENSUS:
+        from sfumato.samples.groups_census import make_census
 
-        with Watch("rows") as watch:
-            run = write_people(folder, records, seed, watch)
+        made = make_census(folder, seed=seed, **given)
+        run, following = made.run, "groups attack"
+        said = f"{len(made.census.areas):,} areas, {len(made.census.installations)} with an installation"
+    elif groups or given.keys() - {"records"}:
+        raise InputError(
+            "members, areas and state are of a census for the groups system", expected="sfumato sample census --groups"
+        )
     else:
-        run = write_sample(name, folder)
+        run, following = _write(name, folder, records, seed), "audit --run"
+        said = f"{run.parent} holds the table, its hierarchies and a run file."
     if as_json:
         emit({"run_file": str(run)})
     else:
-        note(f"{run.parent} holds the table, its hierarchies and a run file. Next: sfumato audit --run {run}")
+        note(f"{said} Next: sfumato {following} {run}")
+
+
+def _write(name: str, folder: Path, records: int | None, seed: int) -> Path:
+    """A table about people, bundled or made."""
+    if name != CENSUS:
+        from sfumato.samples.bundled import write_sample
+
+        return write_sample(name, folder)
+    from sfumato.cli.watch import Watch
+    from sfumato.samples.synthetic import write_people
+
+    with Watch("rows") as watch:
+        return write_people(folder, records or 1_000_000, seed, watch)

@@ -10,7 +10,7 @@ import typer
 
 from sfumato.cli.show import AsJson, Force, OwnRun, emit, note, put, table
 from sfumato.cli.watch import Watch
-from sfumato.report.figures import number, percent
+from sfumato.runtime.figures import number, percent
 
 if TYPE_CHECKING:
     from sfumato.front import Front
@@ -116,26 +116,26 @@ def pick(
     if as_json:
         emit(dict(as_dict(choice)))
         return
-    found = choice.point
-    values = ", ".join(f"{o.name} {number(found.values[o.name])}" for o in front.objectives)
-    gone = f", {found.suppressed:,} suppressed" if front.recodes else ""
-    put(f"point {found.id}: {values}, loss {percent(found.loss)}{gone} ({choice.reason})")
+    chosen = choice.point
+    values = ", ".join(f"{o.name} {number(chosen.values[o.name])}" for o in front.objectives)
+    gone = f", {chosen.suppressed:,} suppressed" if front.recodes else ""
+    put(f"point {chosen.id}: {values}, loss {percent(chosen.loss)}{gone} ({choice.reason})")
 
 
 def _limits(given: Sequence[str]) -> dict[str, float | None]:
     """Limits as they stand on a command line: NAME=VALUE."""
     from sfumato.errors import InputError
 
-    found: dict[str, float | None] = {}
+    limits: dict[str, float | None] = {}
     for text in given:
         name, _, value = text.partition("=")
         try:
-            found[name.strip().replace("-", "_")] = float(value)
+            limits[name.strip().replace("-", "_")] = float(value)
         except ValueError:
             raise InputError(
                 f'"{text}" is not a limit', expected="NAME=VALUE with a number", remedy="min_k=5"
             ) from None
-    return found
+    return limits
 
 
 def _settings(given: Sequence[str]) -> dict[str, Any]:
@@ -143,7 +143,7 @@ def _settings(given: Sequence[str]) -> dict[str, Any]:
     from sfumato.errors import InputError, StudyError
     from sfumato.runtime.toml import parse_toml
 
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for text in given:
         key, equals, value = text.partition("=")
         parts = key.strip().split(".")
@@ -153,11 +153,11 @@ def _settings(given: Sequence[str]) -> dict[str, Any]:
             read = parse_toml(f"value = {value}".encode(), "--set")["value"]
         except StudyError:
             read = value.strip()
-        inside = found
+        inside = settings
         for part in parts[:-1]:
             inside = inside.setdefault(part, {})
         inside[parts[-1]] = read
-    return found
+    return settings
 
 
 def compare(
@@ -169,15 +169,15 @@ def compare(
     from sfumato.front import compare_fronts
     from sfumato.systems.registry import load_front
 
-    found = compare_fronts(load_front(one), load_front(two))
+    comparison = compare_fronts(load_front(one), load_front(two))
     if as_json:
-        emit(found.as_dict())
+        emit(comparison.as_dict())
         return
     rows = [
-        ["points", str(found.points[0]), str(found.points[1])],
-        ["hypervolume, share of the box", f"{found.hypervolume[0]:.4f}", f"{found.hypervolume[1]:.4f}"],
-        ["dominated by the other", str(found.dominated[0]), str(found.dominated[1])],
-        ["also in the other", str(found.shared), str(found.shared)],
+        ["points", str(comparison.points[0]), str(comparison.points[1])],
+        ["hypervolume, share of the box", f"{comparison.hypervolume[0]:.4f}", f"{comparison.hypervolume[1]:.4f}"],
+        ["dominated by the other", str(comparison.dominated[0]), str(comparison.dominated[1])],
+        ["also in the other", str(comparison.shared), str(comparison.shared)],
     ]
     table("Two fronts", ["", str(one), str(two)], rows, right={1, 2})
 

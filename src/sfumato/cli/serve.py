@@ -41,6 +41,6 @@ def command(
     if link:
         serve.link(folder, browser=browser)
         return
-    most = jobs or max(os.cpu_count() or 2, 2)
-    options = Options(gigabytes=memory, jobs=most, upload_bytes=int(upload_limit * (1 << 30)))
+    at_once = jobs or max(os.cpu_count() or 2, 2)
+    options = Options(gigabytes=memory, jobs=at_once, upload_bytes=int(upload_limit * (1 << 30)))
     serve.serve(folder, host=host, port=port, browser=browser, options=options)

@@ -30,14 +30,14 @@ def shown(text: str) -> str:
     >>> print(shown("red \x1b[31m"))
     red \\x1b[31m
     """
-    return STEERING.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+    return STEERING.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)
 
 
-def emit(found: dict[str, Any]) -> None:
+def emit(record: dict[str, Any]) -> None:
     """Print JSON; a number that JSON lacks would be a fault of ours."""
     readable = (sys.stdout.encoding or "").lower() in ("utf-8", "utf8")
-    text = json.dumps(found, ensure_ascii=not readable, allow_nan=False)
-    print(STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+    text = json.dumps(record, ensure_ascii=not readable, allow_nan=False)
+    print(STEERING.sub(lambda record: f"\\u{ord(record[0]):04x}", text))
 
 
 def put(text: str = "") -> None:
@@ -54,7 +54,7 @@ def note(text: str) -> None:
 def warnings_noted() -> Iterator[None]:
     """Tell the person our own warnings as notes; those of others appear as they always do."""
 
-    def told(message: Warning | str, category: type[Warning], *more: Any, **named: Any) -> None:
+    def show_warning(message: Warning | str, category: type[Warning], *more: Any, **named: Any) -> None:
         if issubclass(category, SfumatoWarning):
             note(f"warning: {message}")
         else:
@@ -63,7 +63,7 @@ def warnings_noted() -> Iterator[None]:
     plain = warnings.showwarning
     with warnings.catch_warnings():
         warnings.simplefilter("always", SfumatoWarning)
-        warnings.showwarning = told
+        warnings.showwarning = show_warning
         yield
 
 
@@ -74,8 +74,8 @@ def table(title: str, columns: list[str], rows: list[list[str]], right: set[int]
     from rich.text import Text
 
     drawn = Table(header_style="dim", box=None, pad_edge=False)
-    for place, name in enumerate(columns):
-        drawn.add_column(Text(shown(name)), justify="right" if place in (right or set()) else "left", overflow="fold")
+    for number, name in enumerate(columns):
+        drawn.add_column(Text(shown(name)), justify="right" if number in (right or set()) else "left", overflow="fold")
     for row in rows:
         drawn.add_row(*[Text(shown(cell)) for cell in row])
     console = Console() if sys.stdout.isatty() else Console(width=160)

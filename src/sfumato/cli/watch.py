@@ -15,7 +15,7 @@ from typing import Self
 from sfumato.runtime.stages import Stage, active
 
 STOPPABLE = ("search",)  # stages whose best so far can be kept
-LONG = 10.0  # seconds of work after which its stages are told
+LONG = 10.0  # seconds of work after which its stages are stage_summary
 
 
 def say(text: str) -> None:
@@ -38,7 +38,7 @@ class StageLine:
         say(f"{name}: {share * 100:.0f} %{left}" if share else f"{name} …")
 
 
-def told(stages: Sequence[Stage]) -> str:
+def stage_summary(stages: Sequence[Stage]) -> str:
     """The stages of long work in a line; nothing where it was short."""
     if sum(stage.seconds for stage in stages) < LONG:
         return ""
@@ -58,7 +58,7 @@ class Watch:
 
     def __init__(self, unit: str, seconds: float | None = None, *, keeps: bool = True) -> None:
         self.unit, self.seconds, self.keeps, self.interrupted = unit, seconds, keeps, False
-        self._began = self._told = time.monotonic()
+        self._began = self._shown_at = time.monotonic()
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
@@ -72,8 +72,8 @@ class Watch:
 
     def __call__(self, done: int, total: int) -> bool:
         now = time.monotonic()
-        if sys.stderr.isatty() and now - self._told > 0.2:
-            self._told = now
+        if sys.stderr.isatty() and now - self._shown_at > 0.2:
+            self._shown_at = now
             rate = done / max(now - self._began, 1e-9)
             left = (total - done) / max(rate, 1e-9)
             say(f"{done:,} of {total:,} {self.unit}, {rate:,.0f}/s, {left:,.0f} s left at most")

@@ -62,12 +62,12 @@ def baselines(
     refuse_table(table, l)
     refuse_fronts(study, table, fronts)
     check_weights(study.search, table)
-    most = budget(study.search.max_suppression, table.records)
+    allowed = budget(study.search.max_suppression, table.records)
     notes: list[str] = []
     rows: list[Cost] = []
-    found: dict[str, str] = {}
+    refusals: dict[str, str] = {}
     for front in fronts:
-        found[front.system] = front.how
+        refusals[front.system] = front.how
         rows += _ours(front, table, asked, l)
     wanted = list(methods or DEFAULT)
     reason = no_levels(table)
@@ -78,22 +78,22 @@ def baselines(
     for name in wanted:
         for k in asked:
             if name == "lattice_optimum":
-                rows.append(_optimum(study, table, k, l, most))
+                rows.append(_optimum(study, table, k, l, allowed))
             elif name == "datafly":
-                rows.append(_datafly(study, table, k, l, most))
+                rows.append(_datafly(study, table, k, l, allowed))
             elif local is not None:
                 rows.append(local.cost(name, k, l))
     if not rows:
         raise StudyError(
             notes[0], expected="a hierarchy for each quasi-identifier", remedy="mondrian_strict needs none"
         )
-    over = [row for row in rows if row.method == "datafly" and (row.suppressed or 0) > most]
+    over = [row for row in rows if row.method == "datafly" and (row.suppressed or 0) > allowed]
     if over:
         notes.append(
-            f"Datafly suppresses up to k records by its own rule, here more than the limit of {most:,}: "
+            f"Datafly suppresses up to k records by its own rule, here more than the limit of {allowed:,}: "
             + ", ".join(f"{row.suppressed:,} at k = {row.asked:,}" for row in over)
         )
-    return Costs(tuple(rows), table.records, most, l, tuple(notes), found)
+    return Costs(tuple(rows), table.records, allowed, l, tuple(notes), refusals)
 
 
 def _ours(front: Front, table: FrequencyTable, asked: Sequence[int], l: int) -> list[Cost]:
@@ -126,10 +126,10 @@ def _ours(front: Front, table: FrequencyTable, asked: Sequence[int], l: int) -> 
     return rows
 
 
-def _optimum(study: Study, table: FrequencyTable, k: int, l: int, most: int) -> Cost:
+def _optimum(study: Study, table: FrequencyTable, k: int, l: int, allowed: int) -> Cost:
     """The node with least loss once classes that fall short are suppressed within the limit."""
     weights = study.weights_for(table)
-    levels = optimum(table, k, l, most, weights, study.search.seed) if l > 1 else _by_size(study, table, k)
+    levels = optimum(table, k, l, allowed, weights, study.search.seed) if l > 1 else _by_size(study, table, k)
     if levels is None:
         return Cost("lattice_optimum", k, note="no node of the lattice reaches this k within the suppression limit")
     return _at(cost_of("lattice_optimum", k, classes_at(table, levels, k, l, weights)), k, _words(levels))
@@ -153,7 +153,7 @@ def _by_size(study: Study, table: FrequencyTable, k: int) -> Levels | None:
     return tuple(plan.levels[name] for name in table.columns) if isinstance(plan, LevelPlan) else None
 
 
-def _datafly(study: Study, table: FrequencyTable, k: int, l: int, most: int) -> Cost:
+def _datafly(study: Study, table: FrequencyTable, k: int, l: int, allowed: int) -> Cost:
     weights = study.weights_for(table)
 
     def different(column: int, level: int) -> int:
@@ -164,7 +164,7 @@ def _datafly(study: Study, table: FrequencyTable, k: int, l: int, most: int) -> 
         [domain.hierarchy.height for domain in table.domains],
         different,
         lambda at: classes_at(table, at, k, l).suppressed_rows,
-        max(k, most),
+        max(k, allowed),
         table.records,
     )
     if levels is None:

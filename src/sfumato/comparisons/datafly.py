@@ -14,7 +14,7 @@ def datafly(
     heights: Sequence[int],
     different: Callable[[int, int], int],
     short: Callable[[Levels], int],
-    most: int,
+    allowed: int,
     records: int,
 ) -> Levels | None:
     """The levels at which Datafly stops; None where even the top is too little.
@@ -29,7 +29,7 @@ def datafly(
     levels = [0] * len(heights)
     while True:
         gone = short(tuple(levels))
-        if gone <= most and gone < records:
+        if gone <= allowed and gone < records:
             return tuple(levels)
         open_columns = [j for j, height in enumerate(heights) if levels[j] < height]
         if not open_columns:

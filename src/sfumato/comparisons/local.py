@@ -56,20 +56,20 @@ class LocalTable:
         strict = DIVIDES[method] == "never"
         if l > 1 and not strict and not self.diverse_when_divided:
             return Cost(method, k, note="the diversity of divided tuples is known for one sensitive column only")
-        found = self.classes(method, k, l)
-        if found is None:
+        partition = self.classes(method, k, l)
+        if partition is None:
             return Cost(method, k, note="even the whole table as one class does not reach this")
-        told = bool(self.table.sensitive) and (strict or self.diverse_when_divided)
+        diverse = bool(self.table.sensitive) and (strict or self.diverse_when_divided)
         full = float(self.weights.sum()) * self.table.records
         return Cost(
             method,
             k,
-            k=int(found.rows.min()),
-            l=int(found.members.min()) if told else None,
-            loss=float(self.weights @ found.losses()) / full,
+            k=int(partition.rows.min()),
+            l=int(partition.members.min()) if diverse else None,
+            loss=float(self.weights @ partition.losses()) / full,
             suppressed=0,
-            classes=found.classes,
-            labels_per_value=found.labels_per_value(),
+            classes=partition.classes,
+            labels_per_value=partition.labels_per_value(),
         )
 
 
@@ -104,9 +104,9 @@ def grid_of(space: CutSpace) -> Grid:
         high += [node.high for node in segment.nodes]
         children += [node.children for node in segment.nodes]
         parent += [first + above if above >= 0 else -1 for above in _parents(segment)]
-        for place, node in enumerate(segment.nodes):
+        for number, node in enumerate(segment.nodes):
             if node.high - node.low == 1:
-                leaf[begin + node.low] = first + place
+                leaf[begin + node.low] = first + number
     return Grid(
         unit,
         leaves,
@@ -122,11 +122,11 @@ def grid_of(space: CutSpace) -> Grid:
 
 
 def _parents(segment: Segment) -> list[int]:
-    found = [-1] * len(segment.nodes)
+    parents = [-1] * len(segment.nodes)
     for number, below in enumerate(segment.members):
         for child in below:
-            found[child] = number
-    return found
+            parents[child] = number
+    return parents
 
 
 def _whole(numbers: Sequence[int]) -> Counts64:

@@ -75,12 +75,12 @@ class Partition:
     def losses(self) -> Floats:
         """For each column, the loss of all its cells: (leaves covered - 1)/(leaves of the domain - 1), added up."""
         grid = self.grid
-        found = np.zeros(len(grid.others))
+        losses = np.zeros(len(grid.others))
         for j, others in enumerate(grid.others.tolist()):
             before = grid.leaves[grid.unit[j] + j : grid.unit[j + 1] + j + 1]
             covered = before[self.high[:, j]] - before[self.low[:, j]]
-            found[j] = float(((covered - 1) * self.rows).sum()) / others
-        return found
+            losses[j] = float(((covered - 1) * self.rows).sum()) / others
+        return losses
 
     def labels_per_value(self) -> float:
         """How many different labels a value carries, on average over the values of all columns that occur."""
@@ -106,8 +106,8 @@ def mondrian(grid: Grid, cells: Cells, k: int, l: int = 1, divide: str = "never"
     if records < max(k, 1) or mondrian_kernel.least_members(whole, cells.words)[0] < l:
         return None
     room = len(cells.counts) if divide == "never" else records
-    found = mondrian_kernel.partition(grid, cells, k, l, DIVIDE[divide], room, min(room, records // max(k, 1)))
-    low, high, rows, masks, entry_cell, entry_class, entry_count = found
+    parts = mondrian_kernel.partition(grid, cells, k, l, DIVIDE[divide], room, min(room, records // max(k, 1)))
+    low, high, rows, masks, entry_cell, entry_class, entry_count = parts
     if divide != "never":
         boxes, number = np.unique(np.hstack([low, high]), axis=0, return_inverse=True)
         number = number.reshape(-1).astype(np.int64)

@@ -23,7 +23,7 @@ Found = tuple[Counts64, Counts64, Counts64, Masks, Counts64, Counts64, Counts64]
 @compiled
 def least_members(masks: Masks, words: Counts64) -> Counts64:
     """For each row of bits, the least number of members of any set."""
-    found = np.zeros(len(masks), np.int64)
+    counts = np.zeros(len(masks), np.int64)
     for row in range(len(masks)):
         least = np.int64(1) << 62
         for s in range(len(words) - 1):
@@ -34,8 +34,8 @@ def least_members(masks: Masks, words: Counts64) -> Counts64:
                     bits &= bits - np.uint64(1)
                     held += 1
             least = min(least, held)
-        found[row] = least
-    return found
+        counts[row] = least
+    return counts
 
 
 @compiled
@@ -116,15 +116,15 @@ def scatter(
             ends[part[e] + 1] += 1
     for p in range(parts):
         ends[p + 1] += ends[p]
-    place = ends[:-1].copy()
+    position = ends[:-1].copy()
     new_cell, new_count = np.empty(ends[parts], np.int64), np.empty(ends[parts], np.int64)
     for e in range(size):
         if to[e] > 0:
-            new_cell[place[part[e]]], new_count[place[part[e]]] = cell[e], to[e]
-            place[part[e]] += 1
+            new_cell[position[part[e]]], new_count[position[part[e]]] = cell[e], to[e]
+            position[part[e]] += 1
         if to[e] < count[e]:
-            new_cell[place[1]], new_count[place[1]] = cell[e], count[e] - to[e]
-            place[1] += 1
+            new_cell[position[1]], new_count[position[1]] = cell[e], count[e] - to[e]
+            position[1] += 1
     cell[: ends[parts]], count[: ends[parts]] = new_cell, new_count
     return ends[1:]
 
@@ -184,7 +184,7 @@ def cut(
 
 
 @compiled
-def partition(grid: Any, cells: Any, k: int, l: int, divide: int, room: int, most: int) -> Found:
+def partition(grid: Any, cells: Any, k: int, l: int, divide: int, room: int, limit: int) -> Found:
     """All classes: their runs of units by column, records, members of sets; and the entries (cell, class, records)."""
     columns, size = cells.codes.shape
     words = cells.masks.shape[1]
@@ -192,8 +192,8 @@ def partition(grid: Any, cells: Any, k: int, l: int, divide: int, room: int, mos
     cell[:size], count[:size] = np.arange(size), cells.counts
     begin = np.zeros(room + 1, np.int64)  # of each open part; the last one ends where the entries do
     entry_cell, entry_class, entry_count = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
-    lows, highs = np.empty((most, columns), np.int64), np.empty((most, columns), np.int64)
-    rows, masks = np.zeros(most, np.int64), np.zeros((most, words), np.uint64)
+    lows, highs = np.empty((limit, columns), np.int64), np.empty((limit, columns), np.int64)
+    rows, masks = np.zeros(limit, np.int64), np.zeros((limit, words), np.uint64)
     width = np.empty(columns)
     low, high = np.empty(columns, np.int64), np.empty(columns, np.int64)
     side = np.zeros(np.max(np.diff(grid.unit)), np.int64)

@@ -28,7 +28,7 @@ def classes_at(
 
 
 def optimum(
-    table: FrequencyTable, k: int, l: int, most: int, weights: Sequence[float], seed: int = 1
+    table: FrequencyTable, k: int, l: int, allowed: int, weights: Sequence[float], seed: int = 1
 ) -> tuple[int, ...] | None:
     """The levels with least loss where at most `most` records are suppressed; None where there are none.
 
@@ -39,14 +39,14 @@ def optimum(
     nodes = all_nodes(shape)
 
     def evaluate(some: Codes) -> Evaluated:
-        found = [classes_at(table, node, k, l, weights) for node in some.tolist()]
-        losses = comparable(np.array([[GENERAL_LOSS.value(classes)] for classes in found]))
-        gone = np.array([[float(classes.suppressed_rows)] for classes in found])
-        return Evaluated(some, losses, np.hstack([losses, gone]), np.maximum(gone[:, 0] - most, 0.0))
+        candidates = [classes_at(table, node, k, l, weights) for node in some.tolist()]
+        losses = comparable(np.array([[GENERAL_LOSS.value(classes)] for classes in candidates]))
+        gone = np.array([[float(classes.suppressed_rows)] for classes in candidates])
+        return Evaluated(some, losses, np.hstack([losses, gone]), np.maximum(gone[:, 0] - allowed, 0.0))
 
     memory = Memory(evaluate, shape)
     known = comparable(whole_losses(table, nodes, weights) * (1 - SLACK))
-    bounds = [Bound(GENERAL_LOSS.name, "rises", known), Bound("suppression", "falls", None, float(most))]
+    bounds = [Bound(GENERAL_LOSS.name, "rises", known), Bound("suppression", "falls", None, float(allowed))]
     exact(memory, bounds, np.random.default_rng(seed))
     best = front_of(memory.all)
     return tuple(memory.all.nodes[best[0]].tolist()) if len(best) else None

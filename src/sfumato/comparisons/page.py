@@ -11,9 +11,9 @@ from markupsafe import Markup
 from sfumato.comparisons.cost import LOCAL, TITLES, Cost, Costs
 from sfumato.front import Front
 from sfumato.measures.standard import K
-from sfumato.report.figures import number, percent
 from sfumato.report.page import ACCENT, SECOND, figure, page
 from sfumato.runtime.atomic import write_text
+from sfumato.runtime.figures import number, percent
 from sfumato.version import __version__
 
 BESIDE = 2  # how far beyond the required k a front is drawn
@@ -49,7 +49,7 @@ def baselines_page(costs: Costs, fronts: Sequence[Front] = ()) -> str:
         sentences=sentences(costs),
         heads=[TITLES[name] for name in costs.methods],
         losses=[(number(k), [_short(costs.row(name, k)) for name in costs.methods]) for k in costs.asked],
-        rows=[told(row) for row in costs.rows],
+        rows=[row_cells(row) for row in costs.rows],
         notes=[f"{TITLES[name]}: {how}." for name, how in costs.found.items()] + [f"{note}." for note in costs.notes],
     )
 
@@ -111,7 +111,7 @@ def _price(whole: Cost, local: Cost) -> str:
     )
 
 
-def told(row: Cost) -> list[str]:
+def row_cells(row: Cost) -> list[str]:
     """A row as text: method, k required, k, l, loss, suppressed, classes, labels per value, note."""
     if row.loss is None:
         return [row.title, number(row.asked), "–", "–", "–", "–", "–", "–", row.note]

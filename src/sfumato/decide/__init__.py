@@ -3,6 +3,5 @@
 from sfumato.decide.ask import Answer as Answer
 from sfumato.decide.ask import ask as ask
 from sfumato.decide.pick import Choice as Choice
-from sfumato.decide.pick import distances_to_chord as distances_to_chord
 from sfumato.decide.pick import knee_of as knee_of
 from sfumato.decide.pick import pick as pick

@@ -19,11 +19,12 @@ from sfumato.decide.questions import Asker, Question
 from sfumato.decide.relax import Relaxation, binding, reach, relaxations
 from sfumato.decide.revise import with_suppression
 from sfumato.decide.searches import better_searches, search_command, searched_limit
-from sfumato.decide.sentences import number, share, whole
+from sfumato.decide.sentences import whole
 from sfumato.errors import InputError, MeasureError
 from sfumato.front import Front
 from sfumato.measures.facts import Form
 from sfumato.measures.standard import DISTINCT_L, K
+from sfumato.runtime.figures import number, percent
 from sfumato.tables.frequency import FrequencyTable
 
 USUAL_LOSS, USUAL_SUPPRESSION = 0.25, 0.10  # what the four questions are asked with where nothing is given
@@ -76,7 +77,7 @@ class Answer:
 
     def step(self, offer: Offer) -> str:
         """A step of the curve in words."""
-        return f"{self.wish.privacy.title} {number(offer.value)} at {share(offer.loss)}"
+        return f"{self.wish.privacy.title} {number(offer.value)} at {percent(offer.loss)}"
 
     def as_dict(self) -> dict[str, Any]:
         """As `sfumato ask --json` prints it."""
@@ -190,8 +191,8 @@ def _offers(front: Front, limits: Limits, wish: Wish, usual: float, folder: Path
     if limits.max_suppression != usual:
         why = "it was saved without its classes" if told else f"{wish.privacy.title} cannot be derived from class sizes"
         raise InputError(
-            f"the front was searched with {share(usual)} suppressed, so it cannot answer for "
-            f"{share(limits.max_suppression)}: {why}",
+            f"the front was searched with {percent(usual)} suppressed, so it cannot answer for "
+            f"{percent(limits.max_suppression, 0.0)}: {why}",
             expected=f"max_suppression of {usual:g}",
             remedy=search_command(limits.max_suppression, folder),
         )

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sfumato.algorithms.dominance import comparable, first_non_dominated
 from sfumato.decide.offers import Offer, Offers, Privacy
-from sfumato.decide.pick import distances_to_chord
+from sfumato.decide.pick import knee_place
 from sfumato.runtime.arrays import Counts64, Floats
 
 STEPS = 600  # a curve with more is thinned before its stretches are sought
@@ -29,10 +30,8 @@ class Curve:
         known = np.flatnonzero(np.isfinite(values))
         gain = privacy.gain(values[known])
         order = np.lexsort((offers.suppressed[known], -gain, offers.loss[known]))
-        best = np.maximum.accumulate(gain[order]) if len(order) else gain
-        new = np.ones(len(order), dtype=np.bool_)
-        new[1:] = best[1:] > best[:-1] + 1e-12
-        return cls(offers, privacy, known[order[new]])
+        price = comparable(np.stack([offers.loss[known], -gain], axis=1)[order])
+        return cls(offers, privacy, known[order[first_non_dominated(price)]])
 
     def __len__(self) -> int:
         return len(self.places)
@@ -61,7 +60,8 @@ class Curve:
 
     def knee(self) -> Offer | None:
         """The step farthest on the good side of the line between the ends."""
-        return self.at(int(np.argmax(distances_to_chord(self.gain, self.loss)))) if len(self) > 2 else None
+        step = knee_place(self.gain, self.loss)
+        return None if step is None else self.at(step)
 
     def flat(self, most: int = 3) -> list[tuple[Offer, Offer]]:
         """Stretches that gain much for almost no loss, the most gain first."""

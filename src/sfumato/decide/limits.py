@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from sfumato.decide.offers import Offer, Offers, Privacy
-from sfumato.decide.sentences import number, share
 from sfumato.errors import InputError
 from sfumato.measures.standard import DISTINCT_L, K
 from sfumato.measures.suppression import budget
 from sfumato.runtime.arrays import Flags, Floats
+from sfumato.runtime.figures import number, percent
 
 NAMES = ("max_loss", "max_suppression", "min_k", "min_l")
 TOLERANCE = 1e-12
@@ -59,11 +59,15 @@ class Limits:
 
     def says(self) -> str:
         """The limits in words."""
-        parts = [f"at most {share(self.max_suppression)} suppressed" if self.max_suppression < 1 else "any suppression"]
+        parts = [
+            f"at most {percent(self.max_suppression, 0.0)} suppressed"
+            if self.max_suppression < 1
+            else "any suppression"
+        ]
         if self.max_suppression == 0:
             parts = ["nothing suppressed"]
         if self.max_loss is not None:
-            parts.insert(0, f"loss of at most {share(self.max_loss)}")
+            parts.insert(0, f"loss of at most {percent(self.max_loss, 0.0)}")
         for name, title in (("min_k", K.label), ("min_l", DISTINCT_L.label)):
             if getattr(self, name) is not None:
                 parts.append(f"{title} of at least {number(getattr(self, name))}")

@@ -9,11 +9,11 @@ import numpy as np
 
 from sfumato.decide.limits import Limits, Wish
 from sfumato.decide.offers import Offer, Offers, Privacy, offers_of, points_of
-from sfumato.decide.sentences import share
 from sfumato.errors import SfumatoError, UnreachableError, shortened
 from sfumato.front import Front
 from sfumato.hierarchies.recipes import HierarchyFile
 from sfumato.measures.facts import Form
+from sfumato.runtime.figures import percent
 from sfumato.sources.roles import Role
 from sfumato.tables.frequency import FrequencyTable
 
@@ -91,7 +91,7 @@ def alone(offers: Offers, limits: Limits, best: Offer) -> list[str]:
     way = ""
     if place is not None:
         offer = offers.at(place, pairs.privacy)
-        way = f" The lowest loss with k = 2 is {share(offer.loss)} (point {offer.point})."
+        way = f" The lowest loss with k = 2 is {percent(offer.loss)} (point {offer.point})."
     return [f"k = 1: unique records remain identifiable.{way}"]
 
 
@@ -104,7 +104,7 @@ def notes_of(front: Front, limits: Limits, best: Offer, usual: float) -> tuple[s
         notes.append(f"This is the recoding of point {best.point} with a different suppression: {goes} suppressed.")
     if limits.max_suppression != usual:
         notes.append(
-            f"The recodings were searched with {'any suppression' if usual >= 1 else share(usual) + ' suppressed'}; "
+            f"The recodings were searched with {'any suppression' if usual >= 1 else percent(usual) + ' suppressed'}; "
             "a search with the requested limit may find better ones."
         )
     if not front.exact:

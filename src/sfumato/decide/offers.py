@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.front import Front
+from sfumato.front import Front, Objective
 from sfumato.measures.facts import Form
 from sfumato.measures.registry import known_measures
 from sfumato.measures.standard import DISTINCT_L, OF_FORM, WEIGHTED_K, WEIGHTED_L, K
@@ -62,10 +62,8 @@ class Privacy:
         return self.name if self.form is None else OF_FORM[self.form].name
 
     def gain(self, values: Floats) -> Floats:
-        """Values on a scale where equal steps are worth the same: logarithmic if more is better."""
-        if self.direction == "min":
-            return np.asarray(-values)
-        return np.asarray(np.log(np.maximum(values, 1e-9)))
+        """Values on a scale where equal steps are worth the same."""
+        return Objective(self.measure, self.direction).gain(values)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.decide.sentences import share
 from sfumato.errors import InputError, UnreachableError, nearest
 from sfumato.front import Front, Objective, Point
 from sfumato.measures.registry import known_measures
 from sfumato.measures.standard import K
 from sfumato.runtime.arrays import Floats
+from sfumato.runtime.figures import percent
 
 ALIASES = {"error": "mse"}
 SAID = {"loss": "a loss", "mse": "an error", "cost": "a cost", "suppressed": "a share of suppressed records"}
@@ -56,7 +56,7 @@ class Limit:
         return min(points, key=self.violation)
 
     def clause(self) -> str:
-        shown = share(self.value) if self.figure in ("loss", "suppressed") else f"{self.value:g}"
+        shown = percent(self.value, 0.0) if self.figure in ("loss", "suppressed") else f"{self.value:g}"
         return f"{SAID.get(self.figure, self.figure)} of at {'least' if self.least else 'most'} {shown}"
 
     def setting(self, value: float) -> str:
@@ -218,28 +218,26 @@ def _unreachable(front: Front, limits: Sequence[Limit]) -> UnreachableError:
 
 
 def knee_of(front: Front) -> int:
-    """The point farthest from the line between the ends; a registered measure of privacy is on a logarithmic scale.
-
-    >>> from sfumato.decide import distances_to_chord
-    >>> int(np.argmax(distances_to_chord(np.array([0.0, 0.8, 1.0]), np.array([0.0, 0.2, 1.0]))))
-    1
-    """
+    """The place of the knee among the points, privacy on the scale of its objective."""
     privacy = _privacy(front)
     if privacy is None:
         raise InputError(
             "the front has no privacy objective", expected="k or another privacy measure among the objectives"
         )
-    if len(front.points) < 3:
-        return 0
-    values = np.array([point.values[privacy.name] for point in front.points], dtype=np.float64)
-    scaled = np.log1p(np.abs(values)) if privacy.privacy is None else values
-    return int(np.argmax(distances_to_chord(-privacy.sign * scaled, np.array([p.loss for p in front.points]))))
+    values = np.array([point.values[privacy.name] for point in front.points])
+    return knee_place(privacy.gain(values), np.array([point.loss for point in front.points])) or 0
 
 
-def distances_to_chord(gain: Floats, loss: Floats) -> Floats:
-    """How far each point lies on the good side of the line between the ends, both axes scaled to [0, 1]."""
+def knee_place(gain: Floats, loss: Floats) -> int | None:
+    """Which point is farthest on the good side of the line between the ends, both axes scaled to [0, 1].
+
+    >>> knee_place(np.array([0.0, 0.8, 1.0]), np.array([0.0, 0.2, 1.0]))
+    1
+    """
+    if len(gain) < 3:
+        return None
     spans = [np.ptp(gain) or 1.0, np.ptp(loss) or 1.0]
-    return np.asarray((gain - gain.min()) / spans[0] - (loss - loss.min()) / spans[1])
+    return int(np.argmax((gain - gain.min()) / spans[0] - (loss - loss.min()) / spans[1]))
 
 
 def as_dict(choice: Choice) -> Mapping[str, object]:

@@ -11,8 +11,9 @@ from sfumato.decide.curve import Curve
 from sfumato.decide.limits import Limits, Wish, choices
 from sfumato.decide.offers import Offer, Offers, Privacy
 from sfumato.decide.relax import relaxations
-from sfumato.decide.sentences import costs, number, safe, share, whole
+from sfumato.decide.sentences import costs, safe, whole
 from sfumato.measures.facts import Form
+from sfumato.runtime.figures import number, percent
 
 K, WEIGHTED = Privacy.of(Form.SIZE), Privacy.of(Form.MEAN_SIZE)
 SHOWN = 5  # choices told at most
@@ -64,12 +65,12 @@ class Asker:
         return Limits(self.offers.front.rows, self.max_loss, self.max_suppression, **given)
 
     def _first(self) -> Question:
-        asks = f"What privacy without suppressing anyone, with a loss of at most {share(self.max_loss)}?"
+        asks = f"What privacy without suppressing anyone, with a loss of at most {percent(self.max_loss, 0.0)}?"
         limits = Limits(self.offers.front.rows, self.max_loss, 0.0)
         return self._one(1, asks, limits, Wish(WEIGHTED))
 
     def _second(self) -> Question:
-        most, loss = share(self.max_suppression), share(self.max_loss)
+        most, loss = percent(self.max_suppression, 0.0), percent(self.max_loss, 0.0)
         asks = f"What k with at most {most} suppressed and a loss of at most {loss}?"
         return self._one(2, asks, self._limits(), Wish(K))
 
@@ -128,8 +129,8 @@ class Asker:
 
     def _fourth(self) -> Question:
         asks = (
-            f"High k and high ℓ with at most {share(self.max_suppression)} suppressed and a loss of at most "
-            f"{share(self.max_loss)}?"
+            f"High k and high ℓ with at most {percent(self.max_suppression, 0.0)} suppressed and a loss of at most "
+            f"{percent(self.max_loss, 0.0)}?"
         )
         without = self._without_diversity(4, asks)
         if without is not None:
@@ -175,9 +176,9 @@ class Asker:
             return ""
         offer = self.offers.at(place, K)
         return (
-            f"The lowest loss with k and ℓ of at least 2 is {share(offer.loss)}: {safe(offer)} (point {offer.point})."
+            f"The lowest loss with k and ℓ of at least 2 is {percent(offer.loss)}: {safe(offer)} (point {offer.point})."
         )
 
     def _least(self, limits: Limits) -> str:
         within = limits.without("max_loss").met(self.offers)
-        return share(float(self.offers.loss[within].min())) if within.any() else "not known"
+        return percent(float(self.offers.loss[within].min())) if within.any() else "not known"

@@ -9,10 +9,11 @@ import numpy as np
 
 from sfumato.decide.limits import Limits, Wish
 from sfumato.decide.offers import Offer, Offers
-from sfumato.decide.sentences import number, share, what
+from sfumato.decide.sentences import what
 from sfumato.measures.facts import Form
 from sfumato.measures.standard import OF_FORM
 from sfumato.runtime.arrays import Flags, Floats
+from sfumato.runtime.figures import number, percent
 
 LEAST = np.log(1.1)  # a relaxation that pays brings a tenth more privacy
 SAVED = 0.005  # or spares half a point of loss
@@ -133,8 +134,8 @@ def _less(offers: Offers, limits: Limits, wish: Wish, best: Offer, rate: float) 
         title = OF_FORM[form].label
         value = int(here[places[pick]])
         says = (
-            f"{title} {value:,} instead of {now:,}: loss {share(offer.loss, best.loss)} "
-            f"instead of {share(best.loss, offer.loss)}"
+            f"{title} {value:,} instead of {now:,}: loss {percent(offer.loss, best.loss)} "
+            f"instead of {percent(best.loss, offer.loss)}"
         )
         found.append(Relaxation(f"min_{form}", float(now), float(value), offer, says))
     return found
@@ -149,18 +150,18 @@ def _cheaper(offers: Offers, near: Flags, wish: Wish, best: Offer, name: str, li
     pick = int(places[np.argmax((best.loss - offers.loss[places]) / moved)])
     offer = offers.at(pick, wish.privacy)
     says = (
-        f"{share(offer.suppression, limit)} suppressed instead of {share(limit, offer.suppression)}: "
-        f"loss {share(offer.loss, best.loss)} instead of {share(best.loss, offer.loss)}"
+        f"{percent(offer.suppression, limit)} suppressed instead of {percent(limit, offer.suppression)}: "
+        f"loss {percent(offer.loss, best.loss)} instead of {percent(best.loss, offer.loss)}"
     )
     return [Relaxation(name, limit, offer.suppression, offer, says)]
 
 
 def _more(offer: Offer, best: Offer, wish: Wish, name: str, before: float, after: float) -> Relaxation:
-    moved = f"{share(after, before)} instead of {share(before, after)}"
+    moved = f"{percent(after, before)} instead of {percent(before, after)}"
     first = (
         f"loss {moved}"
         if name == "max_loss"
-        else f"{share(after, before)} suppressed instead of {share(before, after)}"
+        else f"{percent(after, before)} suppressed instead of {percent(before, after)}"
     )
     was = what(best, wish.privacy, wish.both) if wish.both else number(best.value)
     return Relaxation(name, before, after, offer, f"{first}: {what(offer, wish.privacy, wish.both)} instead of {was}")

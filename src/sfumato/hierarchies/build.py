@@ -80,7 +80,7 @@ def quantile(name: str, labels: Sequence[str], counts: Sequence[int], bins: int 
         members: dict[int, list[str]] = {}
         for label in ordered:
             members.setdefault(bin_of[label] // joined, []).append(label)
-        ends = {group: spanned(found[0], found[-1]) for group, found in members.items()}
+        ends = {group: spanned(held[0], held[-1]) for group, held in members.items()}
         return lambda label: ends[bin_of[label] // joined]
 
     steps, joined = [], 1
@@ -109,12 +109,12 @@ def breaks(name: str, labels: Sequence[str], levels: Sequence[Sequence[float]], 
 
     def step(points: list[float]) -> Labeller:
         def labelled(label: str) -> str:
-            place = bisect_right(points, values[label])
-            if place == 0:
+            position = bisect_right(points, values[label])
+            if position == 0:
                 return f"<{_plain(points[0])}"
-            if place == len(points):
+            if position == len(points):
                 return f">={_plain(points[-1])}"
-            return bounded(points[place - 1], points[place], whole)
+            return bounded(points[position - 1], points[position], whole)
 
         return labelled
 
@@ -230,11 +230,11 @@ def default_widths(values: Sequence[float], counts: Sequence[int] = ()) -> list[
     width = next(m * power for m in (1, 2, 5, 10) if m * power >= extent / 16 * 0.999)
     if sum(count for value, count in records.items() if value != int(value)) <= few:
         width = max(width, 1)  # whole numbers have no parts
-    found = []
+    widths = []
     while width < extent:
-        found.append(int(width) if width == int(width) else width)
+        widths.append(int(width) if width == int(width) else width)
         width *= 2
-    return found or [width]
+    return widths or [width]
 
 
 def _without(few: int, records: dict[float, int], *, reverse: bool = False) -> float:

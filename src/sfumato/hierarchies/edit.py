@@ -30,9 +30,9 @@ def edited(name: str, paths: Sequence[Sequence[str]], change: Mapping[str, Any])
     level = int(change.get("level", 0))
     _refuse_level(paths, level, top=do not in ("rename", "join", "move"))
     labels, to = [str(label) for label in change.get("labels", ())], str(change.get("to", "")).strip()
-    found = changes[do]([tuple(path) for path in paths], level, labels, to)
-    check_paths(name, found)
-    return found
+    changed = changes[do]([tuple(path) for path in paths], level, labels, to)
+    check_paths(name, changed)
+    return changed
 
 
 def rename(paths: Paths, level: int, labels: Sequence[str], to: str) -> Paths:
@@ -48,7 +48,9 @@ def join(paths: Paths, level: int, labels: Sequence[str], to: str) -> Paths:
     _refuse_name(paths, level, to, joined)
     above = next(path[level + 1 :] for path in paths if path[level] == labels[0])
     # A label that only repeats itself one level up would keep the old name there.
-    above = tuple(to if label == labels[0] and place < len(above) - 1 else label for place, label in enumerate(above))
+    above = tuple(
+        to if label == labels[0] and level_above < len(above) - 1 else label for level_above, label in enumerate(above)
+    )
     return [(*path[:level], to, *above) if path[level] in joined else path for path in paths]
 
 
@@ -79,12 +81,12 @@ def remove_level(paths: Paths, level: int, labels: Sequence[str] = (), to: str =
 
 
 def _renamed(path: tuple[str, ...], level: int, old: str, to: str) -> list[str]:
-    found = list(path)
-    for place in range(level, len(path) - 1):
-        if found[place] != old:
+    renamed = list(path)
+    for above in range(level, len(path) - 1):
+        if renamed[above] != old:
             break
-        found[place] = to
-    return found
+        renamed[above] = to
+    return renamed
 
 
 def _known(paths: Paths, level: int, labels: Sequence[str]) -> Sequence[str]:

@@ -64,21 +64,21 @@ class Hierarchy:
     @cached_property
     def parents(self) -> tuple[Codes, ...]:
         """For each level but the last, the position of each label's parent one level up."""
-        found = []
+        parents = []
         for below, above, labels in zip(self.maps, self.maps[1:], self.levels, strict=False):
             parent = np.zeros(len(labels), dtype=np.int32)
             parent[below] = above
-            found.append(parent)
-        return tuple(found)
+            parents.append(parent)
+        return tuple(parents)
 
     @cached_property
     def nodes(self) -> dict[str, tuple[int, int]]:
         """Where each label first stands: (level, position), lowest level first."""
-        found: dict[str, tuple[int, int]] = {}
+        nodes: dict[str, tuple[int, int]] = {}
         for level, labels in enumerate(self.levels):
             for position, label in enumerate(labels):
-                found.setdefault(label, (level, position))
-        return found
+                nodes.setdefault(label, (level, position))
+        return nodes
 
     @property
     def paths(self) -> list[tuple[str, ...]]:

@@ -68,9 +68,9 @@ def roundest(above: Decimal, upto: Decimal) -> Decimal:
     least = upto.as_tuple().exponent
     for exponent in range(max(above.adjusted(), upto.adjusted()) + 1, (least if isinstance(least, int) else 0) - 1, -1):
         for step in (Decimal(times).scaleb(exponent) for times in (5, 2, 1)):
-            found = (upto / step).to_integral_value(rounding=ROUND_FLOOR) * step
-            if above < found <= upto:
-                return Decimal(format(found, "f"))
+            rounded = (upto / step).to_integral_value(rounding=ROUND_FLOOR) * step
+            if above < rounded <= upto:
+                return Decimal(format(rounded, "f"))
     return upto
 
 
@@ -89,8 +89,8 @@ def number(text: str, decimal: str = ".") -> float | None:
 
 def numbers(labels: Sequence[str], decimal: str = ".") -> list[float] | None:
     """All labels as numbers, or None if one of them is not."""
-    found = [number(label, decimal) for label in labels]
-    return None if not found or None in found else [value for value in found if value is not None]
+    values = [number(label, decimal) for label in labels]
+    return None if not values or None in values else [value for value in values if value is not None]
 
 
 def interval(text: str, decimal: str = ".") -> Interval | None:
@@ -99,15 +99,15 @@ def interval(text: str, decimal: str = ".") -> Interval | None:
     >>> interval("[20, 30["), interval(">=65").low, interval("north")
     (Interval(low=20.0, high=30.0, low_open=False, high_open=True), 65.0, None)
     """
-    if found := BRACKETED.match(text):
-        left, low, high, right = found.groups()
+    if match := BRACKETED.match(text):
+        left, low, high, right = match.groups()
         return _made(low, high, decimal, left in "](", right in ")[")
-    if found := BARE.match(text):
-        return _made(found[1], found[2], decimal)
-    if found := OPEN_ENDED.match(text):
-        return _made(found[1], "inf", decimal)
-    if found := BOUND.match(text):
-        sign, end = found.groups()
+    if match := BARE.match(text):
+        return _made(match[1], match[2], decimal)
+    if match := OPEN_ENDED.match(text):
+        return _made(match[1], "inf", decimal)
+    if match := BOUND.match(text):
+        sign, end = match.groups()
         if sign in ("<", "<=", "≤"):
             return _made("-inf", end, decimal, high_open=sign == "<")
         return _made(end, "inf", decimal, low_open=sign == ">")

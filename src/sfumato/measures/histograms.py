@@ -18,6 +18,7 @@ from sfumato.measures.classes import folded
 from sfumato.measures.kernels import Packing, class_index
 from sfumato.plans.plan import RecodingPlan
 from sfumato.runtime.arrays import Codes, Counts64, Floats, Index
+from sfumato.runtime.arrow import array_of, arrow_table
 from sfumato.runtime.compiled import compiled
 from sfumato.runtime.parquet_files import MAX_ROWS, read_parquet
 from sfumato.tables.frequency import FrequencyTable
@@ -119,7 +120,6 @@ class Histograms:
 
     def write(self, path: Path) -> None:
         """As a Parquet file, a row for each cell."""
-        import pyarrow
         import pyarrow.parquet
 
         columns = {
@@ -130,7 +130,7 @@ class Histograms:
             "cost": self.cost,
         }
         about = {name: repr(getattr(self, name)) for name in ("scale", "full", "rows", "diverse")}
-        table = pyarrow.table(columns).replace_schema_metadata(about | {"recodings": str(len(self))})
+        table = arrow_table(columns).replace_schema_metadata(about | {"recodings": str(len(self))})
         pyarrow.parquet.write_table(table, path)
 
     @property
@@ -144,8 +144,8 @@ class Histograms:
         expected = "the classes of a front that sfumato search wrote"
         table = read_parquet(path, ("recoding", "size", "diversity", "records", "cost"), expected=expected)
         about = {name.decode(): value.decode() for name, value in (table.schema.metadata or {}).items()}
-        size, held, records, cost = (table.column(name).to_numpy() for name in ("size", "diversity", "records", "cost"))
-        recodings = table.column("recoding").to_numpy()
+        size, held, records, cost = (array_of(table, name) for name in ("size", "diversity", "records", "cost"))
+        recodings = array_of(table, "recoding")
         number = int(about["recodings"])
         if not 0 <= number <= MAX_RECODINGS or (
             len(recodings) and not 0 <= recodings.min() <= recodings.max() < number

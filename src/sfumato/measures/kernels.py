@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.runtime.arrays import Codes, Counts64, Floats, Index
+from sfumato.runtime.arrays import Codes, Counts64, Index
 from sfumato.runtime.compiled import compiled
 
 Keys = npt.NDArray[np.uint32] | npt.NDArray[np.uint64]
@@ -190,60 +190,3 @@ def matching_pairs(groups: Codes, wild: Codes) -> tuple[Codes, Codes]:
                 left.append(np.int32(other))
                 right.append(np.int32(c))
     return np.array(left, np.int32), np.array(right, np.int32)
-
-
-@compiled
-def candidate_figures(
-    packed: tuple[Index, Counts64, Counts64, Counts64, Index],
-    codes: Codes,
-    counts: Counts64,
-    margins: Counts64,
-    groups: Index,
-    start: Counts64,
-    radix: Counts64,
-    losses: Floats,
-    budget: int,
-    full: float,
-) -> tuple[Counts64, Counts64, Floats]:
-    """For many recodings at once: k, suppressed records and loss after suppressing at most `budget` records.
-
-    Row i of `groups` and `radix` is a recoding, row i of `losses` the loss of a cell with each code under it;
-    `margins` has the records of each code. The loss of all records is a sum over the margins, corrected for the
-    suppressed classes. Whole sizes go, from the smallest, while the total stays within the budget.
-    """
-    candidates = len(groups)
-    least = np.zeros(candidates, np.int64)
-    gone = np.zeros(candidates, np.int64)
-    loss = np.zeros(candidates)
-    columns = len(codes)
-    small = np.zeros(budget + 2, np.int64)
-    for i in range(candidates):
-        index, first = class_index(packed[0], packed[1], packed[2], packed[3], packed[4], groups[i], start, radix[i])
-        rows = class_rows(index, counts, len(first))
-        small[:] = 0
-        large = np.int64(1) << 62
-        for c in range(len(rows)):
-            if rows[c] <= budget:
-                small[rows[c]] += rows[c]
-            elif rows[c] < large:
-                large = rows[c]
-        k = large
-        for s in range(1, budget + 1):
-            if small[s] > 0:
-                if gone[i] + small[s] > budget:
-                    k = np.int64(s)
-                    break
-                gone[i] += small[s]
-        least[i] = k
-        total = 0.0
-        for code in range(len(margins)):
-            total += margins[code] * losses[i, code]
-        if gone[i] > 0:
-            for c in range(len(rows)):
-                if rows[c] < k:  # all tuples of a class lose the same, so its first one tells
-                    cell = 0.0
-                    for j in range(columns):
-                        cell += losses[i, start[j] + codes[j, first[c]]]
-                    total += rows[c] * (full - cell)
-        loss[i] = total
-    return least, gone, loss

@@ -93,7 +93,7 @@ def class_sizes(codes: Codes, counts: Counts64, recoding: Recoding) -> Counts64:
 def node_figures(
     codes: Codes, counts: Counts64, recoding: Recoding, losses: Floats, most: int, full: float
 ) -> tuple[int, int, float]:
-    """k, suppressed records and loss of one recoding in plain numpy; the twin of `candidate_figures`.
+    """k, suppressed records and loss of one recoding in plain numpy: the yardstick of the compiled walk.
 
     `losses[j]` has the loss of a cell for each code of column j.
     """

@@ -106,14 +106,3 @@ class Property:
             wanted = self.classes.index[source.tuple_of].astype(np.int64) * width + source.values
             body = np.repeat(self.values[np.searchsorted(keys, wanted)], source.counts)
         return np.append(body, np.repeat(self.values[-1], table.removed))
-
-
-def spread(better: Floats, worse: Floats) -> float:
-    """How much the first vector exceeds the second, record by record: Σ max(pᵢ − qᵢ, 0).
-
-    It orders two tables exactly as the sums of their vectors do.
-
-    >>> spread(np.array([3.0, 1.0]), np.array([1.0, 2.0])), spread(np.array([1.0, 2.0]), np.array([3.0, 1.0]))
-    (2.0, 1.0)
-    """
-    return float(np.maximum(better - worse, 0.0).sum())

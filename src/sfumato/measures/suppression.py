@@ -8,6 +8,7 @@ import numpy as np
 
 from sfumato.errors import StudyError
 from sfumato.measures.classes import ClassTable
+from sfumato.tables.missing import no_suppression
 
 
 def budget(share: float | str | Decimal, records: int) -> int:
@@ -46,11 +47,7 @@ def suppress_below(classes: ClassTable, k: int) -> ClassTable:
 def _refuse_wildcards(classes: ClassTable) -> None:
     """A suppressed record would leave the crowds of others, and whether those then hold depends on the order."""
     if classes.pairs is not None:
-        raise StudyError(
-            "suppression is not defined where missing values match anything",
-            expected='missing = "drop" or "category"',
-            remedy='missing = "category" under [data]',
-        )
+        raise no_suppression()
 
 
 def suppress_diversity_below(classes: ClassTable, least: int) -> ClassTable:

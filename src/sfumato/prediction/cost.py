@@ -107,10 +107,10 @@ def predict(study: Study) -> Prediction:
         read_rows = max(table.rows_read, 1)
         rows = read_rows if rows <= SAMPLE else rows
         grown = rows / read_rows
-        most = math.prod(int(np.count_nonzero(domain.counts)) for domain in table.domains)
-        tuples = round(distinct(table.counts, round(table.records * grown), most))
+        combinations = math.prod(int(np.count_nonzero(domain.counts)) for domain in table.domains)
+        tuples = round(distinct(table.counts, round(table.records * grown), combinations))
         wider = tuples / table.tuples
-        evaluations, nodes, searching = _search(study, few.table(), table)
+        searching = predict_search(study, table, few.table())
         searched = peak_memory()
         release = _release(some, table, folder)
     spent: dict[str, float] = {}
@@ -118,55 +118,68 @@ def predict(study: Study) -> Prediction:
         times = (grown if done.name in BY_ROWS else wider) * (_deeper(rows, read_rows) if done.name in SORTED else 1.0)
         spent[done.name] = done.cpu_seconds * times
     spent["fingerprint"] = _fingerprint(source)
-    spent["search"] = searching * wider
+    spent["search"] = searching.cpu_seconds * wider
     order = [*(s.name for s in read.done), "search", *(s.name for s in release)]
     published, more = peak_memory(), _more(study, table, tuples - table.tuples)
     sort = min(rows * CELL * (len(source.columns) + 1), _limit(study))
     names = list(dict.fromkeys(order))
     sorting = names.index("write the file")
     stages = tuple(
-        Predicted(name, spent[name], more + (published + sort if place >= sorting else searched))
-        for place, name in enumerate(names)
+        Predicted(name, spent[name], more + (published + sort if number >= sorting else searched))
+        for number, name in enumerate(names)
     )
-    return Prediction(rows, tuples, nodes, evaluations, stages, min(read_rows, rows))
+    return Prediction(rows, tuples, searching.space, searching.evaluations, stages, min(read_rows, rows))
 
 
 def compared(predicted: Mapping[str, Any], happened: Mapping[str, Any]) -> list[tuple[str, float, float]]:
     """What was predicted beside what happened, for each figure that both have: name, predicted, actual."""
-    found = [(name, float(predicted[name]), float(happened[name])) for name in ("rows", "tuples", "evaluations")]
+    figures = [(name, float(predicted[name]), float(happened[name])) for name in ("rows", "tuples", "evaluations")]
     actual: dict[str, float] = {}
     for done in happened["stages"]:
         actual[done["stage"]] = actual.get(done["stage"], 0.0) + done["cpu_seconds"]
     expected = {part["stage"]: part["cpu_seconds"] for part in predicted["stages"]}
     shared = [name for name in expected if name in actual]
-    found += [(f"{name}, CPU s", expected[name], actual[name]) for name in shared]
-    found.append(("together, CPU s", sum(expected[n] for n in shared), sum(actual[n] for n in shared)))
+    figures += [(f"{name}, CPU s", expected[name], actual[name]) for name in shared]
+    figures.append(("together, CPU s", sum(expected[n] for n in shared), sum(actual[n] for n in shared)))
     peaks = (
         max(part["peak_bytes"] for part in parts if part["stage"] in shared) / 2**20
         for parts in (predicted["stages"], happened["stages"])
     )
-    return [*found, ("peak, MiB", *peaks)]
+    return [*figures, ("peak, MiB", *peaks)]
 
 
 def _of(study: Study, source: Source) -> Study:
     return study if source.database is not None else study.with_data(path=str(source.path.absolute()))
 
 
-def _search(study: Study, few: FrequencyTable, table: FrequencyTable) -> tuple[int, int, float]:
-    """Evaluations that the search will take, the size of its space, and its seconds on the table."""
+@dataclass(frozen=True)
+class SearchCost:
+    """Evaluations that a search will take, the size of its space, and its processor seconds."""
+
+    evaluations: int
+    space: int
+    cpu_seconds: float
+
+
+def predict_search(study: Study, table: FrequencyTable, few: FrequencyTable | None = None) -> SearchCost:
+    """What a search over levels or cuts will cost on a table: two short ones are run.
+
+    How many nodes of a lattice it will take is tried on a table of `few` rows; without one, it is at most all of them.
+    """
     settings = study.search
     if settings.system == "cuts":
         fronts = _timed(lambda n: search(study.with_search(generations=n), table=table), GENERATIONS)
         total = round(fronts[1][0] * settings.generations / GENERATIONS[1])
-        return total, CutSearch(study, table).space.size, _line(*fronts, total)
-    (evaluations, first), (_, again) = _timed(lambda n: search(study, table=few), (0, 0))
-    loaded = min(first - again, LOADED)
+        return SearchCost(total, CutSearch(study, table).space.size, _line(*fronts, total))
     space = Search.prepare(study, table).problem.space
-    if settings.method == "exhaustive" or not evaluations:
-        evaluations = space
+    evaluations, loaded = space, 0.0
+    if few is not None:
+        (tried, first), (_, again) = _timed(lambda n: search(study, table=few), (0, 0))
+        loaded = min(first - again, LOADED)
+        evaluations = space if settings.method == "exhaustive" else tried or space
     evaluations = min(evaluations, settings.evaluations or evaluations)
     fronts = _timed(lambda n: search(study.with_search(evaluations=n), table=table), SHORT)
-    return evaluations, space, loaded + _line(*fronts, evaluations)
+    return SearchCost(evaluations, space, loaded + _line(*fronts, evaluations))
 
 
 Timed = tuple[int, float]  # evaluations and processor seconds of a search
@@ -176,10 +189,10 @@ def _timed(find: Callable[[int], Front], sizes: tuple[int, int]) -> tuple[Timed,
     """Two searches: one costs something for its beginning and its end, and something for each evaluation."""
 
     def one(size: int) -> Timed:
-        began, found = time.process_time(), size
+        began, evaluations = time.process_time(), size
         with suppress(UnreachableError):
-            found = find(size).evaluations
-        return found, time.process_time() - began
+            evaluations = find(size).evaluations
+        return evaluations, time.process_time() - began
 
     return one(sizes[0]), one(sizes[1])
 

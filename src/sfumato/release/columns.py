@@ -11,8 +11,7 @@ from sfumato.hierarchies import ROOT, Hierarchy
 from sfumato.sources.cells import MISSING
 from sfumato.sources.roles import Role
 from sfumato.study import Study
-
-KEYED = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.LABEL)
+from sfumato.tables.missing import missing_leaf
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,45 +77,36 @@ class ColumnRecode:
     @property
     def ambiguous(self) -> list[str]:
         """Labels of the level that stand for other values at a lower level: only the plan tells which is meant."""
-        found = []
-        for place, label in enumerate(self.labels):
+        labels = []
+        for group, label in enumerate(self.labels):
             level, position = self.tree.nodes[label]
-            if self.tree.sizes[level][position] != self.tree.sizes[self.level][place]:
-                found.append(label)
-        return found
+            if self.tree.sizes[level][position] != self.tree.sizes[self.level][group]:
+                labels.append(label)
+        return labels
 
 
 def column_recodes(study: Study, levels: Mapping[str, int], trees: Mapping[str, Hierarchy]) -> tuple[ColumnRecode, ...]:
     """What a plan does to each quasi-identifier: a level of a hierarchy, which a cut has of its own."""
-    found = []
+    recodes = []
     for name in study.named(Role.QUASI_IDENTIFIER):
         if name not in levels or name not in trees:
             raise StudyError(f"the plan has no level for {name}", expected="one level for each quasi-identifier")
         level, tree = levels[name], trees[name]
         if not 0 <= level <= tree.height:
             raise StudyError(f"level {level} of {name}", expected=f"a level from 0 to {tree.height}")
-        rule = study.columns[name].missing or study.data.missing
-        place = None if rule == "drop" else missing_leaf(tree, study.data.na, wildcard=rule == "wildcard")
-        found.append(ColumnRecode(name, tree, level, place, wildcard=rule == "wildcard"))
-        _refuse_missing_labels(found[-1], study.data.na)
-    return tuple(found)
-
-
-def missing_leaf(tree: Hierarchy, na: Sequence[str], *, wildcard: bool) -> int | None:
-    """Where a missing value stands in a hierarchy that has a place for it (the rule of `data.domain`)."""
-    known = [value for value in na if value in tree.nodes and tree.nodes[value][0] == 0]
-    if known and not wildcard:
-        return tree.nodes[known[0]][1]
-    level, place = tree.nodes.get(MISSING, (-1, -1))
-    return place if level == 0 else None
+        rule = study.missing_rule(name)
+        leaf = None if rule == "drop" else missing_leaf(tree, study.data.na, wildcard=rule == "wildcard")
+        recodes.append(ColumnRecode(name, tree, level, leaf, wildcard=rule == "wildcard"))
+        _refuse_missing_labels(recodes[-1], study.data.na)
+    return tuple(recodes)
 
 
 def _refuse_missing_labels(column: ColumnRecode, na: Sequence[str]) -> None:
     """A released label that a reader takes for a missing value would not be measured as what it is."""
     unreadable = [
         label
-        for place, label in enumerate(column.labels)
-        if label in (MISSING, *na) and place != column.kept_group and not _never_read(column, place, na)
+        for group, label in enumerate(column.labels)
+        if label in (MISSING, *na) and group != column.kept_group and not _never_read(column, group, na)
     ]
     if unreadable:
         raise HierarchyError(
@@ -126,7 +116,7 @@ def _refuse_missing_labels(column: ColumnRecode, na: Sequence[str]) -> None:
         )
 
 
-def _never_read(column: ColumnRecode, place: int, na: Sequence[str]) -> bool:
+def _never_read(column: ColumnRecode, label: int, na: Sequence[str]) -> bool:
     """Whether only values that are missing themselves, and so are never looked up, stand under a label."""
-    leaves = [leaf for leaf, group in enumerate(column.groups) if group == place]
+    leaves = [leaf for leaf, group in enumerate(column.groups) if group == label]
     return all(column.tree.leaves[leaf] in (MISSING, *na) and leaf != column.missing for leaf in leaves)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from sfumato.errors import shortened
 from sfumato.release.columns import ColumnRecode
 from sfumato.release.policy import Finding
 from sfumato.release.recode import complete_rows
+from sfumato.runtime.figures import percent_down
 from sfumato.sources.engines.engine import Engine
 from sfumato.sources.roles import Role
 from sfumato.sources.source import Source
@@ -56,7 +56,7 @@ def dependence_findings(
     findings += [
         Finding(
             "identifying",
-            f"{one.column} is released unchanged, and {percent(one.share)} of the records have a value that no "
+            f"{one.column} is released unchanged, and {percent_down(one.share)} of the records have a value that no "
             "other has",
             one.column,
         )
@@ -80,31 +80,22 @@ def _clause(d: Dependence) -> str:
     exact = {"one_to_one": ", one-to-one", "many_to_one": "", "nearly": ""}[d.kind]
     if d.way == "follows":
         return (
-            f"is finer than the released labels of {d.protected}: it follows from {d.protected} for {percent(d.right)} "
-            f"of the records, from its released label for {percent(d.base)}{exact}"
+            f"is finer than the released labels of {d.protected}: it follows from {d.protected} for "
+            f"{percent_down(d.right)} of the records, from its released label for {percent_down(d.base)}{exact}"
         )
     if d.way == "finds":
-        return f"finds {percent(d.right)} of the records that {d.protected} is to hide, and is mostly right"
+        return f"finds {percent_down(d.right)} of the records that {d.protected} is to hide, and is mostly right"
     helped = f"with {d.kept[1]} " if len(d.kept) > 1 else ""
     what = d.protected if not d.step else f"a finer label of {d.protected}"
     how = "gives, by a sum," if d.way == "computes" else "tells"
     return (
-        f"{helped}{how} {what}, which is {d.status}: right for {percent(d.right)} of the records, "
-        f"{percent(d.base)} without it{exact}"
+        f"{helped}{how} {what}, which is {d.status}: right for {percent_down(d.right)} of the records, "
+        f"{percent_down(d.base)} without it{exact}"
     )
 
 
 def _in_vain(d: Dependence) -> str:
     return (
         f"{d.protected} is generalized without effect: {d.kept[0]}, released unchanged, tells "
-        f"{'it' if not d.step else 'a finer label of it'} for {percent(d.right)} of the records."
+        f"{'it' if not d.step else 'a finer label of it'} for {percent_down(d.right)} of the records."
     )
-
-
-def percent(share: float) -> str:
-    """A share in per cent, never rounded up to all.
-
-    >>> percent(1.0), percent(0.99999), percent(0.1416)
-    ('100 %', '99.9 %', '14.1 %')
-    """
-    return f"{math.floor(share * 1000 + 1e-9) / 10:g} %"

@@ -109,5 +109,5 @@ def _shown(column: ColumnRecode, occurring: Collection[str]) -> list[str]:
 
 
 def _low(label: str) -> float | None:
-    found = interval(label)
-    return number(label) if found is None else found.low
+    bounds = interval(label)
+    return number(label) if bounds is None else bounds.low

@@ -27,34 +27,34 @@ def extreme_columns(engine: Engine, study: Study, written: Source) -> list[str]:
         return []
     values = f"SELECT {', '.join(cell for i, c in enumerate(columns) for cell in _cells(written, c, i))} FROM written"
     parts = [f"max(v{i}), count(v{i}), count(t{i})" for i in range(len(columns))]
-    found = engine.rows(f"SELECT {', '.join(parts)} FROM ({values}) AS t")[0]
-    most: dict[int, float] = {}
+    counts = engine.rows(f"SELECT {', '.join(parts)} FROM ({values}) AS t")[0]
+    largest: dict[int, float] = {}
     for i in range(len(columns)):
-        top, numbers, cells = found[3 * i : 3 * i + 3]
+        top, numbers, cells = counts[3 * i : 3 * i + 3]
         if top and numbers >= NUMERIC * cells:
-            most[i] = min(float(top), sys.float_info.max)
-    if not most:
+            largest[i] = min(float(top), sys.float_info.max)
+    if not largest:
         return []
     parts = [
         f"count(CASE WHEN v{i} > 0 THEN 1 END), count(CASE WHEN v{i} < {top / TIMES!r} THEN 1 END)"
-        for i, top in most.items()
+        for i, top in largest.items()
     ]
     near = engine.rows(f"SELECT {', '.join(parts)} FROM ({values}) AS t")[0]
     named = []
-    for place, i in enumerate(most):
-        positive, below = near[2 * place : 2 * place + 2]
-        numbers = found[3 * i + 1]
+    for position, i in enumerate(largest):
+        positive, below = near[2 * position : 2 * position + 2]
+        numbers = counts[3 * i + 1]
         if positive > (1 - MOST) * numbers and below >= MOST * numbers:
             named.append(columns[i].name)
     return named
 
 
-def _cells(written: Source, column: Column, place: int) -> tuple[str, str]:
+def _cells(written: Source, column: Column, position: int) -> tuple[str, str]:
     """A cell as a number, and as what it is."""
     if column.is_text or written.settings.na:
         cell = cleaned(written, column)
-        return f"abs({numeric(written, cell)}) AS v{place}", f"{cell} AS t{place}"
-    return f"abs(TRY_CAST({column.sql} AS DOUBLE)) AS v{place}", f"{column.sql} AS t{place}"
+        return f"abs({numeric(written, cell)}) AS v{position}", f"{cell} AS t{position}"
+    return f"abs(TRY_CAST({column.sql} AS DOUBLE)) AS v{position}", f"{column.sql} AS t{position}"
 
 
 def extreme_warnings(names: Sequence[str]) -> list[str]:

@@ -60,22 +60,22 @@ def per_column(before: ClassTable, after: ClassTable, columns: Sequence[ColumnRe
 def column_losses(classes: ClassTable) -> dict[str, float]:
     """The general loss of each column alone, as a share: suppressed records have lost it whole."""
     rows = np.where(classes.kept, classes.rows, 0)
-    found = {}
+    losses = {}
     for name, covers, leaves in zip(classes.table.columns, classes.covers, classes.leaves, strict=True):
         kept = float(rows @ ((covers - 1) / max(int(leaves) - 1, 1)))
-        found[name] = (kept + classes.suppressed_rows) / classes.records
-    return found
+        losses[name] = (kept + classes.suppressed_rows) / classes.records
+    return losses
 
 
 def small_classes(classes: ClassTable) -> list[dict[str, Any]]:
     """How many classes and records there are of each size: counts only, never the keys."""
     size, rows = classes.size[classes.kept], classes.rows[classes.kept]
-    found = []
+    bands = []
     for low, high in BINS:
         inside = (size >= low) & (size <= (high if high is not None else max(int(size.max(initial=1)), low)))
         name = str(low) if low == high else f"{low} or more" if high is None else f"{low}–{high}"
-        found.append({"size": name, "classes": int(inside.sum()), "records": int(rows[inside].sum())})
-    return found
+        bands.append({"size": name, "classes": int(inside.sum()), "records": int(rows[inside].sum())})
+    return bands
 
 
 def external_facts(manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -107,9 +107,9 @@ def released_loss(after: ClassTable, columns: Sequence[ColumnRecode], hierarchie
         leaves = zip(column.tree.leaves, column.groups, strict=True)
         values = None if named is None else set(named["values"])
         covers = Counter(group for leaf, group in leaves if values is None or leaf in values)
-        place = {label: group for group, label in enumerate(column.labels)}
+        group_of = {label: group for group, label in enumerate(column.labels)}
         counts = {label: count for label, count in zip(domain.labels, domain.counts.tolist(), strict=True) if count}
-        gone = sum(count * (covers[place[label]] - 1) for label, count in counts.items())
+        gone = sum(count * (covers[group_of[label]] - 1) for label, count in counts.items())
         lost.append(gone / (sum(counts.values()) * max(covers.total() - 1, 1)))
     return round(float(np.average(lost, weights=after.attribute_weights)), 3)
 

@@ -31,7 +31,7 @@ def _as_source(recoded: Recoded, columns: tuple[ColumnRecode, ...]) -> Source:
     """The released columns as they stand in the view: by position, generalized ones as text."""
     generalized = {column.name for column in columns if column.level > 0}
     released = tuple(
-        Column(column.name, TEXT if column.name in generalized else column.type, place)
-        for place, column in enumerate(recoded.columns)
+        Column(column.name, TEXT if column.name in generalized else column.type, position)
+        for position, column in enumerate(recoded.columns)
     )
     return replace(recoded.source, columns=released)

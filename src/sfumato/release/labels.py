@@ -102,11 +102,11 @@ class Naming:
     @cached_property
     def _members(self) -> dict[int, list[str]]:
         """The released values of each group that has some."""
-        found: dict[int, list[str]] = {}
+        members: dict[int, list[str]] = {}
         for leaf, group in zip(self.tree.leaves, self.tree.maps[self.level].tolist(), strict=True):
             if leaf in self.values:
-                found.setdefault(group, []).append(leaf)
-        return found
+                members.setdefault(group, []).append(leaf)
+        return members
 
     def _made(self, group: int) -> bool:
         """Whether a group's label is made of values, or is that of a value which is not released.
@@ -138,7 +138,7 @@ class Naming:
     @cached_property
     def _places(self) -> tuple[dict[str, int], Flags]:
         """Where each value stands in `nodes`, and where the released ones do."""
-        places = {leaf: place for place, leaf in enumerate(self.nodes.leaves)}
+        places = {leaf: position for position, leaf in enumerate(self.nodes.leaves)}
         return places, np.array([leaf in self.values for leaf in self.nodes.leaves])
 
     @cached_property
@@ -166,9 +166,9 @@ class Naming:
         apart = [True, *(top < low for top, (low, _, _) in pairs), True]
         ends = [None, *(self._bound(top, low) if top < low else low for top, (low, _, _) in pairs), None]
         return {
-            group: self._range(ends[place], ends[place + 1])
-            for place, (_, _, group) in enumerate(groups)
-            if apart[place] and apart[place + 1]
+            group: self._range(ends[position], ends[position + 1])
+            for position, (_, _, group) in enumerate(groups)
+            if apart[position] and apart[position + 1]
         }
 
     def _exact(self, leaf: str) -> Decimal:
@@ -212,7 +212,7 @@ def namings(
     levels: Mapping[str, int],
 ) -> dict[str, Naming]:
     """How the groups of each column are named when the classes of a plan are released, where they need names."""
-    found = {}
+    named = {}
     kept = planned.kept[planned.index]
     for domain, codes in zip(planned.table.domains, planned.table.codes, strict=True):
         tree, level, settings = trees[domain.name], levels[domain.name], columns[domain.name]
@@ -220,8 +220,8 @@ def namings(
             values = tree.leaves if is_public(settings) else [tree.leaves[code] for code in np.unique(codes[kept])]
             cut = tree is not domain.hierarchy  # which has a hierarchy of its own, without the nodes of the column's
             nodes = domain.hierarchy if cut else tree
-            found[domain.name] = Naming(tree, level, nodes, frozenset(values), settings, domain.decimal, cut=cut)
-    return found
+            named[domain.name] = Naming(tree, level, nodes, frozenset(values), settings, domain.decimal, cut=cut)
+    return named
 
 
 def named_trees(trees: Mapping[str, Hierarchy], namings: Mapping[str, Naming]) -> dict[str, Hierarchy]:
@@ -229,12 +229,12 @@ def named_trees(trees: Mapping[str, Hierarchy], namings: Mapping[str, Naming]) -
     return {name: namings[name].named() if name in namings else tree for name, tree in trees.items()}
 
 
-def naming_from(found: Mapping[str, Any], tree: Hierarchy, level: int, settings: ColumnSettings) -> Naming:
+def naming_from(saved: Mapping[str, Any], tree: Hierarchy, level: int, settings: ColumnSettings) -> Naming:
     """The naming of a column that was released: its hierarchy as it was released, and what `as_dict` saved."""
-    private = tuple(found["labels"].get(label, label) for label in tree.levels[level])
+    private = tuple(saved["labels"].get(label, label) for label in tree.levels[level])
     old = Hierarchy(tree.name, (*tree.levels[:level], private, *tree.levels[level + 1 :]), tree.maps)
-    values = frozenset(found["values"])
-    return Naming(old, level, old, values, settings, found["decimal"], tree.levels[level], values, found["cut"])
+    values = frozenset(saved["values"])
+    return Naming(old, level, old, values, settings, saved["decimal"], tree.levels[level], values, saved["cut"])
 
 
 def _for_whole(label: str) -> str:
@@ -243,5 +243,5 @@ def _for_whole(label: str) -> str:
     >>> _for_whole("[20, 30)"), _for_whole("[0.5, 1)"), _for_whole("<18")
     ('20-29', '[0.5, 1)', '<18')
     """
-    found = HALF_OPEN.match(label)
-    return bounded(int(found[1]), int(found[2]), True) if found else label
+    match = HALF_OPEN.match(label)
+    return bounded(int(match[1]), int(match[2]), True) if match else label

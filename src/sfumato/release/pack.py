@@ -78,13 +78,13 @@ def hierarchy_names(columns: Iterable[str]) -> dict[str, str]:
     >>> hierarchy_names(["age", "Age"])
     {'age': 'private/hierarchies/age.csv', 'Age': 'private/hierarchies/column2.csv'}
     """
-    found: dict[str, str] = {}
+    names_of: dict[str, str] = {}
     for number, column in enumerate(columns, start=1):
         name = f"{FOLDER}/{column}.csv"
-        taken = {other.lower() for other in found.values()}
+        taken = {other.lower() for other in names_of.values()}
         plain = PLAIN.match(column) and len(column) < 100 and not re.match(r"column\d+$", column.lower())
-        found[column] = name if plain and name.lower() not in taken else f"{FOLDER}/column{number}.csv"
-    return found
+        names_of[column] = name if plain and name.lower() not in taken else f"{FOLDER}/column{number}.csv"
+    return names_of
 
 
 def kept_domains(study: Study, table: FrequencyTable) -> dict[str, Domain]:
@@ -145,34 +145,34 @@ def about_hierarchies(
     Files have no empty labels, so the path of a missing value is kept here instead of there. `named` tells how groups
     were named, for releases to come.
     """
-    found = {}
+    described = {}
     for column, hierarchy in trees.items():
         tree, name = study.columns[column].hierarchy, files.get(column)
         path = tree.path if isinstance(tree, HierarchyFile) else tree if isinstance(tree, str) else None
-        found[column] = {
+        described[column] = {
             "file": name,
             "sha256": digest(folder / name) if name else None,
             "declared_sha256": digest(study.folder / path) if path not in (None, FOREIGN) else None,
             "missing_path": next((list(path) for path in hierarchy.paths if path[0] == MISSING), None),
             "named": names[column].as_dict() if column in names else None,
         }
-    return found
+    return described
 
 
 def load_hierarchies(folder: Path, about: Mapping[str, Mapping[str, Any]]) -> dict[str, Hierarchy]:
     """The hierarchies of a pack, as they were when it was published."""
-    found = {}
+    trees = {}
     for column, entry in about.items():
         if entry["file"] is None:
-            found[column] = flat(column, [MISSING])
+            trees[column] = flat(column, [MISSING])
             continue
         path = (folder / str(entry["file"])).resolve()
         if not path.is_relative_to((folder / FOLDER).resolve()):
             raise HierarchyError(f"the hierarchy of {column} is outside the release", expected=f"a file in {FOLDER}")
         tree = load(path, name=column, header=True, separator=",")
         missing = entry["missing_path"]  # a cut may group missing values with others
-        found[column] = Hierarchy.from_paths(column, [*tree.paths, tuple(map(str, missing))]) if missing else tree
-    return found
+        trees[column] = Hierarchy.from_paths(column, [*tree.paths, tuple(map(str, missing))]) if missing else tree
+    return trees
 
 
 def file_settings(like: Source, names: Sequence[str], data: str, *, trim: bool) -> dict[str, Any]:
@@ -205,16 +205,16 @@ def clashing(names: Sequence[str]) -> list[str]:
     ['age']
     """
     lowered = [name.lower() for name in names]
-    return [name for place, name in enumerate(names) if lowered[place] in lowered[:place]]
+    return [name for position, name in enumerate(names) if lowered[position] in lowered[:position]]
 
 
 def digest(path: Path) -> str:
     """SHA-256 of a file."""
-    found = hashlib.sha256()
+    sha = hashlib.sha256()
     with path.open("rb") as stream:
         while block := stream.read(1 << 22):
-            found.update(block)
-    return found.hexdigest()
+            sha.update(block)
+    return sha.hexdigest()
 
 
 def checksum(manifest: Mapping[str, object]) -> str:

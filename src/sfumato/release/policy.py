@@ -9,7 +9,7 @@ from typing import Any
 from sfumato.auditing.whole import WholeFile
 from sfumato.errors import InputError, UnreachableError
 from sfumato.measures.standard import DISTINCT_L, T_CLOSENESS, K
-from sfumato.report.figures import percent
+from sfumato.runtime.figures import percent
 from sfumato.study.policy import RULE_K, RULE_UNIQUES, Acceptance, PolicySettings, Rule
 
 

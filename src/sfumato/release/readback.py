@@ -46,15 +46,15 @@ def measures_of(study: Study) -> dict[str, Measure]:
 
 def figures_of(study: Study, classes: ClassTable, source: ClassTable | None) -> dict[str, dict[str, Any]]:
     """Every measure of the released file; where only the source can answer, measured there, and said so."""
-    found: dict[str, dict[str, Any]] = {}
+    figures: dict[str, dict[str, Any]] = {}
     for name, chosen in measures_of(study).items():
         if chosen.reads in FROM_SOURCE:
             if source is not None and chosen.available(source) is None:
                 entry = {"value": chosen.value(source), "measured_on": "source", "reason": FROM_SOURCE[chosen.reads]}
-                found[name] = without_infinities(entry)
+                figures[name] = without_infinities(entry)
         elif chosen.available(classes) is None:
-            found[name] = without_infinities({"value": chosen.value(classes), "measured_on": "file"})
-    return found
+            figures[name] = without_infinities({"value": chosen.value(classes), "measured_on": "file"})
+    return figures
 
 
 def loss_of(classes: ClassTable) -> float:
@@ -68,17 +68,17 @@ def figure_value(entry: Mapping[str, Any]) -> float:
     return math.inf if value is None and "value" in entry.get("infinite", ()) else float(value)
 
 
-def same(expected: float, found: float) -> bool:
+def same(expected: float, measured: float) -> bool:
     """Whole numbers exactly, others to a relative 1e-9: sums may be added up in another order.
 
     >>> same(5, 5.0), same(5, 6), same(72350.9, 72350.9000000001), same(0.1, 0.2)
     (True, False, True, False)
     """
-    if expected == found:
+    if expected == measured:
         return True
-    if float(expected).is_integer() and float(found).is_integer():
+    if float(expected).is_integer() and float(measured).is_integer():
         return False
-    return math.isclose(expected, found, rel_tol=1e-9, abs_tol=1e-12)
+    return math.isclose(expected, measured, rel_tol=1e-9, abs_tol=1e-12)
 
 
 def _standing(domain: Domain, column: ColumnRecode) -> ColumnRecoding:
@@ -86,12 +86,12 @@ def _standing(domain: Domain, column: ColumnRecode) -> ColumnRecoding:
     tree, level = column.tree, column.level
     part = at_level(replace(domain, hierarchy=tree, labels=tree.leaves), level)
     leaves = {label: leaf for leaf, label in enumerate(tree.leaves)}
-    place = {label: position for position, label in enumerate(part.labels)}
+    position_of = {label: position for position, label in enumerate(part.labels)}
     groups = np.zeros(len(domain.labels), dtype=np.int32)
     strange = []
     for code, label in enumerate(domain.labels):
-        if label in place:
-            groups[code] = place[label]
+        if label in position_of:
+            groups[code] = position_of[label]
         elif domain.counts[code] > 0:
             strange.append(label)
         else:  # a leaf that was generalized: no cell of the file holds it

@@ -10,15 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sfumato.errors import DataError, HierarchyError, StudyError, shortened
+from sfumato.errors import DataError, HierarchyError, shortened
 from sfumato.plans.plan import RecodingPlan
-from sfumato.release.columns import KEYED, ColumnRecode
+from sfumato.release.columns import ColumnRecode
 from sfumato.sources.cells import MISSING, cleaned
 from sfumato.sources.engines.engine import Engine, quoted
 from sfumato.sources.formulas import neutralised, neutralised_sql
 from sfumato.sources.roles import Role
 from sfumato.sources.source import Column, Source
+from sfumato.sources.value_counts import cell_sql
 from sfumato.study import Study
+from sfumato.tables.missing import no_suppression, present
 
 
 @dataclass(frozen=True)
@@ -38,8 +40,8 @@ class Below:
         return f"(s.n < {int(self.size)}" + (f" OR s.v < {int(self.diversity)})" if self.diversity > 1 else ")")
 
     def as_dict(self) -> dict[str, int]:
-        found = {"suppress_below": self.size}
-        return found | {"diversity_below": self.diversity} if self.diversity else found
+        limits = {"suppress_below": self.size}
+        return limits | {"diversity_below": self.diversity} if self.diversity else limits
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class Recoded:
 
     def sql(self) -> str:
         """The released rows; their columns are `c0`, `c1`, …"""
-        cells = ", ".join(f"{self._cell(column)} AS c{place}" for place, column in enumerate(self.columns))
+        cells = ", ".join(f"{self._cell(column)} AS c{position}" for position, column in enumerate(self.columns))
         keys = " AND ".join(f"r.g{i} = s.g{i}" for i in range(len(self.hidden)))
         return f"SELECT {cells} FROM recoded AS r JOIN sizes AS s ON {keys} WHERE NOT ({self.below.sql})"
 
@@ -89,10 +91,9 @@ def recode(
     if below.size > 1 or below.diversity > 1:
         _refuse_wildcards(columns)
     engine.attach(source, "raw")
-    for place, column in enumerate(columns):
-        engine.upload(f"map{place}", {"label": column.keys, "released": column.released, "grp": column.groups})
-    sensitive = [source.column(name) for name in study.named(Role.SENSITIVE) if name in source.names]
-    values = [f"coalesce({cleaned(source, column)}, {quoted(MISSING)})" for column in sensitive]
+    for position, column in enumerate(columns):
+        engine.upload(f"map{position}", {"label": column.keys, "released": column.released, "grp": column.groups})
+    values = [cell_sql(source, name) for name in study.named(Role.SENSITIVE) if name in source.names]
     values = values if below.diversity > 1 else []
     complete = complete_rows(source, study)
     _count(engine, source, columns, values, complete)
@@ -133,18 +134,12 @@ def _neutralised(study: Study, released: Sequence[Column], columns: Sequence[Col
 
 def complete_rows(source: Source, study: Study) -> str:
     """The condition of rows that the missing rule keeps, the same as when the table was measured."""
-    needed = [
-        f"{cleaned(source, source.column(name))} IS NOT NULL"
-        for name, column in study.columns.items()
-        if name in source.names and column.role in KEYED and (column.missing or study.data.missing) == "drop"
-    ]
-    return " AND ".join(needed) or "1 = 1"
+    names = [name for name in study.complete_columns if name in source.names]
+    return present(cleaned(source, source.column(name)) for name in names)
 
 
 def _keys(source: Source, columns: Sequence[ColumnRecode]) -> list[str]:
-    return [
-        f"coalesce({cleaned(source, source.column(c.name))}, {quoted(MISSING)}) AS k{i}" for i, c in enumerate(columns)
-    ]
+    return [f"{cell_sql(source, column.name)} AS k{i}" for i, column in enumerate(columns)]
 
 
 def _count(
@@ -158,11 +153,11 @@ def _count(
     cells.append(f"CASE WHEN {complete} THEN 1 ELSE 0 END AS whole")
     held = [f"k{i}" for i in range(len(columns))] + [f"v{i}" for i in range(len(sensitive))] + ["whole"]
     counts = ["count(*) AS n"]
-    for place, column in enumerate(columns):
+    for position, column in enumerate(columns):
         if column.missing_stays:
             part = source.column(column.name)
-            cells.append((f"NULLIF(trimmed({part.sql}), '')" if part.is_text else part.sql) + f" AS w{place}")
-            counts.append(f"min(CASE WHEN k{place} = {quoted(MISSING)} THEN w{place} END) AS m{place}")
+            cells.append((f"NULLIF(trimmed({part.sql}), '')" if part.is_text else part.sql) + f" AS w{position}")
+            counts.append(f"min(CASE WHEN k{position} = {quoted(MISSING)} THEN w{position} END) AS m{position}")
     listed = ", ".join(held)
     engine.run(
         f"CREATE OR REPLACE TEMP TABLE tuples AS SELECT {listed}, {', '.join(counts)} "
@@ -173,10 +168,10 @@ def _count(
 def _refuse_unknown(engine: Engine, columns: Sequence[ColumnRecode]) -> None:
     """Raise if a column has values that its hierarchy lacks: the table is not the one that the plan was made for."""
     unknown = []
-    for place, column in enumerate(columns):
+    for position, column in enumerate(columns):
         strange = engine.rows(
-            f"SELECT count(*) FROM (SELECT DISTINCT k{place} AS k FROM tuples WHERE whole = 1) AS t "
-            f"WHERE k NOT IN (SELECT label FROM map{place})"
+            f"SELECT count(*) FROM (SELECT DISTINCT k{position} AS k FROM tuples WHERE whole = 1) AS t "
+            f"WHERE k NOT IN (SELECT label FROM map{position})"
         )
         if strange[0][0]:
             unknown.append(column.name)
@@ -201,23 +196,25 @@ def _spellings(engine: Engine, columns: Sequence[ColumnRecode], kept: str) -> No
 
     It is one that released records have.
     """
-    found = ["count(*) AS one"]  # an aggregate even where no column needs a spelling: the table has one row
-    found += [f"min(m{place}) AS m{place}" for place, column in enumerate(columns) if column.missing_stays]
-    tuples = f"({kept})" if len(found) > 1 else "tuples"
-    engine.run(f"CREATE OR REPLACE TEMP TABLE spellings AS SELECT {', '.join(found)} FROM {tuples} AS t")
+    aggregates = ["count(*) AS one"]  # an aggregate even where no column needs a spelling: the table has one row
+    aggregates += [
+        f"min(m{position}) AS m{position}" for position, column in enumerate(columns) if column.missing_stays
+    ]
+    tuples = f"({kept})" if len(aggregates) > 1 else "tuples"
+    engine.run(f"CREATE OR REPLACE TEMP TABLE spellings AS SELECT {', '.join(aggregates)} FROM {tuples} AS t")
 
 
 def _cell(column: Column, columns: Sequence[ColumnRecode]) -> str:
     """A released cell. A column that is not text keeps its type only while nothing else must stand in it."""
-    place = next((i for i, c in enumerate(columns) if c.name == column.name), None)
-    if place is None:
+    position = next((i for i, c in enumerate(columns) if c.name == column.name), None)
+    if position is None:
         return f"k.{column.sql}"
-    part = columns[place]
+    part = columns[position]
     typed = not column.is_text and part.level == 0
-    label = f"k.{column.sql}" if typed else f"CAST(m{place}.released AS STRING)"
+    label = f"k.{column.sql}" if typed else f"CAST(m{position}.released AS STRING)"
     if part.missing_stays:
-        spelling = f"p.m{place}" if typed or column.is_text else "NULL"  # a NaN as text would be a word
-        label = f"CASE WHEN m{place}.grp = {part.kept_group} THEN {spelling} ELSE {label} END"
+        spelling = f"p.m{position}" if typed or column.is_text else "NULL"  # a NaN as text would be a word
+        label = f"CASE WHEN m{position}.grp = {part.kept_group} THEN {spelling} ELSE {label} END"
     return f"{label} AS {column.sql}"
 
 
@@ -262,8 +259,4 @@ def _refuse_wildcards(columns: Sequence[ColumnRecode]) -> None:
     """A suppressed record would leave the crowds of others: the same refusal as when a plan is measured."""
     wild = [column.name for column in columns if column.wild_group >= 0]
     if wild:
-        raise StudyError(
-            f"suppression is not defined where missing values match anything: {shortened(wild)}",
-            expected='missing = "drop" or "category"',
-            remedy='missing = "category" under [data], and search again',
-        )
+        raise no_suppression(wild)

@@ -21,7 +21,7 @@ from sfumato.release.rows import differing_rows
 from sfumato.release.sources import table_of
 from sfumato.release.verification import Difference
 from sfumato.release.verify import Again, Check, Verifier
-from sfumato.report.figures import number
+from sfumato.runtime.figures import number
 from sfumato.sources.engines.engine import open_engine
 from sfumato.study import Study
 

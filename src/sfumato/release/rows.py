@@ -30,7 +30,7 @@ def write_mixed(engine: Engine, rows: Rows, path: Path) -> None:
     Row numbers are not used: the order tells nothing of the source's, and an engine that makes some rows again
     makes them the same.
     """
-    cells = [quoted(os.urandom(16).hex()), *(f"c{place}" for place in range(len(rows.names)))]
+    cells = [quoted(os.urandom(16).hex()), *(f"c{position}" for position in range(len(rows.names)))]
     ordered = f"SELECT * FROM ({rows.sql()}) AS t ORDER BY {engine.hashed(cells)}"
     engine.write(ordered, path, rows.source, rows.names)
 
@@ -45,12 +45,12 @@ def differing_rows(engine: Engine, rows: Rows, written: Source) -> int:
     engine.attach(written, "written")
     text = rows.source.dialect is not None  # in text, an empty cell and a missing one are the same
 
-    def cell(place: int) -> str:
-        cast = f"CAST(c{place} AS STRING)"
-        return f"coalesce({cast}, '') AS c{place}" if text else f"{cast} AS c{place}"
+    def cell(position: int) -> str:
+        cast = f"CAST(c{position} AS STRING)"
+        return f"coalesce({cast}, '') AS c{position}" if text else f"{cast} AS c{position}"
 
-    cells = ", ".join(cell(place) for place in range(len(rows.names)))
-    keys = [f"c{place}" for place in range(len(rows.names))]
+    cells = ", ".join(cell(position) for position in range(len(rows.names)))
+    keys = [f"c{position}" for position in range(len(rows.names))]
     sides = [f"SELECT {cells} FROM ({rows.sql()}) AS a", f"SELECT {cells} FROM written AS b"]
     # A cell is written with its length, so that the text of a row is that of no other.
     text_of_row = " || ".join(f"coalesce(CAST(length({key}) AS STRING) || ':' || {key}, '-')" for key in keys)

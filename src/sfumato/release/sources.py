@@ -11,11 +11,6 @@ from sfumato.sources.source import Source
 from sfumato.study import Study, read
 
 
-def given_source(study: Study, path: str) -> Source:
-    """Open the table that the user names."""
-    return reading(study, path).source()
-
-
 def reading(study: Study, path: str) -> Study:
     """The study with the table that the user names in place of its own.
 

@@ -107,17 +107,17 @@ def file_differences(folder: Path, manifest: Manifest, required: Iterable[str]) 
     if not any(name.startswith(f"{manifest['data']}/") for name in expected):  # a file, unless it is a folder of parts
         needed.add(manifest["data"])
     needed |= {entry["file"] for entry in manifest["hierarchies"].values() if entry["file"]}
-    found = [Difference(name, "the manifest does not list it") for name in sorted(needed - set(expected))]
+    differences = [Difference(name, "the manifest does not list it") for name in sorted(needed - set(expected))]
     for name in sorted(set(there) - set(expected) - {pack.MANIFEST}):
         if not (there[name].is_dir() and name in folders):
-            found.append(Difference(name, "it is not part of the release"))
+            differences.append(Difference(name, "it is not part of the release"))
     for name, digest in sorted(expected.items()):
         path = there.get(name)
         if path is None or not path.is_file() or path.is_symlink():
-            found.append(Difference(name, "it is missing"))
+            differences.append(Difference(name, "it is missing"))
         elif pack.digest(path) != digest:
-            found.append(Difference(name, "its bytes have changed"))
-    return found
+            differences.append(Difference(name, "its bytes have changed"))
+    return differences
 
 
 def unaccepted(findings: Sequence[Finding], manifest: Manifest) -> list[Difference]:
@@ -133,14 +133,14 @@ def unaccepted(findings: Sequence[Finding], manifest: Manifest) -> list[Differen
 def page_differences(folder: Path, manifest: Manifest, drawn: Mapping[str, str]) -> list[Difference]:
     """The pages say what the manifest says. Another version may draw them otherwise: then their figures count."""
     exactly = manifest["versions"].get("sfumato") == __version__
-    found = []
+    differences = []
     for name, text in drawn.items():
         path = folder / name
         if not path.is_file():
             continue
         if not _agrees(path, text, exactly):
-            found.append(Difference(name, "it does not agree with the manifest"))
-    return found
+            differences.append(Difference(name, "it does not agree with the manifest"))
+    return differences
 
 
 def _agrees(path: Path, text: str, exactly: bool) -> bool:

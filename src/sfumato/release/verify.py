@@ -104,56 +104,56 @@ def verify_release(
     incomplete = unfinished_release(folder)
     if incomplete is not None:
         return incomplete
-    found: list[Difference] = []
+    differences: list[Difference] = []
     compared, not_compared = ["files", "figures", "reports"], []
     try:
         manifest = pack.read_manifest(folder)
         verifier = verifier_of(verifiers, manifest)
-        found += manifest_differences(manifest)
-        found += file_differences(folder, manifest, (*REQUIRED, *verifier.files))
+        differences += manifest_differences(manifest)
+        differences += file_differences(folder, manifest, (*REQUIRED, *verifier.files))
         study = study_of(manifest).with_engine(engine, options)
     except SfumatoError as error:
-        return Verification(folder, (*found, Difference(pack.MANIFEST, error.what)))
+        return Verification(folder, (*differences, Difference(pack.MANIFEST, error.what)))
     except BROKEN:
         return Verification(
-            folder, (*found, Difference(pack.MANIFEST, "it lacks entries, or has some of another kind"))
+            folder, (*differences, Difference(pack.MANIFEST, "it lacks entries, or has some of another kind"))
         )
     given = None if source is None else reading(study, source)
     table = None if given is None else table_of(given)
-    with _noted(found, pack.MANIFEST, "its pages cannot be drawn"):
+    with _noted(differences, pack.MANIFEST, "its pages cannot be drawn"):
         drawn = {**dictionary_pages(manifest), **verifier.pages(folder, manifest)}
-        found += page_differences(folder, manifest, drawn)
+        differences += page_differences(folder, manifest, drawn)
     data = str(manifest["data"])
     check = None
-    with _noted(found, data, "it cannot be measured"):
+    with _noted(differences, data, "it cannot be measured"):
         check = Check(folder, manifest, study, own_study(folder, manifest).with_engine(engine, options))
-        found += _measured(check, verifier.measure(check))
+        differences += _measured(check, verifier.measure(check))
     if given is not None and table is not None:
         compared.append("rows")
         if table.fingerprint != manifest["source"]["sha256"]:
-            found.append(Difference(table.title, "it is not the source of this release: its SHA-256 differs"))
+            differences.append(Difference(table.title, "it is not the source of this release: its SHA-256 differs"))
         elif check is not None:
-            with _noted(found, data, "it cannot be compared with the source"):
-                found += verifier.rows(check, given)
+            with _noted(differences, data, "it cannot be compared with the source"):
+                differences += verifier.rows(check, given)
     if verifier.attack is not None and source is not None and source.endswith(".toml"):
         compared.append("attacks")
         if check is not None:
-            with _noted(found, data, "it cannot be attacked again"):
-                found += verifier.attack.compare(check, source)
+            with _noted(differences, data, "it cannot be attacked again"):
+                differences += verifier.attack.compare(check, source)
     elif verifier.attack is not None:
         not_compared.append(verifier.attack.otherwise)
-    return Verification(folder, tuple(found), tuple(compared), tuple(not_compared))
+    return Verification(folder, tuple(differences), tuple(compared), tuple(not_compared))
 
 
 @contextmanager
-def _noted(found: list[Difference], file: str, what: str) -> Iterator[None]:
+def _noted(differences: list[Difference], file: str, what: str) -> Iterator[None]:
     """What cannot be compared is a difference, whatever the reason."""
     try:
         yield
     except SfumatoError as error:
-        found.append(Difference(file, f"{what}: {error.what}"))
+        differences.append(Difference(file, f"{what}: {error.what}"))
     except (*BROKEN, OSError):
-        found.append(Difference(pack.MANIFEST, "its figures cannot be compared"))
+        differences.append(Difference(pack.MANIFEST, "its figures cannot be compared"))
 
 
 def _measured(check: Check, again: Again) -> list[Difference]:
@@ -172,8 +172,8 @@ def _measured(check: Check, again: Again) -> list[Difference]:
         (pack.MANIFEST, "its policy is not that of its run file"): manifest["policy"]
         == check.study.policy.model_dump(mode="json", exclude={"accept"}),
     }
-    found = [Difference(file, what) for (file, what), same in agree.items() if not same]
-    return [*found, *again.differences, *unaccepted(again.findings, manifest)]
+    differences = [Difference(file, what) for (file, what), same in agree.items() if not same]
+    return [*differences, *again.differences, *unaccepted(again.findings, manifest)]
 
 
 def verifier_of(verifiers: Mapping[str, Verifier], manifest: Content) -> Verifier:

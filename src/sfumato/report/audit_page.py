@@ -7,9 +7,9 @@ from markupsafe import Markup
 
 from sfumato.auditing.audit import Audit, Figure
 from sfumato.measures.registry import headlines
-from sfumato.report.figures import number, percent
 from sfumato.report.measured import shown
 from sfumato.report.page import ACCENT, SECOND, figure, page
+from sfumato.runtime.figures import number, percent
 from sfumato.version import __version__
 
 BINS = ((1, 1), (2, 2), (3, 4), (5, 9), (10, 19), (20, 49), (50, 99), (100, 499), (500, 999), (1000, None))
@@ -19,12 +19,12 @@ def audit_page(audit: Audit, name: str) -> str:
     """The page of an audit of the file called `name`."""
     figures = audit.figures
     tiles = [
-        {"value": shown(found, figures[found.name].value), "says": found.headline.says}
-        for found in headlines()
-        if found.headline is not None and figures[found.name].value is not None
+        {"value": shown(measure, figures[measure.name].value), "says": measure.headline.says}
+        for measure in headlines()
+        if measure.headline is not None and figures[measure.name].value is not None
     ]
     groups = [
-        {"title": title, "rows": [_row(found) for found in figures.values() if found.measure.kind == kind]}
+        {"title": title, "rows": [_row(measure) for measure in figures.values() if measure.measure.kind == kind]}
         for kind, title in (("privacy", "Disclosure"), ("loss", "Loss"))
     ]
     contributions = [
@@ -62,7 +62,7 @@ def sizes_figure(audit: Audit) -> Markup:
         inside = (size >= low) & (size <= (high if high is not None else size.max()))
         labels.append(str(low) if high == low else f"{low}+" if high is None else f"{low}–{high}")
         records.append(int(rows[inside].sum()))
-    used = max((place for place, count in enumerate(records) if count), default=0) + 1
+    used = max((class_size for class_size, count in enumerate(records) if count), default=0) + 1
     colours = [SECOND if low < 5 else ACCENT for low, _ in BINS]
     bars = {
         "type": "bar",
@@ -98,16 +98,16 @@ def curve_figure(audit: Audit) -> Markup:
     )
 
 
-def _row(found: Figure) -> dict[str, str]:
-    measure = found.measure
-    columns = found.columns or {}
+def _row(figure: Figure) -> dict[str, str]:
+    measure = figure.measure
+    columns = figure.columns or {}
     detail = "; ".join(f"{name} {number(value)}" for name, value in columns.items()) if len(columns) > 1 else ""
-    says = f"Not measured: {found.reason}." if found.reason else measure.sentence + (f" ({detail})" if detail else "")
+    says = f"Not measured: {figure.reason}." if figure.reason else measure.sentence + (f" ({detail})" if detail else "")
     better = "more" if measure.direction == "max" else "less"
     return {
         "title": measure.title,
         "better": better,
-        "value": number(found.value),
-        "mean": number(found.mean),
+        "value": number(figure.value),
+        "mean": number(figure.mean),
         "says": says,
     }

@@ -6,17 +6,17 @@ import numpy as np
 from markupsafe import Markup
 
 from sfumato.front import Front
-from sfumato.report.figures import percent
 from sfumato.report.measured import figures_of
 from sfumato.report.page import ACCENT, SECOND
 from sfumato.report.panels import Panel, panel_figure
+from sfumato.runtime.figures import percent
 
 
 def distributions_figure(front: Front, pair: tuple[int, int]) -> Markup | None:
     """Cumulative distributions of the class sizes of two points; None where a front keeps no classes."""
     if front.classes is None:
         return None
-    panels = [_panel(front, chosen, first=place == 0) for place, chosen in enumerate(pair)]
+    panels = [_panel(front, chosen, first=number == 0) for number, chosen in enumerate(pair)]
     return panel_figure([panels], "distributions", row_height=270)
 
 
@@ -25,8 +25,8 @@ def cumulative(front: Front, chosen: int) -> tuple[list[int], list[float]]:
     histogram = front.histogram(chosen)
     if histogram is None:
         return [], []
-    sizes, place = np.unique(histogram.size, return_inverse=True)
-    records = np.bincount(place, weights=histogram.records)
+    sizes, size_of = np.unique(histogram.size, return_inverse=True)
+    records = np.bincount(size_of, weights=histogram.records)
     return sizes.tolist(), (np.cumsum(records) / histogram.rows).tolist()
 
 

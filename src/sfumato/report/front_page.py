@@ -7,8 +7,8 @@ from typing import Any
 
 from sfumato.errors import counted
 from sfumato.front import Front
-from sfumato.report.figures import number, percent
 from sfumato.report.page import ACCENT, SECOND, figure, page
+from sfumato.runtime.figures import number, percent
 from sfumato.version import __version__
 
 INK = "#1f2933"
@@ -24,11 +24,11 @@ def front_page(
                 str(point.id),
                 *(number(point.values[objective.name]) for objective in front.objectives),
                 percent(point.loss),
-                *(cells[place] for cells in columns.values()),
+                *(cells[row] for cells in columns.values()),
             ],
             "chosen": point.id == chosen,
         }
-        for place, point in enumerate(front.points)
+        for row, point in enumerate(front.points)
     ]
     return page(
         "front.html",

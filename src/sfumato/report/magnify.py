@@ -9,10 +9,10 @@ from markupsafe import Markup
 
 from sfumato.front import Front, Objective
 from sfumato.measures.registry import known_measures
-from sfumato.report.figures import number, percent
 from sfumato.report.page import ACCENT, SECOND
 from sfumato.report.panels import Panel, panel_figure
 from sfumato.runtime.arrays import Floats
+from sfumato.runtime.figures import number, percent
 
 PARTS = 8  # the part that is enlarged is at most this share of the range of privacy
 FEWEST = 8  # points that are worth a plot of their own
@@ -28,9 +28,9 @@ def windows(loss: Floats, values: Floats) -> list[tuple[float, float]]:
     """
     order = np.argsort(values, kind="stable")
     loss, values = loss[order], values[order]
-    found = [(float(values[0]), float(values[-1]))]
-    while len(found) < MOST:
-        low, high = found[-1]
+    spans = [(float(values[0]), float(values[-1]))]
+    while len(spans) < MOST:
+        low, high = spans[-1]
         width = (high - low) / PARTS
         starts = np.flatnonzero((values >= low) & (values + width <= high + 1e-9))
         ends = np.searchsorted(values, values[starts] + width, side="right") - 1
@@ -39,8 +39,8 @@ def windows(loss: Floats, values: Floats) -> list[tuple[float, float]]:
             break
         parts = [loss[a : b + 1] for a, b in zip(starts, ends, strict=True)]
         best = int(np.argmax([np.ptp(part) if len(part) >= FEWEST else -1.0 for part in parts]))
-        found.append((float(values[starts[best]]), float(values[ends[best]])))
-    return found
+        spans.append((float(values[starts[best]]), float(values[ends[best]])))
+    return spans
 
 
 def magnified_figure(front: Front, objective: Objective, chosen: int | None = None) -> Markup | None:
@@ -57,18 +57,18 @@ def magnified_figure(front: Front, objective: Objective, chosen: int | None = No
         return None
     title = known_measures()[objective.name].title
     panels = []
-    for place, (low, high) in enumerate(shown):
+    for window, (low, high) in enumerate(shown):
         inside = (values >= low) & (values <= high)
         panel = Panel(
             [_points(loss[inside], values[inside], ids[inside], objective.name)],
             x={"title": "loss, %"},
             y={"title": title, "rangemode": "normal"},
-            title=f"{place + 1}. {number(low)} to {number(high)}" if place else "1. the whole front",
+            title=f"{window + 1}. {number(low)} to {number(high)}" if window else "1. the whole front",
         )
         if chosen is not None and inside[ids == chosen].any():
             panel.traces.append(_chosen(front, chosen, objective.name))
-        if place + 1 < len(shown):
-            panel.shapes.append(_frame(loss, values, *shown[place + 1], high - low))
+        if window + 1 < len(shown):
+            panel.shapes.append(_frame(loss, values, *shown[window + 1], high - low))
         panels.append(panel)
     rows: list[list[Panel | None]] = [list(panels[:2]), list(panels[2:])] if len(panels) > 2 else [list(panels)]
     return panel_figure(rows, "magnified", row_height=250)

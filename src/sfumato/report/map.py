@@ -13,12 +13,12 @@ from sfumato.front import Front, Objective, Point
 from sfumato.measures.registry import known_measures
 from sfumato.measures.standard import GENERAL_LOSS, K
 from sfumato.report.distributions import distributions_figure
-from sfumato.report.figures import number, percent
 from sfumato.report.magnify import magnified_figure
 from sfumato.report.matrix import matrix_figure
 from sfumato.report.measured import figures_of
 from sfumato.report.page import ACCENT, SECOND, figure, page
 from sfumato.report.partitions import partitions_figure
+from sfumato.runtime.figures import number, percent
 from sfumato.tables.frequency import FrequencyTable
 from sfumato.version import __version__
 
@@ -125,8 +125,8 @@ def map_figure(
         traces.append(_markers("the two extremes", x, y, text, "#1f2933", "square-open", 11))
     if chosen is not None:
         point = front.point(chosen)
-        told = [f"chosen: point {chosen}"]
-        traces.append(_markers("chosen", [point.loss * 100], [point.values[first]], told, SECOND, "diamond", 14))
+        hover = [f"chosen: point {chosen}"]
+        traces.append(_markers("chosen", [point.loss * 100], [point.values[first]], hover, SECOND, "diamond", 14))
     scale = known_measures()[first].scale
     return figure(
         traces,
@@ -186,23 +186,23 @@ def _quarter(front: Front) -> int:
 
 
 def _privacy(front: Front) -> Objective | None:
-    found = [o for o in front.objectives if known_measures()[o.name].kind == "privacy"]
-    return found[0] if found else None
+    protecting = [o for o in front.objectives if known_measures()[o.name].kind == "privacy"]
+    return protecting[0] if protecting else None
 
 
 def _second(front: Front) -> Objective | None:
-    found = [o for o in front.objectives if known_measures()[o.name].kind == "privacy"]
-    return found[1] if len(found) > 1 and found[0] == front.objectives[0] else None
+    protecting = [o for o in front.objectives if known_measures()[o.name].kind == "privacy"]
+    return protecting[1] if len(protecting) > 1 and protecting[0] == front.objectives[0] else None
 
 
 def _shape(answer: Answer) -> list[str]:
     """The knee, the stretches and the curve in sentences."""
-    knee, found = answer.curve.knee(), answer.stretches()
+    knee, stretches = answer.curve.knee(), answer.stretches()
     said = [f"Knee of {answer.about}: {answer.step(knee)} loss (point {knee.point})."] if knee else []
-    if found["flat"]:
-        said.append(f"Much privacy for little loss: {'; '.join(found['flat'])}.")
-    if found["steep"]:
-        said.append(f"Much loss for little privacy: {'; '.join(found['steep'])}.")
+    if stretches["flat"]:
+        said.append(f"Much privacy for little loss: {'; '.join(stretches['flat'])}.")
+    if stretches["steep"]:
+        said.append(f"Much loss for little privacy: {'; '.join(stretches['steep'])}.")
     return [*said, answer.fit.says(answer.about)]
 
 
@@ -247,5 +247,5 @@ def _says(point: Point) -> str:
 
 
 def _hover(point: Point, words: list[str]) -> str:
-    told = "".join("<br>" + word.replace("<", "&lt;") for word in words)
-    return f"<b>point {point.id}</b>: {_says(point)}{told}"
+    lines = "".join("<br>" + word.replace("<", "&lt;") for word in words)
+    return f"<b>point {point.id}</b>: {_says(point)}{lines}"

@@ -18,17 +18,17 @@ MOST = 700  # points drawn in each of up to six plots
 
 def axes_of(front: Front) -> list[tuple[str, list[float], bool]]:
     """The objectives as titles and values, general loss as a share, and whether the scale is logarithmic."""
-    found: list[tuple[str, list[float], bool]] = []
+    axes: list[tuple[str, list[float], bool]] = []
     for objective in front.objectives[:4]:
         sought = measure(objective.name)
         if sought is GENERAL_LOSS:
-            found.append(("loss, %", [point.loss * 100 for point in front.points], False))
+            axes.append(("loss, %", [point.loss * 100 for point in front.points], False))
         elif sought.unit == "share":
-            found.append((f"{sought.title}, %", [point.values[sought.name] * 100 for point in front.points], False))
+            axes.append((f"{sought.title}, %", [point.values[sought.name] * 100 for point in front.points], False))
         else:
             values = [float(point.values[sought.name]) for point in front.points]
-            found.append((sought.title, values, sought.scale == "log"))
-    return found
+            axes.append((sought.title, values, sought.scale == "log"))
+    return axes
 
 
 def matrix_figure(front: Front, chosen: int | None = None) -> Markup | None:
@@ -68,8 +68,8 @@ def _panel(
     if chosen is not None:
         spot = {"x": [x[1][chosen]], "y": [y[1][chosen]]}
         marker = {"color": SECOND, "size": 11, "symbol": "diamond"}
-        told = {"hovertemplate": f"chosen: point {chosen}<extra></extra>"}
-        traces.append({"type": "scatter", "mode": "markers", "marker": marker} | spot | told)
+        hover = {"hovertemplate": f"chosen: point {chosen}<extra></extra>"}
+        traces.append({"type": "scatter", "mode": "markers", "marker": marker} | spot | hover)
     scales = [{"type": "log", "dtick": 1} if axis[2] else {} for axis in (x, y)]
     return Panel(
         traces,

@@ -53,20 +53,20 @@ def bars_of(domain: Domain, part: ColumnRecoding, counts: Counts64) -> list[Bar]
     for code in domain.order:
         members.setdefault(int(part.groups[code]), []).append(code)
     total = sum(map(len, members.values()))
-    found = []
+    drawn = []
     for group, codes in members.items():
         bars = len(codes) if total <= MOST else max(round(MOST * len(codes) / total), 1)
         for some in np.array_split(np.array(codes), min(bars, len(codes))):
             low, high = domain.labels[some[0]], domain.labels[some[-1]]
             text = _shown(low) if len(some) == 1 else f"{_shown(low)} to {_shown(high)}"
-            found.append(Bar(group, f"{text} → {_shown(part.labels[group])}", int(counts[some].sum())))
-    return found
+            drawn.append(Bar(group, f"{text} → {_shown(part.labels[group])}", int(counts[some].sum())))
+    return drawn
 
 
 def _panel(domain: Domain, part: ColumnRecoding, counts: Counts64) -> Panel:
     bars = bars_of(domain, part, counts)
     groups = [bar.group for bar in bars]
-    edges = [place for place in range(1, len(bars)) if groups[place] != groups[place - 1]]
+    edges = [number for number in range(1, len(bars)) if groups[number] != groups[number - 1]]
     boxes = list(zip([0, *edges], [*edges, len(bars)], strict=True))
     shown = _labelled(boxes)
     texts = [_short(_shown(part.labels[groups[a]])) for a, _ in shown]
@@ -79,7 +79,7 @@ def _panel(domain: Domain, part: ColumnRecoding, counts: Counts64) -> Panel:
                 "type": "bar",
                 "x": list(range(len(bars))),
                 "y": [bar.records for bar in bars],
-                "marker": {"color": [TINTS[place % 2] for place, (a, b) in enumerate(boxes) for _ in range(a, b)]},
+                "marker": {"color": [TINTS[number % 2] for number, (a, b) in enumerate(boxes) for _ in range(a, b)]},
                 "text": [bar.text for bar in bars],
                 "textposition": "none",
                 "hovertemplate": "%{text}: %{y:,} records<extra></extra>",
@@ -117,11 +117,11 @@ def _what(domain: Domain, groups: int, bars: int, uneven: bool) -> str:
 def _labelled(boxes: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """The groups whose labels have room: the widest first, none close to another."""
     room = boxes[-1][1] * SPACE
-    found: list[tuple[int, int]] = []
+    runs: list[tuple[int, int]] = []
     for a, b in sorted(boxes, key=lambda box: box[0] - box[1]):
-        if all(abs((a + b) - (c + d)) / 2 >= room for c, d in found):
-            found.append((a, b))
-    return sorted(found)
+        if all(abs((a + b) - (c + d)) / 2 >= room for c, d in runs):
+            runs.append((a, b))
+    return sorted(runs)
 
 
 def _shown(label: str) -> str:

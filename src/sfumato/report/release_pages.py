@@ -11,17 +11,17 @@ from markupsafe import Markup
 
 from sfumato.errors import DataError, shortened
 from sfumato.measures.standard import K
-from sfumato.report.figures import number, percent
 from sfumato.report.page import page
+from sfumato.runtime.figures import number, percent
 from sfumato.runtime.json_files import parse_json
 from sfumato.version import __version__
 
 BLOCK = re.compile(r'<script type="application/json" id="figures">(.*?)</script>', re.DOTALL)
 
 
-def json_block(found: Mapping[str, Any]) -> Markup:
+def json_block(content: Mapping[str, Any]) -> Markup:
     """Figures inside a page, for machines; nothing in them can end the element they stand in."""
-    text = json.dumps(found, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False)
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
 
 
@@ -31,9 +31,9 @@ def block_of(text: str) -> Any:
     >>> block_of(f'<script type="application/json" id="figures">{json_block({"k": 5})}</script>')
     {'k': 5}
     """
-    found = BLOCK.search(text)
+    match = BLOCK.search(text)
     try:
-        return parse_json(found[1], "the figures of the page") if found else None
+        return parse_json(match[1], "the figures of the page") if match else None
     except DataError:
         return None
 
@@ -157,7 +157,7 @@ def internal_page(manifest: Mapping[str, Any]) -> str:
         evaluations=f"{front['evaluations']:,}",
         space=f"{front['space']:,}",
         objectives=[objective["name"] for objective in front["objectives"]],
-        points=[_point(found, front["objectives"], point["id"]) for found in front["points"]],
+        points=[_point(saved, front["objectives"], point["id"]) for saved in front["points"]],
         groups=groups,
         columns=[_column(row) for row in compared["columns"]],
         small=small,
@@ -208,12 +208,12 @@ def _column(row: Mapping[str, Any]) -> dict[str, str]:
     return {"column": row["column"], "done": row["done"]} | shares
 
 
-def _point(found: Mapping[str, Any], objectives: Sequence[Mapping[str, Any]], chosen: int) -> dict[str, Any]:
+def _point(saved: Mapping[str, Any], objectives: Sequence[Mapping[str, Any]], chosen: int) -> dict[str, Any]:
     return {
-        "id": found["id"],
-        "chosen": found["id"] == chosen,
-        "figures": [number(found["values"][objective["name"]]) for objective in objectives],
-        "loss": percent(found["loss"]),
-        "suppressed": f"{found['suppressed']:,}",
-        "levels": ", ".join(f"{name} {level}" for name, level in found["plan"].items()),
+        "id": saved["id"],
+        "chosen": saved["id"] == chosen,
+        "figures": [number(saved["values"][objective["name"]]) for objective in objectives],
+        "loss": percent(saved["loss"]),
+        "suppressed": f"{saved['suppressed']:,}",
+        "levels": ", ".join(f"{name} {level}" for name, level in saved["plan"].items()),
     }

@@ -99,31 +99,31 @@ def gamma_prior() -> Floats:
 def adult_priors() -> dict[str, Floats]:
     """Shares of attributes of the 30,162 complete rows of Adult; age in ten bins of equal width."""
     table = read(sample("adult")).table()
-    found = {}
-    for place, domain in enumerate(table.domains):
-        counts = np.bincount(table.codes[place], table.counts, minlength=len(domain.labels))
+    priors = {}
+    for column, domain in enumerate(table.domains):
+        counts = np.bincount(table.codes[column], table.counts, minlength=len(domain.labels))
         if domain.name == "age":
             ages = np.array([float(label) for label in domain.labels])
             edges = np.linspace(ages[counts > 0].min(), ages[counts > 0].max(), BINS + 1)
             counts = np.histogram(ages, edges, weights=counts)[0]
         counts = counts[counts > 0]
-        found[domain.name] = counts / counts.sum()
-    return found
+        priors[domain.name] = counts / counts.sum()
+    return priors
 
 
 def cases() -> list[Case]:
     """The panels of figures 4 and 5."""
     bell, adult = normal_prior(), adult_priors()
     lowest = {0.6: (0.6, 0.4), 0.7: (0.5, 0.3), 0.8: (0.4, 0.22), 0.9: (0.22, 0.17)}
-    found = [Case(f"4, δ = {d}", "normal", bell, d, *low) for d, low in lowest.items()]
-    found.append(Case("5a and 5d", "gamma(1, 2)", gamma_prior(), 0.75, with_em=True))
-    found.append(Case("5b", "uniform", np.full(BINS, 1 / BINS), 0.75))
-    found += [Case("5c", f"Adult {name}", adult[name], 0.75) for name in ("age", "workclass", "marital-status")]
-    return found
+    listed = [Case(f"4, δ = {d}", "normal", bell, d, *low) for d, low in lowest.items()]
+    listed.append(Case("5a and 5d", "gamma(1, 2)", gamma_prior(), 0.75, with_em=True))
+    listed.append(Case("5b", "uniform", np.full(BINS, 1 / BINS), 0.75))
+    listed += [Case("5c", f"Adult {name}", adult[name], 0.75) for name in ("age", "workclass", "marital-status")]
+    return listed
 
 
 def reproduce_channel(
-    generations: int = 20_000,
+    generations: int = OptrrSettings.generations,
     sweeps: int = 2,
     seed: int = 1,
     progress: Callable[[int, int], object] | None = None,
@@ -131,23 +131,23 @@ def reproduce_channel(
 ) -> Iterator[Panel]:
     """Each panel as it is done."""
     chosen = cases() if only is None else only
-    for place, case in enumerate(chosen):
+    for number, case in enumerate(chosen):
         with threadpool_limits(1):
             yield _panel(case, generations, sweeps, seed)
         if progress is not None:
-            progress(place + 1, len(chosen))
+            progress(number + 1, len(chosen))
 
 
 def warner_curve(prior: Floats, delta: float) -> Floats:
     """Privacy, error and p of Warner's matrices that keep δ, on a grid of 0.001, by rising privacy."""
-    n, found = len(prior), []
+    n, points = len(prior), []
     for p in np.arange(math.ceil(1000 / n) + 1, 1001) / 1000:
         matrix = warner(n, float(p))
         if measures.worst_posterior(matrix, prior) <= delta + 1e-12:
             error = measures.error(matrix, prior, RECORDS)
             if error < np.inf:
-                found.append((measures.privacy(matrix, prior), error, float(p)))
-    return np.array(sorted(found))
+                points.append((measures.privacy(matrix, prior), error, float(p)))
+    return np.array(sorted(points))
 
 
 def _panel(case: Case, generations: int, sweeps: int, seed: int) -> Panel:
@@ -180,8 +180,8 @@ def _panel(case: Case, generations: int, sweeps: int, seed: int) -> Panel:
 
 
 def _place(archive: Archive, privacy: float) -> int:
-    place = archive.best_at(privacy)
-    return len(archive.privacy) - 1 if place is None else place
+    position = archive.best_at(privacy)
+    return len(archive.privacy) - 1 if position is None else position
 
 
 def _level(
@@ -196,19 +196,19 @@ def _level(
     bound = measures.error_of(exact.at(privacy).lower_bound, case.prior, RECORDS)
     at = int(np.searchsorted(curve[:, 0], privacy - 1e-9))
     by_warner = curve[at] if at < len(curve) and privacy >= curve[0, 0] - 1e-9 else None
-    place = archive.best_at(privacy) if privacy >= archive.privacy[0] else None
+    position = archive.best_at(privacy) if privacy >= archive.privacy[0] else None
     best = min((e for p, e in squares if p >= privacy - 1e-7), default=None)
     with_em: list[float | None] = [None, None]
     if case.with_em:
         matrices = [
             None if by_warner is None else warner(len(case.prior), float(by_warner[2])),
-            None if place is None else archive.matrices[place],
+            None if position is None else archive.matrices[position],
         ]
         with_em = [None if m is None else _em_error(m, case.prior, seed) for m in matrices]
     return Level(
         privacy,
         None if by_warner is None else float(by_warner[1]),
-        None if place is None else float(archive.error[place]),
+        None if position is None else float(archive.error[position]),
         best,
         bound,
         *with_em,

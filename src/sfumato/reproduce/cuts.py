@@ -96,7 +96,7 @@ def near(general: float, suppressed: float) -> Answer:
 
     def answer(front: Front) -> str:
         values = min(front.points, key=distance).values
-        size, general, gone = (values[found.name] for found in (WEIGHTED_K, GENERALIZATION_LOSS, SUPPRESSION_LOSS))
+        size, general, gone = (values[measure.name] for measure in (WEIGHTED_K, GENERALIZATION_LOSS, SUPPRESSION_LOSS))
         return f"{size:.0f} at GL {general * 100:.1f} %, SL {gone * 100:.1f} %"
 
     return answer
@@ -126,20 +126,20 @@ def reproduce_cuts(
     """Answer every question with the paper's algorithm and with our default, once for each seed."""
     runs: dict[tuple[int, str, str], tuple[list[Front], float]] = {}
     wanted = sorted({(q.problem, q.prefer, method) for q in questions for method in ("nsga2", "memetic")})
-    for place, (problem, prefer, method) in enumerate(wanted):
+    for number, (problem, prefer, method) in enumerate(wanted):
         study = paper_setting(problem, prefer).with_search(algorithm=method, **search)
         table = study.table()
         began = time.process_time()
         fronts = [find_front(study.with_search(seed=seed), table=table) for seed in range(1, seeds + 1)]
         runs[problem, prefer, method] = fronts, (time.process_time() - began) / seeds
         if progress is not None:
-            progress(place + 1, len(wanted))
-    found = []
+            progress(number + 1, len(wanted))
+    reproduced = []
     for question in questions:
         plain, ours = (runs[question.problem, question.prefer, method] for method in ("nsga2", "memetic"))
         answers = [tuple(question.answer(front) for front in fronts) for fronts in (plain[0], ours[0])]
-        found.append(Answered(question, answers[0], answers[1], plain[1], ours[1]))
-    return found
+        reproduced.append(Answered(question, answers[0], answers[1], plain[1], ours[1]))
+    return reproduced
 
 
 def shown(answers: Sequence[Any]) -> str:

@@ -51,8 +51,8 @@ def golden_rows() -> list[Row]:
     ['census 2000 (table 6): PA', '0.953', '0.953']
     """
     rows = []
-    for name, (found, published) in CONFUSIONS.items():
-        ours = (found.accuracy, found.printed_j, found.youden_j, found.bayes)
+    for name, (confusion, published) in CONFUSIONS.items():
+        ours = (confusion.accuracy, confusion.printed_j, confusion.youden_j, confusion.bayes)
         for figure, said, have in zip(("PA", "J as printed", "Youden's J", "MB"), published, ours, strict=True):
             rows.append(Row(f"{name}: {figure}", "–" if said is None else f"{said:.3f}", f"{have:.3f}"))
     return rows + [Row(f"τ of {m} values at 0.01", f"{said:.6f}", f"{tau(m, 0.01):.6f}") for m, said in TAUS.items()]
@@ -79,13 +79,13 @@ def hawaii_lines(folder: Path, seeds: Sequence[int], say: Say = lambda text: Non
     """Every attacker from every auxiliary file, over the seeds: one line each."""
     study = hawaii_study(folder)
     target = read_target(study)
-    found = []
+    lines = []
     for auxiliary in settings_of(study).auxiliary:
         other = read_auxiliary(study, auxiliary)
         for attacker in ("exact", "evolutionary", "boosted"):
             say(f"Hawaii 2018 from {auxiliary.title}: {attacker}")
-            found.append(spread_of(attack_with(study, target, other, attacker, "military", seeds)))
-    return found
+            lines.append(spread_of(attack_with(study, target, other, attacker, "military", seeds)))
+    return lines
 
 
 def spread_of(attacks: Sequence[Attack]) -> dict[str, Any]:
@@ -150,7 +150,7 @@ def census_runs(planted: Planted, attackers: Sequence[str], say: Say = lambda te
     study = read(planted.run)
     other = read_auxiliary(study, settings_of(study).auxiliary[0])
     survey = read_target(study)
-    found = []
+    runs = []
     for attacker in attackers:
         say(f"synthetic census: {attacker}")
         began = time.process_time()
@@ -164,7 +164,7 @@ def census_runs(planted: Planted, attackers: Sequence[str], say: Say = lambda te
         truth = other.quantity("military").astype(np.float64)
         mine = survey.quantity("military").astype(np.float64)
         sizes = [file.sizes().astype(np.float64) for file in (other, survey)]
-        found.append(
+        runs.append(
             CensusRun(
                 attacker=attacker,
                 seed=planted.seed,
@@ -180,7 +180,7 @@ def census_runs(planted: Planted, attackers: Sequence[str], say: Say = lambda te
                 peak_gigabytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
             )
         )
-    return found
+    return runs
 
 
 def by_state(
@@ -198,8 +198,8 @@ def by_state(
         mine = np.flatnonzero(states == state)
         if truth[mine].sum() <= LEAST_SHARE * truth.sum():
             continue
-        place = {int(area): i for i, area in enumerate(mine)}
-        known = [place[area] for area in expert if area in place]
+        position = {int(area): i for i, area in enumerate(mine)}
+        known = [position[area] for area in expert if area in position]
         planted = Sensitive(tuple(sorted(known)), (), {})
         held = None if sizes is None else sizes[mine]
         total += findings(signal[mine], planted, SIGNIFICANCE, held).adequacy["hinges"]
@@ -210,7 +210,7 @@ def hawaii_rows(line: dict[str, Any]) -> list[Row]:
     """What an attacker finds in Hawaii, over the seeds."""
     who = f"Hawaii 2018 from {line['auxiliary']}, {line['attacker']}"
     ranks = "; ".join(" ".join(map(str, one)) for one in line["ranks"])
-    found = [
+    rows = [
         Row(
             f"{who}: undisclosed / false by {way}",
             "–",
@@ -219,7 +219,7 @@ def hawaii_rows(line: dict[str, Any]) -> list[Row]:
         for way in ("hinges", "mad", "rank")
     ]
     low, high = line["spearman"]
-    return [*found, Row(f"{who}: Spearman", "–", f"{low:.3f}–{high:.3f}"), Row(f"{who}: ranks", "–", ranks)]
+    return [*rows, Row(f"{who}: Spearman", "–", f"{low:.3f}–{high:.3f}"), Row(f"{who}: ranks", "–", ranks)]
 
 
 def _span(ends: tuple[float, float]) -> str:
@@ -233,8 +233,8 @@ def census_rows(run: CensusRun) -> list[Row]:
         ("census, as table 6", run.census, (0.953, 0.891, 98.047)),
         ("survey, as table 7", run.survey, (0.930, 0.775, 55.067)),
     )
-    for name, found, said in pairs:
-        ours = (found.accuracy, found.printed_j, found.bayes)
+    for name, measured, said in pairs:
+        ours = (measured.accuracy, measured.printed_j, measured.bayes)
         for figure, paper, have in zip(("PA", "J as printed", "MB"), said, ours, strict=True):
             rows.append(
                 Row(
@@ -244,10 +244,10 @@ def census_rows(run: CensusRun) -> list[Row]:
                 )
             )
     for name, plain in (("census", run.census_unrevised), ("survey", run.survey_unrevised)):
-        told = f"PA {plain.accuracy:.3f}, J {plain.printed_j or 0:.3f}, MB {plain.bayes:.1f}"
-        rows.append(Row(f"synthetic {name}, {run.attacker}, no outlier set aside", "–", told))
+        shown = f"PA {plain.accuracy:.3f}, J {plain.printed_j or 0:.3f}, MB {plain.bayes:.1f}"
+        rows.append(Row(f"synthetic {name}, {run.attacker}, no outlier set aside", "–", shown))
     if run.held_out_precision is not None:
-        told = f"{run.held_out_precision:.3f}"
-        rows.append(Row(f"synthetic census, {run.attacker}: average precision, held out", "about 0.5", told))
+        shown = f"{run.held_out_precision:.3f}"
+        rows.append(Row(f"synthetic census, {run.attacker}: average precision, held out", "about 0.5", shown))
     cost = f"{run.cpu_seconds:.0f} CPU s, {run.peak_gigabytes:.1f} GB, {run.rules} rules"
     return [*rows, Row(f"synthetic census, {run.attacker}: spent", "–", cost)]

@@ -43,7 +43,7 @@ class Row:
     @property
     def objectives(self) -> tuple[Any, ...]:
         """As a run file names them."""
-        return tuple(found.name if isinstance(found, Measure) else found for found in self.sought)
+        return tuple(sought.name if isinstance(sought, Measure) else sought for sought in self.sought)
 
     @property
     def name(self) -> str:
@@ -115,8 +115,8 @@ def reproduce_lattice(
     """Run every row with the given number of seeds, in the paper's setting and in our default."""
     base = read(sample("adult"))
     tables = {False: base.table(), True: _with_label(base).table()}
-    found = []
-    for place, row in enumerate(rows):
+    reproduced = []
+    for number, row in enumerate(rows):
         label = CM in row.sought
         study = (_with_label(base) if label else base).with_search(
             objectives=row.objectives, max_suppression=0.01, epsilon=row.epsilon
@@ -140,10 +140,10 @@ def reproduce_lattice(
             rr, ce, ce_mean, evaluations = np.array(figures, dtype=np.float64).T
             return Runs(*(float(v) for v in (rr.mean(), rr.std(), ce.mean(), ce_mean.mean(), evaluations.mean())))
 
-        found.append(Reproduced(row, len(best), ready.problem.space, runs(hints=False), runs(hints=True)))
+        reproduced.append(Reproduced(row, len(best), ready.problem.space, runs(hints=False), runs(hints=True)))
         if progress is not None:
-            progress(place + 1, len(rows))
-    return found
+            progress(number + 1, len(rows))
+    return reproduced
 
 
 def _with_label(study: Study) -> Study:

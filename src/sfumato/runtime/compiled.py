@@ -31,17 +31,17 @@ kernels = Path(given or home)  # the package's own folder may be read-only
 
 def compiled(function: F) -> F:
     """Compile for one thread, release the interpreter lock, keep the machine code for the next run."""
-    found: Any = numba.njit(nogil=True)(function)
+    kernel: Any = numba.njit(nogil=True)(function)
     if not usable():
-        return cast(F, found)
+        return cast(F, kernel)
     settings.CACHE_DIR = str(kernels / digest(Path(function.__code__.co_filename)))
     try:
-        found._cache = KernelCache(found.py_func)
+        kernel._cache = KernelCache(kernel.py_func)
     except (OSError, RuntimeError):  # no folder to keep it in: it is compiled at every run
         pass
     finally:
         settings.CACHE_DIR = given  # the loops of whoever imports us are kept where they were
-    return cast(F, found)
+    return cast(F, kernel)
 
 
 @cache
@@ -61,20 +61,20 @@ def digest(file: Path) -> str:
 
 def sources(file: Path) -> dict[Path, bytes]:
     """A module and every module of the package that it imports, near or far, with their text."""
-    found: dict[Path, bytes] = {}
+    texts: dict[Path, bytes] = {}
     ahead = [file]
     while ahead:
         one = ahead.pop()
-        if one not in found:
-            found[one] = one.read_bytes()
-            ahead += _imported(found[one].decode("utf-8"))
-    return found
+        if one not in texts:
+            texts[one] = one.read_bytes()
+            ahead += _imported(texts[one].decode("utf-8"))
+    return texts
 
 
 def _imported(text: str) -> list[Path]:
     """The files of the package that a module imports; a name may be a module of a folder."""
-    found = []
+    files = []
     for folder, names in IMPORTS.findall(text):
-        place = PACKAGE.joinpath(*folder.split(".")) if folder else PACKAGE
-        found += [place.with_suffix(".py"), *(place / f"{name}.py" for name in re.findall(r"\w+", names))]
-    return [file for file in found if file.is_file()]
+        base = PACKAGE.joinpath(*folder.split(".")) if folder else PACKAGE
+        files += [base.with_suffix(".py"), *(base / f"{name}.py" for name in re.findall(r"\w+", names))]
+    return [file for file in files if file.is_file()]

@@ -31,13 +31,13 @@ def kept_inputs() -> Iterator[None]:
 def note_input(path: Path) -> Path:
     """Say that a file is an input; every reader of files does. Pipes and devices, which may never end, are refused."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return path  # whoever opens it says what is wrong
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise InputError(f"{path} is not a regular file", expected="a file on a disk", remedy="copy it to a file first")
     for noted in _active:
-        noted[found.st_dev, found.st_ino] = path.resolve()
+        noted[status.st_dev, status.st_ino] = path.resolve()
     return path
 
 
@@ -55,10 +55,10 @@ def refuse_input(path: Path) -> None:
     """Raise if a path is that of an input under another name or its own, or of a folder that holds one."""
     if not _active or not path.exists():
         return
-    found, whole = path.stat(), path.resolve()
+    status, whole = path.stat(), path.resolve()
     for noted in _active:
         inside = path.is_dir() and any(whole in one.parents for one in noted.values())
-        if (found.st_dev, found.st_ino) in noted or inside:
+        if (status.st_dev, status.st_ino) in noted or inside:
             raise InputError(
                 f"{path} is an input of this command" if not inside else f"{path} holds an input of this command",
                 expected="another file to write to: an input is never overwritten",

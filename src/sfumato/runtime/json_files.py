@@ -87,7 +87,7 @@ def parse_json(raw: bytes | str, name: str, *, expected: str = ANYTHING, remedy:
     return value
 
 
-def without_infinities(found: dict[str, Any]) -> dict[str, Any]:
+def without_infinities(content: dict[str, Any]) -> dict[str, Any]:
     """The same without infinities: null instead, and where they stood under "infinite".
 
     >>> without_infinities({"value": float("inf"), "columns": {"a": float("inf"), "b": 1.0}})
@@ -103,7 +103,7 @@ def without_infinities(found: dict[str, Any]) -> dict[str, Any]:
             return None
         return value
 
-    cleaned: dict[str, Any] = clean(found, "")
+    cleaned: dict[str, Any] = clean(content, "")
     return cleaned | ({"infinite": infinite} if infinite else {})
 
 

@@ -38,12 +38,12 @@ def ours_alone(folder: Path, *, own: bool) -> bool:
         return False
 
 
-def _trusted(found: os.stat_result, *, sticky: bool) -> bool:
+def _trusted(status: os.stat_result, *, sticky: bool) -> bool:
     """Whether a folder belongs to this user or to root, and others cannot rename what it holds."""
-    if found.st_uid not in (os.geteuid(), 0):
+    if status.st_uid not in (os.geteuid(), 0):
         return False
-    writable = found.st_mode & stat.S_IWOTH or (found.st_mode & stat.S_IWGRP and not _own_group(found.st_gid))
-    return not writable or bool(sticky and found.st_mode & stat.S_ISVTX)
+    writable = status.st_mode & stat.S_IWOTH or (status.st_mode & stat.S_IWGRP and not _own_group(status.st_gid))
+    return not writable or bool(sticky and status.st_mode & stat.S_ISVTX)
 
 
 def _own_group(number: int) -> bool:

@@ -136,8 +136,8 @@ def sweep(parent: str | Path | None = None, prefix: str = PREFIX) -> None:
 
 
 def _sweep_one(folder: Path) -> None:
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
         return
     if folder.name.endswith(UNLOCKED):
         (folder / Scratch.LOCK).unlink(missing_ok=True)

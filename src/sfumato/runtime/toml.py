@@ -6,7 +6,8 @@ import json
 import math
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sfumato.errors import SfumatoError, StudyError
@@ -19,10 +20,25 @@ CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 SURROGATES = re.compile(r"[\ud800-\udfff]")
 
 
-def toml_text(settings: Mapping[str, Any]) -> str:
-    """Settings as TOML: plain keys first, then a section for each table.
+@dataclass(frozen=True)
+class Noted:
+    """A value or section with comments: lines above it and, for a value, a note behind it.
 
-    >>> print(toml_text({"version": 1, "data": {"path": "a.csv", "na": ["?"]}, "columns": {"a b": {"role": "drop"}}}))
+    One that is not `active` is written as a comment itself, for whoever reads it to complete.
+    """
+
+    value: Any
+    note: str = ""
+    above: Sequence[str] = ()
+    active: bool = True
+
+
+def toml_text(settings: Mapping[str, Any], head: Sequence[str] = ()) -> str:
+    """Settings as TOML: comments of the file, plain keys, then a section for each table. Any of them may be `Noted`.
+
+    >>> columns = {"a b": Noted({"role": "drop"}, "a name"), "c": Noted({"role": ""}, "decide", active=False)}
+    >>> print(toml_text({"version": 1, "data": {"path": "a.csv", "na": ["?"]}, "columns": columns}, ["A table."]))
+    # A table.
     version = 1
     <BLANKLINE>
     [data]
@@ -30,19 +46,39 @@ def toml_text(settings: Mapping[str, Any]) -> str:
     na = ["?"]
     <BLANKLINE>
     [columns]
-    "a b" = { role = "drop" }
+    "a b" = { role = "drop" }  # a name
+    # c = { role = "" }  # decide
     <BLANKLINE>
     """
-    plain = {name: value for name, value in settings.items() if not isinstance(value, Mapping)}
-    lines = [f"{toml_key(name)} = {toml_value(value)}" for name, value in plain.items()]
-    for name, value in settings.items():
-        if isinstance(value, Mapping):
-            lines += ["", f"[{toml_key(name)}]"]
-            lines += [f"{toml_key(inner)} = {toml_value(held)}" for inner, held in value.items()]
+    noted = {name: value if isinstance(value, Noted) else Noted(value) for name, value in settings.items()}
+    lines = [toml_comment(line) for line in head]
+    for name, entry in noted.items():
+        if not isinstance(entry.value, Mapping):
+            lines += _entry(name, entry)
+    for name, entry in noted.items():
+        if isinstance(entry.value, Mapping):
+            lines += ["", *map(toml_comment, entry.above), f"[{toml_key(name)}]"]
+            lines += [line for inner, held in entry.value.items() for line in _entry(inner, held)]
     text = "\n".join(lines) + "\n"
-    if not _same(tomllib.loads(text), settings):
+    if not _same(tomllib.loads(text), _plain(settings)):
         raise SfumatoError("settings written as TOML do not read back unchanged", remedy="please report it")
     return text
+
+
+def _entry(name: str, value: Any) -> list[str]:
+    """The lines of one key."""
+    entry = value if isinstance(value, Noted) else Noted(value)
+    line = f"{'' if entry.active else '# '}{toml_key(name)} = {toml_value(entry.value)}"
+    return [*map(toml_comment, entry.above), f"{line}  {toml_comment(entry.note)}" if entry.note else line]
+
+
+def _plain(value: Any) -> Any:
+    """Settings without their comments."""
+    if isinstance(value, Noted):
+        return _plain(value.value)
+    if not isinstance(value, Mapping):
+        return value
+    return {name: _plain(held) for name, held in value.items() if not isinstance(held, Noted) or held.active}
 
 
 def toml_key(name: str) -> str:
@@ -95,14 +131,14 @@ def parse_toml(raw: bytes, name: str) -> dict[str, Any]:
     if any(line.split(b"=", 1)[0].count(b".") > MOST_DOTS for line in raw.splitlines()):
         raise _too_deep(name)  # reading such a key takes time in the square of its parts
     try:
-        found = tomllib.loads(raw.decode("utf-8"))
+        parsed = tomllib.loads(raw.decode("utf-8"))
     except RecursionError:
         raise _too_deep(name) from None
     except ValueError as error:  # also of bytes that are not UTF-8, and of numbers with thousands of digits
         raise StudyError(f"{name} is not TOML: {error}", expected=expected) from None
-    if _depth(found) > MOST_DEPTH:
+    if _depth(parsed) > MOST_DEPTH:
         raise _too_deep(name)
-    return found
+    return parsed
 
 
 def too_large(name: str) -> StudyError:

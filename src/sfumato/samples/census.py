@@ -160,20 +160,20 @@ def _draw(member: np.ndarray[Any, Any], distinct: float, rng: np.random.Generato
     mine = member & (rng.random(count) < distinct)
     which[mine] = len(CIVILIANS) + rng.choice(len(MEMBERS), int(mine.sum()), p=own / own.sum())
 
-    def of(place: int) -> Floats:
-        return np.array([p[place] for p in profiles], np.float64)[which]
+    def of(column: int) -> Floats:
+        return np.array([p[column] for p in profiles], np.float64)[which]
 
-    def normal(place: int) -> Floats:
-        return rng.normal(of(place), of(place + 1))
+    def normal(column: int) -> Floats:
+        return rng.normal(of(column), of(column + 1))
 
-    def chance(place: int) -> np.ndarray[Any, Any]:
-        return rng.random(count) < of(place)
+    def chance(column: int) -> np.ndarray[Any, Any]:
+        return rng.random(count) < of(column)
 
     way_of_travel = np.cumsum([p[9] for p in profiles], axis=1)[which]
     transport = (rng.random(count)[:, None] > way_of_travel).sum(axis=1).clip(0, 3)
     minutes = (normal(10) / 5).round().clip(0, 287) * 5
     race = rng.random(count)
-    found = {
+    columns = {
         "age": normal(1).round().clip(18, 45),
         "educ": EDUCATIONS[(normal(3) - 1).round().clip(0, 10).astype(int).clip(0, 9)].astype(np.float64),
         "sex": np.where(chance(5), 1.0, 2.0),
@@ -188,7 +188,7 @@ def _draw(member: np.ndarray[Any, Any], distinct: float, rng: np.random.Generato
         "inctot": (np.exp(rng.normal(np.log(of(15)), of(16))) / 10).round().clip(0, 20000) * 10,
         "english": rng.choice([3.0, 4.0, 5.0], count, p=[0.85, 0.11, 0.04]),
     }
-    return {name: _floored(name, values, rng) for name, values in found.items()}
+    return {name: _floored(name, values, rng) for name, values in columns.items()}
 
 
 def _floored(name: str, values: Floats, rng: np.random.Generator) -> Floats:

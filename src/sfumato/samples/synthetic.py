@@ -7,39 +7,31 @@ from pathlib import Path
 
 from sfumato.errors import InputError
 from sfumato.runtime.atomic import new_folder, refuse_existing_folder
+from sfumato.runtime.toml import toml_text
 from sfumato.samples.census import people, plant
 
 PART = 10_000_000  # rows of a part
 AREAS, MEMBERS = 1_238, 0.00445
 LEAST, MOST = 1_000, 10**10
 
-RUN = """version = 1
-
-[data]
-path = "people-*.parquet"
-
-[columns]
-age = { role = "quasi_identifier", hierarchy = { build = "interval", widths = [2, 4, 8, 16], origin = 18 } }
-educ = { role = "quasi_identifier", hierarchy = { build = "breaks", levels = [[4, 7, 10], [7]] } }
-sex = { role = "quasi_identifier", hierarchy = { build = "flat" } }
-race = { role = "quasi_identifier", hierarchy = { build = "flat" } }
-hisp = { role = "quasi_identifier", hierarchy = { build = "breaks", levels = [[1]] } }
-marst = { role = "quasi_identifier", hierarchy = { build = "flat" } }
-state = { role = "quasi_identifier", hierarchy = { build = "prefix" } }
-military = { role = "sensitive" }
-puma = { role = "drop" }
-uhrs = { role = "drop" }
-tran = { role = "drop" }
-depart = { role = "drop" }
-ttime = { role = "drop" }
-wkswork = { role = "drop" }
-inctot = { role = "drop" }
-english = { role = "drop" }
-
-[search]
-objectives = ["k", "general_loss"]
-max_suppression = 0.01
-"""
+TREES = {
+    "age": {"build": "interval", "widths": [2, 4, 8, 16], "origin": 18},
+    "educ": {"build": "breaks", "levels": [[4, 7, 10], [7]]},
+    "sex": {"build": "flat"},
+    "race": {"build": "flat"},
+    "hisp": {"build": "breaks", "levels": [[1]]},
+    "marst": {"build": "flat"},
+    "state": {"build": "prefix"},
+}
+DROPPED = ("puma", "uhrs", "tran", "depart", "ttime", "wkswork", "inctot", "english")
+RUN = {
+    "version": 1,
+    "data": {"path": "people-*.parquet"},
+    "columns": {name: {"role": "quasi_identifier", "hierarchy": tree} for name, tree in TREES.items()}
+    | {"military": {"role": "sensitive"}}
+    | {name: {"role": "drop"} for name in DROPPED},
+    "search": {"max_suppression": 0.01},
+}
 
 
 def write_people(
@@ -58,7 +50,7 @@ def write_people(
         raise InputError(f"{records:,} records", expected=f"{LEAST:,} to {MOST:,}")
     census = plant(records, max(round(records * MEMBERS), 1), min(AREAS, records // 100), seed)
     with new_folder(folder, private=False) as whole:
-        (whole / "run.toml").write_text(RUN, encoding="utf-8")
+        (whole / "run.toml").write_text(toml_text(RUN), encoding="utf-8")
         done, writer = 0, None
         for columns in people(census, seed):
             table = pyarrow.table(columns)

@@ -27,9 +27,10 @@ from sfumato.study.channel import ChannelSettings
 from sfumato.study.file_mapping import Attribute, Case, TermSettings
 from sfumato.study.groups import AttackSettings, AuxiliarySettings, GroupsSettings, ProtectSettings
 from sfumato.study.policy import Acceptance, PolicySettings
-from sfumato.tables.compress import KEYED, Use, compress, secret_hierarchy
+from sfumato.tables.compress import Use, compress, secret_hierarchy
 from sfumato.tables.domain import Builder
 from sfumato.tables.frequency import FrequencyTable
+from sfumato.tables.missing import KEYED
 
 BUILT = tuple(RECIPES.values())
 ALGORITHMS = {"lattice": ("exact", "exhaustive", "pbg_ea", "best_first"), "cuts": ("memetic", "nsga2")}
@@ -285,6 +286,16 @@ class Study(Settings):
         """The columns of a role."""
         return [name for name, column in self.columns.items() if column.role is role]
 
+    def missing_rule(self, name: str) -> Missing:
+        """What is done with a missing value of a column: its own rule, else that of the table."""
+        column = self.columns.get(name)
+        return (column.missing if column is not None else None) or self.data.missing
+
+    @property
+    def complete_columns(self) -> list[str]:
+        """The columns whose missing values leave a row out."""
+        return [n for n, c in self.columns.items() if c.role in KEYED and self.missing_rule(n) == "drop"]
+
     def source(self, path: str | Path | None = None, *, undecided: bool = False) -> Source:
         """The table, or another file read the same way, after checking that every column has a role.
 
@@ -374,9 +385,10 @@ class Study(Settings):
                 raise
         elif tree is not None:
             hierarchy = builder(name, tree, decimal)
-        missing = column.missing or self.data.missing
         along = bool(column.constrained)
-        return Use(name, column.role, missing, hierarchy, distance or column.distance, column.order, along)
+        return Use(
+            name, column.role, self.missing_rule(name), hierarchy, distance or column.distance, column.order, along
+        )
 
 
 def _merged(one: Mapping[str, Any], two: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sfumato.errors import DataError, InputError, shortened
+from sfumato.errors import DataError, InputError, counted, shortened
 from sfumato.front import Front, Objective, Point
 from sfumato.hierarchies import ROOT, Hierarchy
 from sfumato.measures.classes import classify
@@ -14,7 +14,6 @@ from sfumato.measures.standard import GENERAL_LOSS, K
 from sfumato.measures.suppression import suppress_planned
 from sfumato.plans.levels import LevelPlan
 from sfumato.release import pack
-from sfumato.release.columns import missing_leaf
 from sfumato.release.labels import Naming, naming_from
 from sfumato.release.publish import Release, publish
 from sfumato.release.readback import loss_of
@@ -22,16 +21,18 @@ from sfumato.release.recode import complete_rows
 from sfumato.release.recoding_draft import named_plan
 from sfumato.release.sources import reading, require_source, table_of
 from sfumato.release.verify import study_of, verifier_of
-from sfumato.report.figures import percent
-from sfumato.sources.cells import MISSING, cleaned
-from sfumato.sources.engines.engine import Engine, open_engine, quoted
+from sfumato.runtime.figures import percent
+from sfumato.sources.cells import MISSING
+from sfumato.sources.engines.engine import Engine, open_engine
 from sfumato.sources.roles import Role
 from sfumato.sources.settings import EngineOptions
 from sfumato.sources.source import Source
+from sfumato.sources.value_counts import cell_sql
 from sfumato.study import SearchSettings, Study, read, without_trees
 from sfumato.study.policy import Acceptance
 from sfumato.systems.registry import VERIFIERS, load_front
 from sfumato.tables.frequency import FrequencyTable
+from sfumato.tables.missing import missing_leaf
 
 
 @dataclass(frozen=True)
@@ -86,12 +87,12 @@ def apply_plan(
     if strange and unseen == "error":
         raise _unknown(strange)
     trees, plan, names = dict(saved.trees), saved.plan, dict(saved.names)
-    for found in strange:
-        names.pop(found.column, None)  # its groups are named anew
-        level = plan.levels[found.column]
-        trees[found.column] = with_stars(trees[found.column], level, found.values)
+    for strange_values in strange:
+        names.pop(strange_values.column, None)  # its groups are named anew
+        level = plan.levels[strange_values.column]
+        trees[strange_values.column] = with_stars(trees[strange_values.column], level, strange_values.values)
         if level == 0:
-            plan = replace(plan, levels={**plan.levels, found.column: 1})
+            plan = replace(plan, levels={**plan.levels, strange_values.column: 1})
     table = study.table(trees=trees, distances=saved.distances)
     front = _front(study, table, plan)
     warnings = [*_star_warnings(strange), *_limit_warnings(saved.study, front)]
@@ -160,14 +161,12 @@ def unseen_values(engine: Engine, source: Source, study: Study, trees: Mapping[s
     complete = complete_rows(source, study)
     strange = []
     for name in study.named(Role.QUASI_IDENTIFIER):
-        rule = study.columns[name].missing or study.data.missing
-        tree = trees[name]
-        keeps = missing_leaf(tree, study.data.na, wildcard=rule == "wildcard") is not None
+        tree, wildcard = trees[name], study.missing_rule(name) == "wildcard"
+        keeps = missing_leaf(tree, study.data.na, wildcard=wildcard) is not None
         engine.upload("known", {"label": [*tree.leaves, *([MISSING] if keeps else [])]})
-        cell = f"coalesce({cleaned(source, source.column(name))}, {quoted(MISSING)})"
         rows = engine.rows(
-            f"SELECT v, n FROM (SELECT {cell} AS v, count(*) AS n FROM raw WHERE {complete} GROUP BY 1) AS t "
-            "WHERE v NOT IN (SELECT label FROM known) ORDER BY v"
+            f"SELECT v, n FROM (SELECT {cell_sql(source, name)} AS v, count(*) AS n FROM raw WHERE {complete} "
+            "GROUP BY 1) AS t WHERE v NOT IN (SELECT label FROM known) ORDER BY v"
         )
         if rows:
             strange.append(Unseen(name, tuple(str(value) for value, _ in rows), sum(int(n) for _, n in rows)))
@@ -197,18 +196,18 @@ def _front(study: Study, table: FrequencyTable, plan: LevelPlan) -> Front:
     classes = classify(table, plan.recoding(table), study.weights_for(table))
     classes = suppress_planned(classes, plan.suppress_below, plan.diversity_below)
     measures = [K, GENERAL_LOSS]
-    values = {found.name: found.value(classes) for found in measures}
+    values = {measure.name: measure.value(classes) for measure in measures}
     point = Point(0, values, loss_of(classes), classes.suppressed_rows, plan)
-    objectives = tuple(Objective(found.name, found.direction) for found in measures)
+    objectives = tuple(Objective(measure.name, measure.direction) for measure in measures)
     return Front(study, objectives, (point,), "applied", False, 1, 1, 0.0, table.fingerprint, table.records)
 
 
 def _star_warnings(strange: Sequence[Unseen]) -> list[str]:
     return [
-        f"{found.column} has {len(found.values)} {'value' if len(found.values) == 1 else 'values'} that the plan does "
-        f"not know, in {found.records:,} {'record' if found.records == 1 else 'records'}: hidden as {ROOT}, or "
+        f"{unseen.column} has {counted(len(unseen.values), 'value')} that the plan does "
+        f"not know, in {counted(unseen.records, 'record')}: hidden as {ROOT}, or "
         "suppressed where too few records share them."
-        for found in strange
+        for unseen in strange
     ]
 
 
@@ -221,10 +220,10 @@ def _limit_warnings(study: Study, front: Front) -> list[str]:
 
 def _unknown(strange: Sequence[Unseen]) -> DataError:
     listed = "; ".join(
-        f"{found.column}: {len(found.values)} {'value' if len(found.values) == 1 else 'values'} in {found.records} "
-        f"{'record' if found.records == 1 else 'records'}, such as "
-        f"{shortened((repr(value) if value != MISSING else '(missing)' for value in found.values), 3)}"
-        for found in strange
+        f"{unseen.column}: {len(unseen.values)} {'value' if len(unseen.values) == 1 else 'values'} in {unseen.records} "
+        f"{'record' if unseen.records == 1 else 'records'}, such as "
+        f"{shortened((repr(value) if value != MISSING else '(missing)' for value in unseen.values), 3)}"
+        for unseen in strange
     )
     return DataError(
         f"the plan does not know values of {len(strange)} {'column' if len(strange) == 1 else 'columns'}: {listed}",

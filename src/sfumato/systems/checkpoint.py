@@ -60,8 +60,8 @@ class Checkpoint:
         if not self.path.exists():
             return None
         try:
-            with self.path.open("rb") as stream, np.load(stream, allow_pickle=False) as found:
-                parts = {name: found[name] for name in found.files}
+            with self.path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
+                parts = {name: arrays[name] for name in arrays.files}
             if str(parts.pop("key")) == self._key:
                 return parts
         except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:

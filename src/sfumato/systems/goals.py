@@ -16,8 +16,8 @@ def goal_of(study: Study, name: str, direction: str | None, limit: float | None 
     """A measure to seek or to limit, by its name or an alias, with the parameters that the run file gives it."""
     if name not in names():
         raise StudyError(f'unknown objective "{name}"', expected="a measure", remedy=nearest(name, names()))
-    found = measure(name).with_settings(study.measures)
-    return Goal(found, direction or found.direction, limit)
+    chosen = measure(name).with_settings(study.measures)
+    return Goal(chosen, direction or chosen.direction, limit)
 
 
 def demanded_size(settings: SearchSettings) -> int:

@@ -16,7 +16,7 @@ from sfumato.release.policy import acceptances
 from sfumato.release.recoding_draft import RecodingDraft
 from sfumato.release.recoding_verifier import CUTS, LATTICE
 from sfumato.release.verify import Verifier
-from sfumato.report.figures import number, number_or_infinity, percent
+from sfumato.runtime.figures import number, number_or_infinity, percent
 from sfumato.runtime.stages import recording, stage
 from sfumato.study import Study
 from sfumato.systems.cuts.search import search_cuts

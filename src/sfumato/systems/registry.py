@@ -25,8 +25,8 @@ def system_named(name: object) -> System:
     """A system by its name."""
     if not isinstance(name, str) or name not in MODULES:
         raise InputError(f'unknown system "{str(name)[:40]}"', expected="a system", remedy=nearest(str(name), MODULES))
-    found: Any = importlib.import_module(MODULES[name])
-    system: System = found.SYSTEMS[name]
+    module: Any = importlib.import_module(MODULES[name])
+    system: System = module.SYSTEMS[name]
     return system
 
 

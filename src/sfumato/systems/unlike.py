@@ -21,9 +21,9 @@ def first_unlike(one: Any, two: Any, unchecked: Collection[str] = (), name: str 
             if key in unchecked:
                 continue
             inner = f"{name}.{key}" if name else str(key)
-            found = first_unlike(one.get(key), two.get(key), unchecked, inner)
-            if found is not None:
-                return found
+            path = first_unlike(one.get(key), two.get(key), unchecked, inner)
+            if path is not None:
+                return path
         return None
     if isinstance(one, list | tuple) and isinstance(two, list | tuple) and len(one) == len(two):
         pairs = enumerate(zip(one, two, strict=True))

@@ -16,10 +16,10 @@ from sfumato.sources.engines.engine import Engine, quoted
 from sfumato.sources.roles import Role
 from sfumato.sources.settings import Missing
 from sfumato.sources.source import Source
+from sfumato.sources.value_counts import cell_sql
 from sfumato.tables.domain import Builder, Domain, UncoveredError, domain_of
 from sfumato.tables.frequency import FrequencyTable, Population, ValueCounts, value_counts
-
-KEYED = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.LABEL)
+from sfumato.tables.missing import KEYED, present
 
 
 @dataclass(frozen=True)
@@ -56,15 +56,19 @@ def compress(engine: Engine, source: Source, uses: Sequence[Use], population: So
         fingerprint = source.fingerprint
     with stage("encode"):
         others = _population_labels(engine, population, keyed) if population else {}
-        domains = [_domain(engine, source, place, use, others.get(use.name, ())) for place, use in enumerate(keyed)]
-        for place, domain in enumerate(domains):
+        domains = [
+            _domain(engine, source, position, use, others.get(use.name, ())) for position, use in enumerate(keyed)
+        ]
+        for position, domain in enumerate(domains):
             labels = [MISSING if code == domain.missing else label for code, label in enumerate(domain.labels)]
-            engine.upload(f"domain{place}", {"label": labels, "code": np.arange(len(labels), dtype=np.int32)})
+            engine.upload(f"domain{position}", {"label": labels, "code": np.arange(len(labels), dtype=np.int32)})
         _encode(engine, len(keyed), weighted=weight is not None)
         width = sum(use.role is Role.QUASI_IDENTIFIER for use in keyed)
         table = _table(engine, domains[:width], weighted=weight is not None)
         values = {
-            use.name: _values(engine, domains[place], place, table) for place, use in enumerate(keyed) if place >= width
+            use.name: _values(engine, domains[position], position, table)
+            for position, use in enumerate(keyed)
+            if position >= width
         }
         return replace(
             table,
@@ -90,7 +94,7 @@ def _group(engine: Engine, source: Source, keyed: Sequence[Use], weight: Use | N
         sums += ", sum(w) AS w, count(w) AS weighed, min(w) AS least"
     texts = f"SELECT {', '.join(cells)} FROM raw"
     engine.run(f"CREATE OR REPLACE TEMP TABLE cells AS SELECT {keys}, {sums} FROM ({texts}) AS r GROUP BY {keys}")
-    complete = " AND ".join(f"k{i} IS NOT NULL" for i, use in enumerate(keyed) if use.missing == "drop") or "1 = 1"
+    complete = present(f"k{i}" for i, use in enumerate(keyed) if use.missing == "drop")
     full = ", ".join(f"coalesce(k{i}, {quoted(MISSING)}) AS k{i}" for i in range(len(keyed)))
     columns = "n" if weight is None else "n, w"
     engine.run(f"CREATE OR REPLACE TEMP VIEW kept AS SELECT {full}, {columns} FROM cells WHERE {complete}")
@@ -129,9 +133,11 @@ def _too_few(source: Source, keyed: Sequence[Use], read: int, kept: int) -> Data
     )
 
 
-def _domain(engine: Engine, source: Source, place: int, use: Use, others: Sequence[str]) -> Domain:
-    found = engine.rows(f"SELECT k{place}, CAST(sum(n) AS BIGINT) FROM kept GROUP BY k{place} ORDER BY k{place}")
-    observed = dict.fromkeys(others, 0) | {str(label): int(count) for label, count in found}
+def _domain(engine: Engine, source: Source, position: int, use: Use, others: Sequence[str]) -> Domain:
+    counts = engine.rows(
+        f"SELECT k{position}, CAST(sum(n) AS BIGINT) FROM kept GROUP BY k{position} ORDER BY k{position}"
+    )
+    observed = dict.fromkeys(others, 0) | {str(label): int(count) for label, count in counts}
     settings = source.settings
     try:
         return domain_of(
@@ -185,30 +191,30 @@ def _encode(engine: Engine, columns: int, weighted: bool) -> None:
 
 
 def _table(engine: Engine, domains: Sequence[Domain], weighted: bool) -> FrequencyTable:
-    keys = ", ".join(f"q{place}" for place in range(len(domains)))
+    keys = ", ".join(f"q{position}" for position in range(len(domains)))
     weight = ", CAST(sum(w) AS DOUBLE) AS w" if weighted else ""
-    found = engine.arrays(
+    arrays = engine.arrays(
         f"SELECT {keys}, CAST(sum(n) AS BIGINT) AS n{weight} FROM coded GROUP BY {keys} ORDER BY {keys}"
     )
-    codes = np.stack([found[f"q{place}"].astype(np.int32) for place in range(len(domains))])
+    codes = np.stack([arrays[f"q{position}"].astype(np.int32) for position in range(len(domains))])
     return FrequencyTable(
         tuple(domains),
         codes,
-        found["n"].astype(np.int64),
-        weights=found["w"].astype(np.float64) if weighted else None,
+        arrays["n"].astype(np.int64),
+        weights=arrays["w"].astype(np.float64) if weighted else None,
     )
 
 
-def _values(engine: Engine, domain: Domain, place: int, table: FrequencyTable) -> ValueCounts:
+def _values(engine: Engine, domain: Domain, position: int, table: FrequencyTable) -> ValueCounts:
     """Counts of one more column's values per tuple; they come in the order of the tuples, so no search is needed."""
     width = len(table.domains)
-    keys = ", ".join(f"q{p}" for p in [*range(width), place])
-    found = engine.arrays(f"SELECT {keys}, CAST(sum(n) AS BIGINT) AS n FROM coded GROUP BY {keys} ORDER BY {keys}")
-    new = np.zeros(len(found["n"]), dtype=np.int64)
+    keys = ", ".join(f"q{p}" for p in [*range(width), position])
+    arrays = engine.arrays(f"SELECT {keys}, CAST(sum(n) AS BIGINT) AS n FROM coded GROUP BY {keys} ORDER BY {keys}")
+    new = np.zeros(len(arrays["n"]), dtype=np.int64)
     for p in range(width):
-        new[1:] |= found[f"q{p}"][1:] != found[f"q{p}"][:-1]
+        new[1:] |= arrays[f"q{p}"][1:] != arrays[f"q{p}"][:-1]
     tuple_of: Counts64 = np.cumsum(new)
-    return value_counts(domain, tuple_of, found[f"q{place}"], found["n"], table.tuples)
+    return value_counts(domain, tuple_of, arrays[f"q{position}"], arrays["n"], table.tuples)
 
 
 def _population_labels(engine: Engine, population: Source, keyed: Sequence[Use]) -> Mapping[str, list[str]]:
@@ -221,10 +227,7 @@ def _population_labels(engine: Engine, population: Source, keyed: Sequence[Use])
             expected="every quasi-identifier of the table",
         )
     engine.attach(population, "people")
-    cells = ", ".join(
-        f"coalesce({cleaned(population, population.column(use.name))}, {quoted(MISSING)}) AS k{i}"
-        for i, use in enumerate(uses)
-    )
+    cells = ", ".join(f"{cell_sql(population, use.name)} AS k{i}" for i, use in enumerate(uses))
     keys = ", ".join(f"k{i}" for i in range(len(uses)))
     texts = f"SELECT {cells} FROM people"
     engine.run(
@@ -242,5 +245,7 @@ def _population(engine: Engine, columns: int) -> Population:
     codes = ", ".join(f"d{i}.code AS q{i}" for i in range(columns))
     joins = " ".join(f"JOIN domain{i} AS d{i} ON everyone.k{i} = d{i}.label" for i in range(columns))
     order = ", ".join(f"q{i}" for i in range(columns))
-    found = engine.arrays(f"SELECT {codes}, CAST(n AS BIGINT) AS n FROM everyone {joins} ORDER BY {order}")
-    return Population(np.stack([found[f"q{i}"].astype(np.int32) for i in range(columns)]), found["n"].astype(np.int64))
+    arrays = engine.arrays(f"SELECT {codes}, CAST(n AS BIGINT) AS n FROM everyone {joins} ORDER BY {order}")
+    return Population(
+        np.stack([arrays[f"q{i}"].astype(np.int32) for i in range(columns)]), arrays["n"].astype(np.int64)
+    )

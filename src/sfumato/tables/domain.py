@@ -16,6 +16,7 @@ from sfumato.hierarchies.hierarchy import ROOT, Hierarchy, flat
 from sfumato.hierarchies.labels import interval, numbers
 from sfumato.runtime.arrays import Codes, Counts64, Flags, Floats
 from sfumato.sources.cells import MISSING
+from sfumato.tables.missing import missing_leaf
 
 Builder = Callable[[Sequence[str], Sequence[int]], Hierarchy]
 
@@ -92,10 +93,12 @@ def domain_of(
     """
     counted = {label: count for label, count in observed.items() if label != MISSING}
     tree = _hierarchy(name, counted, hierarchy, decimal)
-    place = None
+    missing_code = None
     if MISSING in observed:
-        tree, place = _with_missing(tree, na, wildcard=missing == "wildcard")
-        leaf = tree.leaves[place]
+        missing_code = missing_leaf(tree, na, wildcard=missing == "wildcard")
+        if missing_code is None:
+            tree, missing_code = tree.with_leaf(MISSING), len(tree.leaves)
+        leaf = tree.leaves[missing_code]
         counted[leaf] = counted.get(leaf, 0) + observed[MISSING]
     extras = sorted(label for label in counted if label == ROOT or label not in tree.nodes or tree.nodes[label][0] > 0)
     labels = tree.leaves + tuple(extras)
@@ -114,12 +117,12 @@ def domain_of(
         covers=covers,
         spans=spans,
         depths=depths,
-        missing=place,
-        wildcard=missing == "wildcard" and place is not None,
+        missing=missing_code,
+        wildcard=missing == "wildcard" and missing_code is not None,
         distance=distance or ("equal" if spans is None else "ordered"),
         decimal=decimal,
         insides=tuple(insides),
-        order=_ordered(name, tree, place, order, decimal, along_tree),
+        order=_ordered(name, tree, missing_code, order, decimal, along_tree),
     )
 
 
@@ -166,10 +169,10 @@ def _ordered(
     if given is None:
         plain = np.arange(len(tree.leaves)) if values is None else np.argsort(values, kind="stable")
         return tuple((_along(tree, plain) if along_tree else plain).tolist())
-    place = {label: code for code, label in enumerate(tree.leaves)}
+    code_of = {label: code for code, label in enumerate(tree.leaves)}
     if missing is not None and tree.leaves[missing] not in given:
         given = [*given, tree.leaves[missing]]
-    unknown = [label for label in given if label not in place]
+    unknown = [label for label in given if label not in code_of]
     absent = [label for label in tree.leaves if label not in set(given)]
     if unknown or absent or len(given) > len(tree.leaves):
         wrong = f"unknown: {shortened(unknown, 3)}" if unknown else f"lacking: {shortened(absent, 3)}" if absent else ""
@@ -179,7 +182,7 @@ def _ordered(
             expected="every leaf of the hierarchy, in order",
             remedy="leave order out to take the hierarchy's",
         )
-    return tuple(place[label] for label in given)
+    return tuple(code_of[label] for label in given)
 
 
 def _along(tree: Hierarchy, order: Counts64) -> Counts64:
@@ -193,19 +196,6 @@ def _along(tree: Hierarchy, order: Counts64) -> Counts64:
     return np.asarray(order[np.lexsort(keys)])
 
 
-def _with_missing(tree: Hierarchy, na: Sequence[str], wildcard: bool) -> tuple[Hierarchy, int]:
-    """Where a missing value stands: at the leaf the hierarchy has for it, else as a leaf of its own.
-
-    One that matches anything must not share a branch with others, so it always gets its own.
-    """
-    known = [value for value in na if value in tree.nodes and tree.nodes[value][0] == 0]
-    if known and not wildcard:
-        return tree, tree.nodes[known[0]][1]
-    if MISSING in tree.leaves:
-        return tree, tree.nodes[MISSING][1]
-    return tree.with_leaf(MISSING), len(tree.leaves)
-
-
 def _standing(tree: Hierarchy, extras: Sequence[str], decimal: str) -> tuple[Codes, Floats, Floats | None, list[Flags]]:
     """For each leaf and each generalized label: leaves covered (0: unknown), depth, span; and the leaves inside."""
     size = len(tree.leaves)
@@ -214,20 +204,20 @@ def _standing(tree: Hierarchy, extras: Sequence[str], decimal: str) -> tuple[Cod
     known = leaf_values(tree, decimal)
     value = np.full(size, np.nan) if known is None else known
     insides = []
-    for place, label in enumerate(extras, start=size):
+    for code, label in enumerate(extras, start=size):
         if label == ROOT or label in tree.nodes:
             # A star is the root wherever else a file may use it.
             level, position = (tree.height, 0) if label == ROOT else tree.nodes[label]
             inside = tree.maps[level] == position
-            depths[place] = level / tree.height
+            depths[code] = level / tree.height
             # Hiding the only value that is left hides something all the same.
-            covers[place] = max(inside.sum(), 2) if label == ROOT else inside.sum()
+            covers[code] = max(inside.sum(), 2) if label == ROOT else inside.sum()
         else:
-            found = interval(label, decimal)
-            inside = np.array([found is not None and found.holds(v) for v in value])
-            depths[place] = _depth(tree, int(inside.sum()))
-            covers[place] = inside.sum()
-        spans[place] = 1.0 if label == ROOT else span_share(value, inside)
+            bounds = interval(label, decimal)
+            inside = np.array([bounds is not None and bounds.holds(v) for v in value])
+            depths[code] = _depth(tree, int(inside.sum()))
+            covers[code] = inside.sum()
+        spans[code] = 1.0 if label == ROOT else span_share(value, inside)
         insides.append(inside)
     return covers, depths, None if known is None else spans, insides
 

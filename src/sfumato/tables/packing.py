@@ -46,13 +46,13 @@ def pack(codes: Codes, sizes: Sequence[int]) -> Packed:
     deepest = max(len(group) for group in folded)
     decode = np.zeros((len(folded), deepest, int(widths.max())), dtype=np.uint32)
     joined = np.zeros((len(folded), codes.shape[1]), dtype=np.uint32)
-    for place, group in enumerate(folded):
-        rest = np.arange(widths[place])
+    for number, group in enumerate(folded):
+        rest = np.arange(widths[number])
         for i, column in reversed(list(enumerate(group))):
-            decode[place, i, : widths[place]] = rest % sizes[column]
+            decode[number, i, : widths[number]] = rest % sizes[column]
             rest = rest // sizes[column]
         for column in group:
-            joined[place] = joined[place] * np.uint32(sizes[column]) + codes[column].astype(np.uint32)
+            joined[number] = joined[number] * np.uint32(sizes[column]) + codes[column].astype(np.uint32)
     members = np.array([column for group in folded for column in group], dtype=np.int64)
     first = np.cumsum([0, *(len(group) for group in folded)]).astype(np.int64)
     return Packed(joined, members, first, widths, decode)

@@ -99,8 +99,8 @@ async def _send_home(desks: Desks) -> None:
 
 
 async def _refused(_: Request, error: Exception) -> JSONResponse:
-    found: Any = error
-    return JSONResponse({"error": found.error}, found.status)
+    raised: Any = error
+    return JSONResponse({"error": raised.error}, raised.status)
 
 
 async def _mistaken(_: Request, error: Exception) -> JSONResponse:
@@ -108,16 +108,20 @@ async def _mistaken(_: Request, error: Exception) -> JSONResponse:
 
 
 async def _invalid(_: Request, error: Exception) -> JSONResponse:
-    found: Any = error
-    problem = found.errors()[0]
+    raised: Any = error
+    problem = raised.errors()[0]
     where = ".".join(str(part) for part in problem["loc"][1:]) or "the request"
     said = {"what": f"{where} is not valid", "expected": str(problem["msg"]), "try": ""}
     return JSONResponse({"error": said}, 422)
 
 
 async def _plain(_: Request, error: Exception) -> JSONResponse:
-    found: Any = error
+    raised: Any = error
     if isinstance(error, BodyError):
         return JSONResponse({"error": error.error}, error.status_code)
-    said = {"what": str(found.detail), "expected": "an address of the workbench", "try": "/api/openapi.json lists them"}
-    return JSONResponse({"error": said}, found.status_code, headers=found.headers)
+    said = {
+        "what": str(raised.detail),
+        "expected": "an address of the workbench",
+        "try": "/api/openapi.json lists them",
+    }
+    return JSONResponse({"error": said}, raised.status_code, headers=raised.headers)

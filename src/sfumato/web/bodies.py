@@ -77,23 +77,23 @@ class StrictRoute(APIRoute):
 def strict_json(raw: bytes) -> Any:
     """JSON without NaN, infinities, lone surrogates and NUL, and not too deep: what a file can hold."""
     try:
-        found = parse_json(raw, "the request", expected="JSON in UTF-8")
+        parsed = parse_json(raw, "the request", expected="JSON in UTF-8")
     except DataError as error:
         raise BodyError(422, error.what, error.expected) from None
     if b"\\u0000" in raw or b"\0" in raw:
-        for word in _texts(found):
+        for word in _texts(parsed):
             if "\0" in word:
                 raise BodyError(422, "the request contains text that cannot be stored", "text in UTF-8 without NUL")
-    return found
+    return parsed
 
 
-def _texts(found: Any) -> Iterator[str]:
-    if isinstance(found, str):
-        yield found
-    elif isinstance(found, dict):
-        for name, value in found.items():
+def _texts(parsed: Any) -> Iterator[str]:
+    if isinstance(parsed, str):
+        yield parsed
+    elif isinstance(parsed, dict):
+        for name, value in parsed.items():
             yield name
             yield from _texts(value)
-    elif isinstance(found, list):
-        for value in found:
+    elif isinstance(parsed, list):
+        for value in parsed:
             yield from _texts(value)

@@ -81,15 +81,15 @@ class Desk:
         if not line:
             await self.close()
             raise RefusedError(500, _gone())
-        found: dict[str, Any] = json.loads(line)
-        return found
+        answer: dict[str, Any] = json.loads(line)
+        return answer
 
 
 class Desks:
     """A few workers: a free one is asked, and idle workers are stopped."""
 
-    def __init__(self, places: Places, gigabytes: float, most: int = 2) -> None:
-        self._all = [Desk(places, gigabytes) for _ in range(most)]
+    def __init__(self, places: Places, gigabytes: float, limit: int = 2) -> None:
+        self._all = [Desk(places, gigabytes) for _ in range(limit)]
 
     async def ask(self, call: str, **given: Any) -> Any:
         free = [desk for desk in self._all if not desk.lock.locked()]

@@ -22,8 +22,8 @@ ENDED = ("done", "stopped", "failed", "killed", "interrupted")
 class Jobs:
     """The queue. `most` jobs run at once; the rest wait in order."""
 
-    def __init__(self, places: Places, gigabytes: float, most: int) -> None:
-        self.places, self.gigabytes, self.most = places, gigabytes, most
+    def __init__(self, places: Places, gigabytes: float, limit: int) -> None:
+        self.places, self.gigabytes, self.limit = places, gigabytes, limit
         self._queue: list[Path] = []
         self._running: dict[Path, asyncio.subprocess.Process] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -87,8 +87,8 @@ class Jobs:
     def of(self, study: str | None = None) -> list[dict[str, Any]]:
         """Every job, the oldest first."""
         folders = self.places.studies.glob(f"{study or '*'}/jobs/*/job.json")
-        found = [self.describe(path.parent) for path in folders]
-        return sorted(found, key=lambda job: float(job.get("added", 0.0)))
+        described = [self.describe(path.parent) for path in folders]
+        return sorted(described, key=lambda job: float(job.get("added", 0.0)))
 
     def describe(self, folder: Path) -> dict[str, Any]:
         """The state of a job: its status, its progress, what it has found so far."""
@@ -108,7 +108,7 @@ class Jobs:
 
     def start_waiting(self) -> None:
         """Start queued jobs while fewer than `most` run."""
-        while self._queue and len(self._tasks) < self.most and not self.closing:
+        while self._queue and len(self._tasks) < self.limit and not self.closing:
             task = asyncio.get_running_loop().create_task(self._run(self._queue.pop(0)))
             self._tasks.add(task)
             task.add_done_callback(self._freed)

@@ -147,8 +147,8 @@ def limits(
     min_l: Annotated[Least | None, Query()] = None,
 ) -> dict[str, float]:
     """The limits of a question, those that were given."""
-    found = {"max_loss": max_loss, "max_suppression": max_suppression, "min_k": min_k, "min_l": min_l}
-    return {name: value for name, value in found.items() if value is not None}
+    given = {"max_loss": max_loss, "max_suppression": max_suppression, "min_k": min_k, "min_l": min_l}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 Limited = Annotated[dict[str, float], Depends(limits)]

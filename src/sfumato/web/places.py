@@ -76,31 +76,31 @@ class Places:
         if "\0" in path or ".." in plain.parts:
             raise self._outside(path)
         try:
-            found = (self.root / plain).resolve()
-            found.exists()  # a name that is too long says so here
+            resolved = (self.root / plain).resolve()
+            resolved.exists()  # a name that is too long says so here
         except (OSError, RuntimeError):
             raise self._outside(path) from None
-        if not found.is_relative_to(self.root):
+        if not resolved.is_relative_to(self.root):
             raise self._outside(path)
-        return found
+        return resolved
 
     def table(self, path: str) -> Path:
         """A path to read rows from: a file, a folder of parts or a pattern, with every match in the allowed folder."""
-        found = self.allowed(path)
+        resolved = self.allowed(path)
         try:
-            files = matching_files(found)
+            files = matching_files(resolved)
         except DataError:  # nothing there: whoever reads it says so
-            return found
+            return resolved
         except ValueError:  # no pattern
             raise self._outside(path) from None
         if not all(file.resolve().is_relative_to(self.root) for file in files):
             raise self._outside(path)
-        return found
+        return resolved
 
     def shown(self, path: str | Path) -> str:
         """A path as the page calls it: relative to the allowed folder."""
-        found = Path(path).resolve()
-        return str(found.relative_to(self.root)) if found.is_relative_to(self.root) else found.name
+        resolved = Path(path).resolve()
+        return str(resolved.relative_to(self.root)) if resolved.is_relative_to(self.root) else resolved.name
 
     def listed(self, folder: str = "") -> dict[str, Any]:
         """The contents of a folder: folders, tables and run files."""
@@ -177,12 +177,12 @@ def new_id(stem: str) -> str:
 def read_json(path: Path) -> dict[str, Any]:
     """A small file of the workspace; what cannot be read is empty."""
     try:
-        found = read_checked(path, noted=False)
+        content = read_checked(path, noted=False)
     except InputError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
-def write_json(path: Path, found: dict[str, Any]) -> None:
+def write_json(path: Path, content: dict[str, Any]) -> None:
     """Write a small file of the workspace, whole or not at all."""
-    write_text(path, json.dumps(found, ensure_ascii=False, allow_nan=False), overwrite=True, private=True)
+    write_text(path, json.dumps(content, ensure_ascii=False, allow_nan=False), overwrite=True, private=True)

@@ -35,14 +35,14 @@ def explained(error: BaseException) -> dict[str, str]:
     }
 
 
-def plain(found: Any) -> Any:
+def plain(given: Any) -> Any:
     """The same as JSON knows it: arrays as lists, infinities as null."""
-    if isinstance(found, dict):
-        return {str(name): plain(value) for name, value in found.items()}
-    if isinstance(found, list | tuple):
-        return [plain(value) for value in found]
-    if isinstance(found, float):
-        return found if math.isfinite(found) else None
-    if hasattr(found, "tolist"):
-        return plain(found.tolist())
-    return found
+    if isinstance(given, dict):
+        return {str(name): plain(value) for name, value in given.items()}
+    if isinstance(given, list | tuple):
+        return [plain(value) for value in given]
+    if isinstance(given, float):
+        return given if math.isfinite(given) else None
+    if hasattr(given, "tolist"):
+        return plain(given.tolist())
+    return given

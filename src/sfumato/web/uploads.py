@@ -24,7 +24,7 @@ class Upload:
     sha256: str
 
 
-async def store(places: Places, name: str, blocks: AsyncIterator[bytes], most: int) -> Upload:
+async def store(places: Places, name: str, blocks: AsyncIterator[bytes], limit: int) -> Upload:
     """Write an upload under a name of its own, then put it where its digest says; whole or not at all."""
     _check_name(name)
     part = places.uploads / f"{secrets.token_hex(16)}{PART}"
@@ -33,8 +33,8 @@ async def store(places: Places, name: str, blocks: AsyncIterator[bytes], most: i
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
             async for block in blocks:
                 size += len(block)
-                if size > most:
-                    raise too_large(most)
+                if size > limit:
+                    raise too_large(limit)
                 digest.update(block)
                 stream.write(block)
             stream.flush()
@@ -54,10 +54,10 @@ def forget_unused(places: Places, text: str) -> None:
             shutil.rmtree(folder)
 
 
-def too_large(most: int) -> TooLargeError:
+def too_large(limit: int) -> TooLargeError:
     """The error of an upload beyond the limit."""
     return TooLargeError(
-        f"the upload is larger than {most / (1 << 30):.3g} GB",
+        f"the upload is larger than {limit / (1 << 30):.3g} GB",
         expected="a smaller file",
         remedy="put the file into the folder of the workbench, or sfumato serve --upload-limit",
     )

@@ -64,13 +64,13 @@ def limit_memory(gigabytes: float) -> None:
     """
     from sfumato.sources.engines.duckdb import bound_memory
 
-    most = int(gigabytes * (1 << 30))
-    bound_memory(most // 2)
+    limit = int(gigabytes * (1 << 30))
+    bound_memory(limit // 2)
     try:
         import resource
     except ImportError:  # not on this system
         return
-    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 
 
 def attend(places: Places, questions: TextIO, answers: TextIO) -> None:
@@ -94,8 +94,8 @@ def function(call: str) -> Callable[..., Any]:
     module, _, name = call.partition(".")
     if module not in MODULES or name.startswith("_"):
         raise AbsentError(f"there is no call {call}", expected="a call of the workbench")
-    found: Callable[..., Any] = getattr(importlib.import_module(f"sfumato.web.calls.{module}"), name)
-    return found
+    implementation: Callable[..., Any] = getattr(importlib.import_module(f"sfumato.web.calls.{module}"), name)
+    return implementation
 
 
 def status_of(error: BaseException) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.conftest import EXAMPLES
 from tests.systems.channel.reference import CASES, RECORDS, matrices, prior_of, priors, rows_of
 
 from sfumato.errors import InputError, UnreachableError
@@ -37,7 +38,7 @@ def test_every_reference_row_is_met_with_a_certificate(shared: Path, name: str) 
         assert len(found.matrix) <= most
 
 
-@settings(max_examples=25)
+@settings(max_examples=EXAMPLES)
 @given(priors(5), st.data())
 def test_no_matrix_beats_the_certified_bound(prior: Floats, data: st.DataObject) -> None:
     matrix = data.draw(matrices(len(prior)))
@@ -56,7 +57,7 @@ def test_no_matrix_beats_the_certified_bound(prior: Floats, data: st.DataObject)
     assert measures.spread(matrix, prior) >= search.lower_bound(private) * (1 - 1e-9)
 
 
-@settings(max_examples=25)
+@settings(max_examples=EXAMPLES)
 @given(priors(5), st.floats(0.05, 0.95), st.floats(0.02, 0.97))
 def test_the_optimum_keeps_its_promises(prior: Floats, tall: float, along: float) -> None:
     delta = prior.max() + tall * (1 - prior.max())

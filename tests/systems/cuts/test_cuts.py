@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.conftest import EXAMPLES
 from tests.points import points_in
 
 import sfumato as sf
@@ -213,7 +214,7 @@ def safe_on_the_published_file(
     assert min(map(len, held.values())) >= point.values["distinct_l"]
 
 
-test_problem_four_is_safe_on_the_published_file = settings(max_examples=40, suppress_health_check=SHARED_FOLDER)(
+test_problem_four_is_safe_on_the_published_file = settings(max_examples=EXAMPLES, suppress_health_check=SHARED_FOLDER)(
     DRAWN(safe_on_the_published_file)
 )
 test_problem_four_is_safe_on_two_hundred_published_files = pytest.mark.published(

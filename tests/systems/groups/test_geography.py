@@ -14,6 +14,7 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.conftest import EXAMPLES
 from tests.systems.groups.files import protected_front, protected_study
 
 from sfumato.cli import run
@@ -162,7 +163,7 @@ def test_a_column_without_relation_is_kept(tmp_path: Path, capsys: Capture, monk
 
 
 @given(st.integers(0, 10_000), st.sampled_from([2, 10, 60, 1_000]), st.floats(0.01, 0.5))
-@settings(max_examples=30)
+@settings(max_examples=EXAMPLES)
 def test_swaps_at_random_are_not_marked_by_chance(seed: int, values: int, share: float) -> None:
     """A column without relation to the area is never refused, however many values it has; a copy of the old area is."""
     rng = np.random.default_rng(seed)

@@ -19,7 +19,7 @@ from sfumato.systems.groups.attack.grades import Graded, grade
 from sfumato.systems.groups.attack.michigan import Michigan
 from sfumato.systems.groups.attack.rule_quality import RuleMeasure, literal_compatibility, rule_memberships
 from sfumato.systems.groups.attack.rule_walk import best_confidence, minimal_rows, walk_rules
-from sfumato.systems.groups.attack.rules import TABLE_5, Variable, minimal, proposed, sentence, variables_of
+from sfumato.systems.groups.attack.rules import Variable, minimal, proposed, sentence, variables_of
 from sfumato.systems.groups.files.microfile import Microfile, read_microfile
 
 seeds = st.integers(0, 10_000)
@@ -111,7 +111,6 @@ def test_sentences_and_proposals() -> None:
     terms = proposed("x", np.arange(0.0, 1000.0), 4)
     covered = np.max([term(np.arange(0.0, 1000.0)) for term in terms], axis=0)
     assert covered.min() >= 0.5  # every value is some word's
-    assert len(TABLE_5) == 18
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +131,8 @@ def test_hawaii_is_searched_completely(
     file, variables = hawaii[ranges]
     graded, members = grade(file, variables), file.members["military"]
     walked = walk_rules(graded, members, 0.75, 0.001, 5)
-    assert walked.quality.fitness[walked.best_finite] == pytest.approx(best, abs=5e-11)
+    fitness = walked.quality.fitness[np.isfinite(walked.quality.rcf)]
+    assert fitness.max() == pytest.approx(best, abs=5e-11)
     rules = every_rule([len(v.terms) for v in variables], 3)
     passing = rules[RuleMeasure(graded, members).quality(rules).passing(0.75, 0.001, 5)]
     short = walked.rules[(walked.rules > 0).sum(axis=1) <= 3]

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.conftest import EXAMPLES
 from tests.strategies import tables
 
 import sfumato as sf
@@ -98,7 +99,7 @@ def test_arx_optimum(arx_adult: sf.Study) -> None:
 
 
 @given(data=st.data())
-@settings(max_examples=60)
+@settings(max_examples=2 * EXAMPLES)
 def test_the_walk_equals_class_tables(data: st.DataObject) -> None:
     table = data.draw(tables())
     roll = RollUp(table, "s", label=True)
@@ -225,7 +226,7 @@ NAMES = [
 
 
 @given(data=st.data())
-@settings(max_examples=80)
+@settings(max_examples=2 * EXAMPLES)
 def test_exact_is_complete_and_its_certificate_holds(data: st.DataObject) -> None:
     """Any objectives, any limits: every excluded node is truly dominated or infeasible, by the values of all nodes."""
     table = data.draw(tables())

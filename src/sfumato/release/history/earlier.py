@@ -22,7 +22,7 @@ from sfumato.release.history.people import HashedRows, hashed_rows, own_hashes
 from sfumato.release.history.repeated import Places, Reports, add_up, compare_places, hashed_pairs
 from sfumato.release.history.shown import Description
 from sfumato.release.policy import Finding
-from sfumato.report.figures import percent
+from sfumato.runtime.figures import percent
 from sfumato.sources.engines.engine import Engine
 from sfumato.sources.source import Source
 from sfumato.study import Study
@@ -76,8 +76,8 @@ def check(
     matches = _matches(engine, source, key, entry, reading.entries)
     findings: list[Finding] = []
     for match in _different(matches, entry):
-        found, said = _compare(engine, source, key, study.policy, match, description)
-        findings += found
+        comparison, said = _compare(engine, source, key, study.policy, match, description)
+        findings += comparison
         warnings += said
     findings += _reports(engine, source, description, matches)
     return Comparison(tuple(findings), tuple(dict.fromkeys(warnings)), ledger, entry, reading.ids)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from sfumato.plans.channel import Channel
 from sfumato.plans.swaps import SwapPlan
-from sfumato.release.columns import KEYED, ColumnRecode
+from sfumato.release.columns import ColumnRecode
 from sfumato.release.recode import Recoded
 from sfumato.runtime.arrays import Counts64
 from sfumato.sources.roles import Role
@@ -185,11 +185,7 @@ def describe_recoding(system: str, study: Study, recoded: Recoded, columns: Sequ
         size=recoded.below.size,
         diversity=recoded.below.diversity,
         sensitive=tuple(name for name in study.named(Role.SENSITIVE) if name in names),
-        complete=tuple(
-            name
-            for name, column in study.columns.items()
-            if name in names and column.role in KEYED and (column.missing or study.data.missing) == "drop"
-        ),
+        complete=tuple(name for name in study.complete_columns if name in names),
         person=person_columns(study, recoded.source),
     )
 

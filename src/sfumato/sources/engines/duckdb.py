@@ -14,6 +14,7 @@ import duckdb
 import numpy as np
 
 from sfumato.errors import DataError, InputError, MemoryLimitError, SfumatoError, StudyError
+from sfumato.runtime.arrow import arrow_table
 from sfumato.runtime.atomic import new_file
 from sfumato.runtime.scratch import Scratch, sweep
 from sfumato.runtime.stages import active
@@ -137,9 +138,7 @@ class DuckEngine:
             raise self._explained(error) from None  # its text holds rows
 
     def upload(self, name: str, columns: Mapping[str, Sequence[Any] | np.ndarray[Any, Any]]) -> None:
-        import pyarrow
-
-        self._connection.register("uploaded", pyarrow.table(dict(columns)))
+        self._connection.register("uploaded", arrow_table(columns))
         self.run(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM uploaded")
         self._connection.unregister("uploaded")
 

@@ -125,41 +125,41 @@ class Disguised:
 
     def findings(self, policy: PolicySettings) -> list[Finding]:
         """What it breaks of the policy: categories of very few people, and people alone in the plain columns."""
-        found = []
+        listed = []
         for channel, counts in zip(self.what.channels, self.counts, strict=True):
             few = int(((counts > 0) & (counts < policy.k)).sum())
             if few:
                 stand = "category has" if few == 1 else "categories have"
-                found.append(
+                listed.append(
                     f"{few} {stand} fewer than {policy.k} records in {channel.name}: the public channel shows that "
                     "such people exist."
                 )
         smallest = self.whole.known.smallest
         if self.what.kept and smallest < policy.k:
-            found.append(f"Over the plain columns the smallest class has {smallest} records, below {policy.k}.")
-        return [*([Finding(RULE_K, " ".join(found))] if found else []), *unique_findings(policy, self.whole)]
+            listed.append(f"Over the plain columns the smallest class has {smallest} records, below {policy.k}.")
+        return [*([Finding(RULE_K, " ".join(listed))] if listed else []), *unique_findings(policy, self.whole)]
 
     def warnings(self) -> list[str]:
         """What the publisher should know."""
-        found = []
+        listed = []
         for channel, counts in zip(self.what.channels, self.counts, strict=True):
             if facts.tells_shares(channel):
-                found.append(
+                listed.append(
                     f"the public matrix of {channel.name} was designed for the exact shares of this table and tells "
                     f"them {'roughly' if channel.square else 'exactly'}: design it with shares from elsewhere if they "
                     "must not be known."
                 )
             delta, worst = channel.notes.get("delta"), facts.figures_of(channel, counts)["worst_posterior"]
             if isinstance(delta, int | float) and worst > delta + 1e-6:
-                found.append(
+                listed.append(
                     f"{channel.name} was designed for posteriors of at most {delta:g}, but with the shares of this "
                     f"table a report lets one believe a category with up to {worst:.4f}."
                 )
         if self.what.kept:
-            found.append("unperturbed columns can raise the disclosure risk above the figures shown.")
+            listed.append("unperturbed columns can raise the disclosure risk above the figures shown.")
         if self.what.keep_order:
-            found.append("the rows are in the order of the source, which may disclose their true values.")
-        return found if self.what.test_seed is None else [*found, self.what.randomness]
+            listed.append("the rows are in the order of the source, which may disclose their true values.")
+        return listed if self.what.test_seed is None else [*listed, self.what.randomness]
 
 
 def count_file(engine: Engine, what: Disguise, file: Source, counts: tuple[Floats, ...]) -> Disguised:
@@ -176,7 +176,7 @@ def private_text(channels: Sequence[Channel], counts: Sequence[Floats]) -> str:
     about = {
         "format": FORMAT,
         "channels": [channel.as_dict() for channel in channels],
-        "counts": [[int(n) for n in found] for found in counts],
+        "counts": [[int(n) for n in row] for row in counts],
     }
     return json.dumps(about, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -189,10 +189,10 @@ def read_private(folder: Path) -> tuple[tuple[Channel, ...], tuple[Floats, ...]]
         channels = tuple(Channel.from_dict(one) for one in about["channels"])
         counts = tuple(np.array(one, dtype=np.float64) for one in about["counts"])
         whole = all(
-            found.shape == (channel.size,) and (found >= 0).all() and (found > 0).sum() > 1
-            for channel, found in zip(channels, counts, strict=True)
+            row.shape == (channel.size,) and (row >= 0).all() and (row > 0).sum() > 1
+            for channel, row in zip(channels, counts, strict=True)
         )
-        if about["format"] == FORMAT and channels and whole and len({found.sum() for found in counts}) == 1:
+        if about["format"] == FORMAT and channels and whole and len({row.sum() for row in counts}) == 1:
             return channels, counts
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         pass

@@ -199,7 +199,7 @@ def write_reports(engine: Engine, source: Source, what: Disguise, complete: Sequ
 def true_counts(source: Rows, channels: Sequence[Channel]) -> tuple[Floats, ...]:
     """How many records of the source have each category, channel by channel."""
     counts = tuple(source.everybody(channel.columns, channel.cells) for channel in channels)
-    if any((found > 0).sum() < 2 for found in counts):
+    if any((row > 0).sum() < 2 for row in counts):
         raise InputError("a column has fewer than two values in the table", expected="something to disguise")
     return counts
 

@@ -23,6 +23,7 @@ from sfumato.sources.dialect import Dialect
 from sfumato.sources.engines.engine import Engine
 from sfumato.sources.source import Source
 from sfumato.sources.value_counts import Tally, cell_sql, first_row
+from sfumato.tables.missing import present
 
 TEST_COLUMN = "sfumato_test_seed"
 BETWEEN = "\x1f"
@@ -30,15 +31,17 @@ BETWEEN = "\x1f"
 Draw = Callable[[int], npt.NDArray[np.uint64]]
 
 
-def check_known(engine: Engine, source: Source, channel: Channel, found: Tally) -> None:
+def check_known(engine: Engine, source: Source, channel: Channel, counted_cells: Tally) -> None:
     """Every value must be a category; which one is not is not told."""
-    places = [found.columns.index(name) for name in channel.columns]
+    places = [counted_cells.columns.index(name) for name in channel.columns]
     known = set(channel.cells)
-    cells = {tuple(cell[place] for place in places) for cell in found.cells}
+    cells = {tuple(cell[position] for position in places) for cell in counted_cells.cells}
     strange = sorted(cells - known)
     if strange:
         rows = sum(
-            n for c, n in zip(found.cells, found.counts, strict=True) if tuple(c[p] for p in places) not in known
+            n
+            for c, n in zip(counted_cells.cells, counted_cells.counts, strict=True)
+            if tuple(c[p] for p in places) not in known
         )
         first = first_row(engine, source, channel.columns, strange)
         where = f"; the first is in row {first}" if first else ""
@@ -52,12 +55,12 @@ def check_known(engine: Engine, source: Source, channel: Channel, found: Tally) 
 
 def reading(source: Source, channels: Sequence[Channel], kept: Sequence[str], complete: Sequence[str]) -> str:
     parts = []
-    for place, channel in enumerate(channels):
+    for position, channel in enumerate(channels):
         joined = f" || chr({ord(BETWEEN)}) || ".join(cell_sql(source, name) for name in channel.columns)
-        parts.append(f"{joined} AS t{place}")
-    parts += [f"{cleaned(source, source.column(name))} AS k{place}" for place, name in enumerate(kept)]
-    present = " AND ".join(f"{cell_sql(source, name)} <> ''" for name in complete) or "1 = 1"
-    return f"SELECT {', '.join(parts)} FROM raw WHERE {present}"
+        parts.append(f"{joined} AS t{position}")
+    parts += [f"{cleaned(source, source.column(name))} AS k{position}" for position, name in enumerate(kept)]
+    kept_rows = present(cleaned(source, source.column(name)) for name in complete)
+    return f"SELECT {', '.join(parts)} FROM raw WHERE {kept_rows}"
 
 
 def changer(
@@ -75,17 +78,17 @@ def changer(
     def change(batch: Any) -> Any:
         nonlocal seen
         arrays = []
-        for place in range(len(channels)):
-            codes = pyarrow.compute.index_in(batch.column(place), truths[place])
+        for position in range(len(channels)):
+            codes = pyarrow.compute.index_in(batch.column(position), truths[position])
             codes = np.asarray(codes.to_numpy(zero_copy_only=False), dtype=np.int64)
-            reports = reported(codes, steps[place], draw(len(codes)))
-            arrays.append(labels[place].take(pyarrow.array(reports)))
-        arrays += [batch.column(len(channels) + place) for place in range(kept)]
+            reports = reported(codes, steps[position], draw(len(codes)))
+            arrays.append(labels[position].take(pyarrow.array(reports)))
+        arrays += [batch.column(len(channels) + position) for position in range(kept)]
         if test_seed is not None:
             arrays.append(pyarrow.array([str(test_seed)] * batch.num_rows, pyarrow.string()))
         order = np.arange(seen, seen + batch.num_rows) if keep_order else (draw(batch.num_rows) >> np.uint64(1))
         seen += batch.num_rows
-        names = [f"x{place}" for place in range(len(arrays))]
+        names = [f"x{position}" for position in range(len(arrays))]
         return pyarrow.record_batch([*arrays, pyarrow.array(order.astype(np.int64))], names=[*names, "place"])
 
     return change

@@ -62,23 +62,23 @@ class Estimate:
         }
 
     def _said(self, stratum: Stratum) -> dict[str, Any]:
-        found, likely = stratum.recovered, stratum.most_likely
+        recovered, likely = stratum.recovered, stratum.most_likely
         return {
             "values": dict(zip(self.by, stratum.values, strict=True)),
             "records": stratum.records,
             "categories": [
                 {
                     "category": name,
-                    "share": float(found.shares[place]),
-                    "unbiased": float(found.raw[place]),
-                    "standard_error": float(found.error[place]),
-                    "standard_error_to_file": float(found.error_to_file[place]),
-                    "low": float(found.low[place]),
-                    "high": float(found.high[place]),
-                    "most_likely": float(likely.shares[place]),
-                    "count": float(found.shares[place] * stratum.records),
+                    "share": float(recovered.shares[category]),
+                    "unbiased": float(recovered.raw[category]),
+                    "standard_error": float(recovered.error[category]),
+                    "standard_error_to_file": float(recovered.error_to_file[category]),
+                    "low": float(recovered.low[category]),
+                    "high": float(recovered.high[category]),
+                    "most_likely": float(likely.shares[category]),
+                    "count": float(recovered.shares[category] * stratum.records),
                 }
-                for place, name in enumerate(self.channel.categories)
+                for category, name in enumerate(self.channel.categories)
             ],
         }
 
@@ -129,18 +129,18 @@ def estimate(
     if set(own) & set(by):
         raise InputError("a disguised column cannot be a stratum", expected="plain columns as strata")
     with open_engine(options=options) as engine:
-        found = tally(engine, source, [*own, *by], own)
-        _check_reports(engine, source, channels, found)
+        counted_cells = tally(engine, source, [*own, *by], own)
+        _check_reports(engine, source, channels, counted_cells)
     whole = product(channels)
     inverse = _inverse(whole, method)
     strata = []
-    for values, counts in _counts(channels, found):
+    for values, counts in _counts(channels, counted_cells):
         likely = em(whole.matrix, counts, level)
         chosen = likely if inverse is None else linear(*inverse, whole.matrix, counts, level)
         strata.append(Stratum(values, int(counts.sum()), chosen, likely))
     if not strata:
         raise DataError(f"{path.name} has no rows with a report", expected="a disguised file")
-    return Estimate(whole, tuple(by), level, tuple(strata), found.dropped)
+    return Estimate(whole, tuple(by), level, tuple(strata), counted_cells.dropped)
 
 
 def _source(path: Path, own: Sequence[str], settings: DataSettings | None) -> Source:
@@ -162,12 +162,14 @@ def _inverse(channel: Channel, method: str) -> tuple[str, Floats] | None:
     return "wls", weighted_matrix(channel.matrix, reference)
 
 
-def _check_reports(engine: Any, source: Any, channels: Sequence[Channel], found: Tally) -> None:
-    for place, channel in enumerate(channels):
+def _check_reports(engine: Any, source: Any, channels: Sequence[Channel], counted_cells: Tally) -> None:
+    for position, channel in enumerate(channels):
         known = set(channel.outputs)
-        strange = sorted({(cell[place],) for cell in found.cells if cell[place] not in known})
+        strange = sorted({(cell[position],) for cell in counted_cells.cells if cell[position] not in known})
         if strange:
-            rows = sum(n for c, n in zip(found.cells, found.counts, strict=True) if c[place] not in known)
+            rows = sum(
+                n for c, n in zip(counted_cells.cells, counted_cells.counts, strict=True) if c[position] not in known
+            )
             raise DataError(
                 f"{counted(len(strange), 'value')} of {channel.name} unknown to the channel, in "
                 f"{counted(rows, 'row')}; the "
@@ -177,12 +179,12 @@ def _check_reports(engine: Any, source: Any, channels: Sequence[Channel], found:
             )
 
 
-def _counts(channels: Sequence[Channel], found: Tally) -> list[tuple[tuple[str, ...], Floats]]:
+def _counts(channels: Sequence[Channel], counted_cells: Tally) -> list[tuple[tuple[str, ...], Floats]]:
     """Counts of the reports (of their product) in each stratum, in the order of the strata."""
     places = [{name: y for y, name in enumerate(channel.outputs)} for channel in channels]
     shape = tuple(len(channel.outputs) for channel in channels)
     gathered: dict[tuple[str, ...], Floats] = {}
-    for cell, count in zip(found.cells, found.counts, strict=True):
+    for cell, count in zip(counted_cells.cells, counted_cells.counts, strict=True):
         values = tuple(label_of([value]) for value in cell[len(channels) :])
         if values not in gathered:
             if len(gathered) == MOST_STRATA:

@@ -62,11 +62,11 @@ def attributes_of(channel: Channel, counts: Floats) -> dict[str, dict[str, float
     present = counts > 0
     shares, matrix = counts[present] / counts.sum(), channel.matrix[:, present]
     cells = [cell for cell, there in zip(channel.cells, present, strict=True) if there]
-    found = {}
-    for place, name in enumerate(channel.columns):
-        privacy, worst = measures.attribute_figures(matrix, shares, [cell[place] for cell in cells])
-        found[name] = {"privacy": privacy, "worst_posterior": worst}
-    return found
+    attributes = {}
+    for position, name in enumerate(channel.columns):
+        privacy, worst = measures.attribute_figures(matrix, shares, [cell[position] for cell in cells])
+        attributes[name] = {"privacy": privacy, "worst_posterior": worst}
+    return attributes
 
 
 def about_channel(channel: Channel, counts: Floats, reports: Floats) -> dict[str, Any]:

@@ -36,7 +36,7 @@ DESIGNS = {
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class Candidate:
     """A matrix, names of its outputs if they are not the categories, and a bound of its own if there is one."""
 
     matrix: Floats
@@ -50,20 +50,21 @@ def designed_for_text(settings: ChannelSettings) -> str:
     return f"{text} to powers of {1 + settings.step:g}" if settings.designed_for == "coarse" else text
 
 
-def local_matrices(prior: Prior, settings: ChannelSettings, progress: Progress) -> list[Found]:
+def local_matrices(prior: Prior, settings: ChannelSettings, progress: Progress) -> list[Candidate]:
     """The optimum at each ε up to the one asked for."""
-    search, found = LocalSearch(prior.designed), []
+    search = LocalSearch(prior.designed)
+    candidates = []
     levels = np.linspace(0.0, settings.epsilon or 0.0, settings.points + 1)[1:]
     for step, level in enumerate(levels):
         optimum = search.at(float(level))
         names = tuple(set_name(row, prior.categories) for row in optimum.matrix)
-        found.append(Found(optimum.matrix, names, optimum.lower_bound if prior.design is None else None))
+        candidates.append(Candidate(optimum.matrix, names, optimum.lower_bound if prior.design is None else None))
         if progress(step + 1, len(levels)):
             break
-    return found
+    return candidates
 
 
-def limited_matrices(prior: Prior, settings: ChannelSettings, progress: Progress) -> list[Found]:
+def limited_matrices(prior: Prior, settings: ChannelSettings, progress: Progress) -> list[Candidate]:
     """What the engine finds within δ and the cap on the gain."""
     delta, gain = design_limits(settings)
     if prior.designed.max() >= delta or (gain is not None and gain <= 1.0):
@@ -112,7 +113,7 @@ def levels_of(shares: Floats, settings: ChannelSettings, span: tuple[float, floa
 
 def _engine_matrices(
     prior: Prior, settings: ChannelSettings, delta: float, gain: float | None, progress: Progress
-) -> Iterator[Found]:
+) -> Iterator[Candidate]:
     """What the engine finds for the shares of the design, level by level."""
     shares = prior.designed
     span = measures.attainable(shares, delta)
@@ -121,7 +122,7 @@ def _engine_matrices(
         invariant = InvariantSearch(shares, caps, settings.epsilon)
         levels = levels_of(shares, settings, span)
         for step, level in enumerate(levels):
-            yield Found(invariant.at(float(level)))
+            yield Candidate(invariant.at(float(level)))
             if progress(step + 1, len(levels)):
                 return
     elif settings.engine == "exact":
@@ -131,14 +132,14 @@ def _engine_matrices(
         for step, level in enumerate(levels):
             optimum = _reaching(search, float(level), prior, settings)
             names = tuple(output_name(row, prior.categories) for row in optimum.posteriors)
-            yield Found(optimum.matrix, names, optimum.lower_bound if proven else None)
+            yield Candidate(optimum.matrix, names, optimum.lower_bound if proven else None)
             if progress(step + 1, len(levels)):
                 return
     elif settings.engine == "square":
         seeding = OptrrSettings(generations=SEEDING, seed=settings.seed, records=prior.records)
         archive = optrr(shares, delta, seeding) if settings.epsilon is None else None
         levels = levels_of(shares, settings, span)
-        yield from map(Found, square_matrices(shares, delta, settings, levels, archive, progress))
+        yield from map(Candidate, square_matrices(shares, delta, settings, levels, archive, progress))
     elif settings.epsilon is not None:
         raise InputError(
             "OptRR cannot cap ε", expected="an engine that can", remedy='engine = "square" under [channel]'
@@ -146,8 +147,8 @@ def _engine_matrices(
     else:
         chosen = OptrrSettings(generations=settings.generations, seed=settings.seed, records=prior.records)
         archive = optrr(shares, delta, chosen, progress)
-        places = [archive.best_at(float(level)) for level in levels_of(shares, settings, span)]
-        yield from (Found(archive.matrices[place]) for place in dict.fromkeys(places) if place is not None)
+        numbers = [archive.best_at(float(level)) for level in levels_of(shares, settings, span)]
+        yield from (Candidate(archive.matrices[number]) for number in dict.fromkeys(numbers) if number is not None)
 
 
 def _reaching(search: ExactSearch, level: float, prior: Prior, settings: ChannelSettings) -> Optimum:
@@ -178,13 +179,14 @@ def square_matrices(
     wanted = np.unique(np.append(levels, between[between > low]))
     seeds: list[list[Floats]] = [[] for _ in wanted]
     if archive is not None:
-        for place, level in enumerate(wanted):
+        for number, level in enumerate(wanted):
             best = archive.best_at(float(level))
             if best is not None:
-                seeds[place].append(archive.matrices[best])
+                seeds[number].append(archive.matrices[best])
     chosen = SquareSettings(sweeps=settings.sweeps, seed=settings.seed)
-    found = SquareSearch(shares, delta, wanted, chosen, settings.epsilon).run(seeds, progress)
-    return [m for level, m in zip(wanted, found, strict=True) if m is not None and np.abs(levels - level).min() < 1e-12]
+    matrices = SquareSearch(shares, delta, wanted, chosen, settings.epsilon).run(seeds, progress)
+    near = [np.abs(levels - level).min() < ROUNDING for level in wanted]
+    return [matrix for matrix, kept in zip(matrices, near, strict=True) if matrix is not None and kept]
 
 
 def _candidates(shares: Floats, settings: ChannelSettings, delta: float, gain: float | None) -> Floats | None:

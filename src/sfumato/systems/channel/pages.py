@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sfumato.report.figures import number, percent
 from sfumato.report.page import ACCENT, INK, SECOND, figure, page
 from sfumato.report.release_pages import internal, json_block
+from sfumato.runtime.figures import number, percent
 from sfumato.version import __version__
 
 SMALL = 10
@@ -94,11 +94,11 @@ def internal_page(manifest: Mapping[str, Any]) -> str:
         chance=f"{agreement['chance']:.2g}",
         level=f"{agreement['level']:.0e}",
         compared=number(agreement["compared"]),
-        channels=[_private(channel, place) for place, channel in enumerate(own["channels"])],
+        channels=[_private(channel, order) for order, channel in enumerate(own["channels"])],
     )
 
 
-def _private(channel: Mapping[str, Any], place: int) -> dict[str, Any]:
+def _private(channel: Mapping[str, Any], order: int) -> dict[str, Any]:
     """One channel as the publisher reads it."""
     figures, front = channel["figures"], channel["front"]
     tiles = [
@@ -116,7 +116,7 @@ def _private(channel: Mapping[str, Any], place: int) -> dict[str, Any]:
         )
     return dict(channel) | {
         "tiles": tiles,
-        "picture": "" if front is None else _front(front["points"], front["chosen"], f"front{place}"),
+        "picture": "" if front is None else _front(front["points"], front["chosen"], f"front{order}"),
         "points": [] if front is None else [_cells(point) for point in front["points"]],
         "attributes": _attributes(channel["attributes"]),
         "categories": [
@@ -193,13 +193,13 @@ COLOURS = {"Warner": SECOND, "OptRR": "#7b8794", "square": ACCENT, "certified": 
 def paper_page(title: str, lead: str, panels: Sequence[Mapping[str, Any]]) -> str:
     """The figures of the paper: `panels` have title, words, heads, rows, and curves by the name of the method."""
     shown = []
-    for place, panel in enumerate(panels):
-        most = TALLEST * max(error for _, error in panel["curves"]["certified"])
+    for order, panel in enumerate(panels):
+        tallest = TALLEST * max(error for _, error in panel["curves"]["certified"])
         traces = []
         for name, points in panel["curves"].items():
-            seen = [(private, error) for private, error in points if error <= most]
+            seen = [(private, error) for private, error in points if error <= tallest]
             traces.append(curve(name, [p for p, _ in seen], [e for _, e in seen], COLOURS[name], "lines", _dash(name)))
-        drawn = figure(traces, {"title": {"text": "privacy"}}, _error_axis(traces), f"panel{place}", 380)
+        drawn = figure(traces, {"title": {"text": "privacy"}}, _error_axis(traces), f"panel{order}", 380)
         shown.append(dict(panel) | {"figure": drawn})
     return page("channel_paper.html", title=title, version=__version__, lead=lead, panels=shown)
 

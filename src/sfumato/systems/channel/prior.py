@@ -102,31 +102,38 @@ def coarse(shares: Floats, step: float) -> Floats:
 
 def complete_columns(study: Study, columns: Sequence[str]) -> list[str]:
     """Those of the columns whose missing values drop a row; elsewhere they are a category of their own."""
-    rules = {name: study.columns[name].missing or study.data.missing for name in columns if name in study.columns}
-    if "wildcard" in rules.values():
+    rules = {name: study.missing_rule(name) for name in columns}
+    if any(rules[name] == "wildcard" for name in columns if name in study.columns):
         raise StudyError(
             "a missing value cannot be a wildcard in a disguised column", expected='missing = "drop" or "category"'
         )
-    return [name for name in columns if rules.get(name, study.data.missing) == "drop"]
+    return [name for name in columns if rules[name] == "drop"]
 
 
-def prior_from(found: Tally, records: int | None = None) -> Prior:
+def prior_from(counted_cells: Tally, records: int | None = None) -> Prior:
     """The prior from counts. Cells of a product that nobody has are no categories."""
-    if len(found.columns) > 1 and len(found.cells) > MOST_JOINT:
+    if len(counted_cells.columns) > 1 and len(counted_cells.cells) > MOST_JOINT:
         raise InputError(
-            f"{' × '.join(found.columns)} has {len(found.cells)} cells",
+            f"{' × '.join(counted_cells.columns)} has {len(counted_cells.cells)} cells",
             expected=f"at most {MOST_JOINT} for a joint channel",
             remedy="disguise the columns one by one, or join rare values into groups",
         )
-    if len(found.cells) < 2:
+    if len(counted_cells.cells) < 2:
         raise InputError(
-            f"{found.columns[0]} has {len(found.cells)} value",
+            f"{counted_cells.columns[0]} has {len(counted_cells.cells)} value",
             expected="at least two",
             remedy="a single value needs no protection",
         )
-    shares = checked_prior(np.array(found.counts) / max(found.records, 1))
-    categories = tuple(label_of(cell) for cell in found.cells)
-    return Prior(found.columns, categories, found.cells, shares, records or found.records, found.dropped)
+    shares = checked_prior(np.array(counted_cells.counts) / max(counted_cells.records, 1))
+    categories = tuple(label_of(cell) for cell in counted_cells.cells)
+    return Prior(
+        counted_cells.columns,
+        categories,
+        counted_cells.cells,
+        shares,
+        records or counted_cells.records,
+        counted_cells.dropped,
+    )
 
 
 def read_prior(path: Path, records: int | None, columns: Sequence[str] = ()) -> Prior:

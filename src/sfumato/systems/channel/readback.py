@@ -15,10 +15,11 @@ import numpy as np
 from sfumato.errors import DataError
 from sfumato.plans.channel import Channel
 from sfumato.runtime.arrays import Floats
-from sfumato.sources.cells import MISSING
-from sfumato.sources.engines.engine import Engine, quoted
+from sfumato.sources.cells import cleaned
+from sfumato.sources.engines.engine import Engine
 from sfumato.sources.source import Source
 from sfumato.sources.value_counts import cell_sql, require
+from sfumato.tables.missing import present
 
 LEVEL = 1e-6  # the chance that a file which the channel did make is refused
 MOST_VALUES = 200  # the reports are compared beside each value of a plain column with no more values than this
@@ -44,8 +45,8 @@ class Rows:
     def sql(self, columns: Sequence[str]) -> str:
         """Cleaned cells `k0`, `k1`, … of the rows that count."""
         cells = ", ".join(f"{cell_sql(self.source, name)} AS k{i}" for i, name in enumerate(columns)) or "1 AS k0"
-        present = " AND ".join(f"{cell_sql(self.source, name)} <> {quoted(MISSING)}" for name in self.complete)
-        return f"SELECT {cells} FROM {self.view} WHERE {present or '1 = 1'}"
+        kept = present(cleaned(self.source, self.source.column(name)) for name in self.complete)
+        return f"SELECT {cells} FROM {self.view} WHERE {kept}"
 
     def count(self) -> int:
         return int(self.engine.rows(f"SELECT count(*) FROM ({self.sql(())}) AS t")[0][0])
@@ -55,28 +56,28 @@ class Rows:
         if not columns:
             return []
         listed = ", ".join(f"count(DISTINCT k{i})" for i in range(len(columns)))
-        found = self.engine.rows(f"SELECT {listed} FROM ({self.sql(columns)}) AS t")[0]
-        return [name for name, count in zip(columns, found, strict=True) if int(count) <= MOST_VALUES]
+        counts = self.engine.rows(f"SELECT {listed} FROM ({self.sql(columns)}) AS t")[0]
+        return [name for name, count in zip(columns, counts, strict=True) if int(count) <= MOST_VALUES]
 
     def counts(self, columns: Sequence[str], cells: Sequence[tuple[str, ...]], beside: str | None = None) -> Counts:
         """How often each of the cells occurs beside each value of a column; beside none, among everybody."""
         names = [*columns, *([beside] if beside else [])]
         keys = ", ".join(f"k{i}" for i in range(len(names)))
-        places = {cell: place for place, cell in enumerate(cells)}
-        found: dict[str, Floats] = {}
+        places = {cell: position for position, cell in enumerate(cells)}
+        counted: dict[str, Floats] = {}
         strange = 0
         for row in self.engine.rows(f"SELECT {keys}, count(*) FROM ({self.sql(names)}) AS t GROUP BY {keys}"):
-            place = places.get(tuple(map(str, row[: len(columns)])))
-            if place is None:
+            position = places.get(tuple(map(str, row[: len(columns)])))
+            if position is None:
                 strange += int(row[-1])
                 continue
-            found.setdefault(str(row[-2]) if beside else EVERYBODY, np.zeros(len(cells)))[place] += int(row[-1])
+            counted.setdefault(str(row[-2]) if beside else EVERYBODY, np.zeros(len(cells)))[position] += int(row[-1])
         if strange:
             raise DataError(
                 f"{strange} rows have a value of {', '.join(columns)} that the channel does not know",
                 expected="only what the channel knows",
             )
-        return found
+        return counted
 
     def everybody(self, columns: Sequence[str], cells: Sequence[tuple[str, ...]]) -> Floats:
         """How often each of the cells occurs among all rows."""

@@ -57,9 +57,9 @@ def weighted_matrix(matrix: Floats, reference: Floats) -> Floats:
     used = matrix @ reference > 0
     _require_regular(matrix, reference)
     weighted = matrix[used] / (matrix[used] @ reference)[:, None]
-    found = np.zeros(matrix.T.shape)
-    found[:, used] = np.linalg.solve(weighted.T @ matrix[used], weighted.T)
-    return found
+    backwards = np.zeros(matrix.T.shape)
+    backwards[:, used] = np.linalg.solve(weighted.T @ matrix[used], weighted.T)
+    return backwards
 
 
 def _require_regular(matrix: Floats, reference: Floats) -> None:

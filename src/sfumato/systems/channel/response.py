@@ -67,20 +67,6 @@ def response_matrix(family: str, categories: int, parameter: float) -> Floats:
     return FAMILIES[family](categories, parameter)
 
 
-def warner_at(prior: Floats, accuracy: float) -> float:
-    """The p ≥ 1/n with which the best guesser of Warner's matrix is right with this probability, as close as it gets.
-
-    >>> warner_at(np.full(10, 0.1), 0.5)
-    0.5
-    """
-    low, high = 1.0 / len(prior), 1.0
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        reached = float(np.max(warner(len(prior), middle) * prior, axis=1).sum())
-        low, high = (middle, high) if reached < accuracy else (low, middle)
-    return round(0.5 * (low + high), 12)
-
-
 def _within(name: str, value: float, low: float, high: float) -> None:
     if not low <= value <= high:
         raise InputError(f"{name} is {value:g}", expected=f"a number from {low:g} to {high:g}")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from sfumato.algorithms.dominance import comparable, first_non_dominated
 from sfumato.front import Front, Objective, Point
 from sfumato.measures import channel as measures
 from sfumato.plans.channel import Channel
@@ -16,7 +17,7 @@ from sfumato.sources.opening import open_source
 from sfumato.study import ChannelSettings, Study
 from sfumato.systems.channel.matrices import (
     CLOSE,
-    Found,
+    Candidate,
     bounds_of,
     designed_for_text,
     limited_matrices,
@@ -26,12 +27,18 @@ from sfumato.systems.channel.mechanisms import errors_beside
 from sfumato.systems.channel.prior import Prior, prior_of
 from sfumato.systems.run import Run
 
+DIGITS = 9  # of figures that engines reach, when channels are compared
 ERROR = Objective("mse", "min", title="mean squared error of an estimated share", privacy=False)
 OBJECTIVES = (
-    Objective("privacy", "max", title="privacy: one minus the accuracy of the best guess", privacy=True),
+    Objective(
+        "privacy", "max", title="privacy: one minus the accuracy of the best guess", privacy=True, scale="linear"
+    ),
     ERROR,
 )
-LOCAL_OBJECTIVES = (Objective("epsilon", "min", title="ε of local differential privacy", privacy=True), ERROR)
+LOCAL_OBJECTIVES = (
+    Objective("epsilon", "min", title="ε of local differential privacy", privacy=True, scale="linear"),
+    ERROR,
+)
 
 
 def search_channel(study: Study, run: Run, prior: Prior | None = None) -> Front:
@@ -41,10 +48,10 @@ def search_channel(study: Study, run: Run, prior: Prior | None = None) -> Front:
     prior = prior_of(study) if prior is None else prior
     # These matrices are small: more threads would only wait for each other, and change the last digits.
     with threadpool_limits(1):
-        found = (
+        candidates = (
             local_matrices(prior, settings, run.tell) if settings.local else limited_matrices(prior, settings, run.tell)
         )
-        points = _points(prior, settings, found, bounds_of(prior, settings))
+        points = _points(prior, settings, candidates, bounds_of(prior, settings))
     exact = settings.engine == "exact" and not settings.invariant and prior.design is None
     exact &= settings.epsilon is None or settings.local
     seed = "" if settings.engine == "exact" else f", seed {settings.seed}"
@@ -54,7 +61,7 @@ def search_channel(study: Study, run: Run, prior: Prior | None = None) -> Front:
         points=points,
         algorithm=settings.engine,
         exact=exact,
-        evaluations=len(found),
+        evaluations=len(candidates),
         space=0,
         seconds=round(time.process_time() - began, 3),
         fingerprint=fingerprint,
@@ -88,25 +95,21 @@ def _proof(settings: ChannelSettings, exact: bool) -> str:
 def _points(
     prior: Prior,
     settings: ChannelSettings,
-    found: Sequence[Found],
+    candidates: Sequence[Candidate],
     bound: Callable[[float, float], float] | None,
 ) -> tuple[Point, ...]:
     """Channels with all their figures, the least private first; those that another one beats are left out."""
-    measured = [measures.figures(one.matrix, prior.shares, prior.records) for one in found]
+    measured = [measures.figures(one.matrix, prior.shares, prior.records) for one in candidates]
     private = [-one.epsilon if settings.local else one.privacy for one in measured]
-    order = sorted(range(len(found)), key=lambda i: (private[i], -measured[i].error))
-    kept: list[int] = []
-    for i in reversed(order):
-        if measured[i].error == np.inf:
-            continue
-        if not kept or measured[i].error < measured[kept[-1]].error * (1 - 1e-9):
-            kept.append(i)
+    finite = [i for i in range(len(candidates)) if np.isfinite(measured[i].error)]
+    values = np.array([(-private[i], measured[i].error) for i in finite]).reshape(-1, 2)
+    kept = [i for i, best in zip(finite, first_non_dominated(comparable(values, DIGITS)), strict=True) if best]
     points = []
-    for number, i in enumerate(reversed(kept)):
-        said, own = measured[i], found[i].bound
+    for number, i in enumerate(sorted(kept, key=lambda i: private[i])):
+        said, own = measured[i], candidates[i].bound
         spread = own if own is not None or bound is None else bound(said.privacy, said.epsilon)
         lower = None if spread is None else measures.error_of(spread, prior.shares, prior.records)
-        channel = _channel(prior, settings, found[i], said)
+        channel = _channel(prior, settings, candidates[i], said)
         points.append(point_of(prior, number, channel, lower, beside=settings.local))
     return tuple(points)
 
@@ -115,8 +118,8 @@ def point_of(prior: Prior, number: int, channel: Channel, lower: float | None, b
     """A channel with every figure that it has on a prior, and `beside` it those of known mechanisms of the same ε."""
     said = measures.figures(channel.matrix, prior.shares, prior.records)
     attributes = {
-        name: measures.attribute_figures(channel.matrix, prior.shares, [cell[place] for cell in prior.cells])
-        for place, name in enumerate(prior.columns)
+        name: measures.attribute_figures(channel.matrix, prior.shares, [cell[position] for cell in prior.cells])
+        for position, name in enumerate(prior.columns)
         if prior.joint
     }
     values = {"privacy": said.privacy, "mse": said.error}
@@ -131,15 +134,15 @@ def point_of(prior: Prior, number: int, channel: Channel, lower: float | None, b
     return Point(number, values, said.loss, 0, channel, lower, details)
 
 
-def _channel(prior: Prior, settings: ChannelSettings, found: Found, said: measures.Figures) -> Channel:
-    outputs = prior.categories if found.names is None else _unique(found.names)
+def _channel(prior: Prior, settings: ChannelSettings, candidate: Candidate, said: measures.Figures) -> Channel:
+    outputs = prior.categories if candidate.names is None else _unique(candidate.names)
     # More reports than categories are weighted by the design's own prior, which such a matrix shows anyway.
     reference = prior.designed if len(outputs) != len(prior.categories) else None
     return Channel(
         prior.columns,
         prior.categories,
         outputs,
-        found.matrix,
+        candidate.matrix,
         reference,
         guarantees(settings, prior, said),
         prior.cells,
@@ -163,4 +166,4 @@ def guarantees(settings: ChannelSettings, prior: Prior, said: measures.Figures) 
 
 def _unique(names: Sequence[str]) -> tuple[str, ...]:
     """Names with a number where two are alike: a category may itself be called "a | b"."""
-    return tuple(name if names.count(name) == 1 else f"{name} #{place + 1}" for place, name in enumerate(names))
+    return tuple(name if names.count(name) == 1 else f"{name} #{position + 1}" for position, name in enumerate(names))

@@ -12,7 +12,7 @@ from sfumato.release.draft import Draft
 from sfumato.release.manifest import Manifest
 from sfumato.release.policy import acceptances
 from sfumato.release.verify import Verifier
-from sfumato.report.figures import number, number_or_infinity, percent
+from sfumato.runtime.figures import number, number_or_infinity, percent
 from sfumato.study import Study
 from sfumato.systems.channel.again import channel_of, refuse_unlike
 from sfumato.systems.channel.disguise import disguise_draft
@@ -83,7 +83,7 @@ class Channels:
 
     def columns(self, front: Front) -> Mapping[str, list[str]]:
         points = front.points
-        found = {
+        columns = {
             "error / bound": ["–" if p.bound is None else f"{p.values['mse'] / p.bound:.4f}" for p in points],
             "worst posterior": [f"{point.values['worst_posterior']:.4f}" for point in points],
             "largest gain": [f"{point.values['gain']:.1f}" for point in points],
@@ -91,11 +91,13 @@ class Channels:
             "outputs": [str(len(channel_of(point).outputs)) for point in points],
         }
         for name in points[0].details.get("beside", {}) if points else ():
-            found[f"{name} / error"] = [f"{p.details['beside'][name] / p.values['mse']:.3f}" for p in points]
+            columns[f"{name} / error"] = [f"{p.details['beside'][name] / p.values['mse']:.3f}" for p in points]
         for name in front.details["columns"] if len(front.details["columns"]) > 1 else ():
-            told = [point.details["attributes"][name] for point in points]
-            found[f"{name}: privacy / worst"] = [f"{a['privacy']:.4f} / {a['worst_posterior']:.4f}" for a in told]
-        return found
+            attributes = [point.details["attributes"][name] for point in points]
+            columns[f"{name}: privacy / worst"] = [
+                f"{a['privacy']:.4f} / {a['worst_posterior']:.4f}" for a in attributes
+            ]
+        return columns
 
 
 def chosen_channel(choice: Choice) -> Channel:
@@ -108,11 +110,11 @@ def chosen_channel(choice: Choice) -> Channel:
 
 def flat(point: Point) -> dict[str, object]:
     """A point's figures in one record, as a channel file and a report have them."""
-    found = {key: value for key, value in point.as_dict().items() if key not in ("values", "details", "bound")}
+    entries = {key: value for key, value in point.as_dict().items() if key not in ("values", "details", "bound")}
     values: dict[str, object] = point.as_dict()["values"]
     bound = point.bound
     ratio = None if bound is None else point.values["mse"] / bound
-    return found | values | {"lower_bound": bound, "ratio": ratio} | dict(point.details)
+    return entries | values | {"lower_bound": bound, "ratio": ratio} | dict(point.details)
 
 
 SYSTEMS = {"channel": Channels()}

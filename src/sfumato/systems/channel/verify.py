@@ -85,14 +85,14 @@ def rows_again(check: Check, study: Study) -> list[Difference]:
     with open_engine(study.engine, study.engine_options) as engine:
         source = Rows(engine, table_of(study), "raw", complete).attach()
         torn, agreed, again = read_back(source, what, check.written)
-    found = _disagreement(check, agreed)
+    differences = _disagreement(check, agreed)
     if torn:
-        found.append(Difference(check.data, f"{torn} rows differ from the source in their plain columns"))
+        differences.append(Difference(check.data, f"{torn} rows differ from the source in their plain columns"))
     if not all(np.array_equal(one, two) for one, two in zip(again.counts, counts, strict=True)):
-        found.append(Difference(CHANNEL, "its counts are not those of the source"))
+        differences.append(Difference(CHANNEL, "its counts are not those of the source"))
     if not alike(agreed.as_dict(), check.manifest["own"]["agreement"]):
-        found.append(Difference(pack.MANIFEST, "its agreement of reports and matrix is not what the file shows"))
-    return found
+        differences.append(Difference(pack.MANIFEST, "its agreement of reports and matrix is not what the file shows"))
+    return differences
 
 
 def says(manifest: Content) -> str:

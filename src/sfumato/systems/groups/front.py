@@ -17,7 +17,7 @@ from sfumato.systems.groups.search import Level, Protection, signals_of
 from sfumato.systems.groups.swapping.bounds import Signal
 
 OBJECTIVES = (
-    Objective("findings", "min", title="sensitive areas identified, over all attacks", privacy=True),
+    Objective("findings", "min", title="sensitive areas identified, over all attacks", privacy=True, scale="linear"),
     Objective("cost", "min", title="cost: cells changed by swaps", privacy=False),
 )
 POINT = ("level", "found_known", "found_after", "low", "residual")  # what a point says beside its figures

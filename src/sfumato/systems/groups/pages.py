@@ -7,9 +7,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from sfumato.report.figures import number, percent
 from sfumato.report.page import ACCENT, SECOND, figure, page
 from sfumato.report.release_pages import internal, json_block, shown_share
+from sfumato.runtime.figures import number, percent
 from sfumato.version import __version__
 
 FAINT = "#9fb3c8"
@@ -19,9 +19,9 @@ MOST_SIGNALS = 10
 WAYS = {"hinges": "Thompson τ, hinges", "mad": "Thompson τ, MAD", "rank": "top ranks"}
 
 
-def attack_page(told: Mapping[str, Any]) -> str:
+def attack_page(report: Mapping[str, Any]) -> str:
     """What an attacker sees: the rules, the signal beside the true one, the outliers, the adequacy."""
-    areas, outliers, adequacy = told["areas"], told["outliers"], told["adequacy"]
+    areas, outliers, adequacy = report["areas"], report["outliers"], report["adequacy"]
     sensitive = set(outliers.get("sensitive", []))
     marks = {scale: set(outliers["auxiliary"][scale]["high"]) for scale in ("hinges", "mad")}
     rows = [
@@ -41,19 +41,19 @@ def attack_page(told: Mapping[str, Any]) -> str:
         }
         for a in areas
     ]
-    found = [] if adequacy is None else [(WAYS["hinges"], adequacy), *((WAYS[w], adequacy[w]) for w in ("mad", "rank"))]
+    ways = [] if adequacy is None else [(WAYS["hinges"], adequacy), *((WAYS[w], adequacy[w]) for w in ("mad", "rank"))]
     return page(
         "groups_attack.html",
         title="What an attacker can see",
         version=__version__,
-        told=told,
+        told=report,
         picture=signal_figure(areas, sensitive, marks["hinges"] | marks["mad"]),
-        rules=[_rule(rule) for rule in told["rules"][:MOST_RULES]],
-        more=max(len(told["rules"]) - MOST_RULES, 0),
+        rules=[_rule(rule) for rule in report["rules"][:MOST_RULES]],
+        more=max(len(report["rules"]) - MOST_RULES, 0),
         rows=rows,
-        adequacy=[{"way": way, "cells": _adequacy(a)} for way, a in found],
+        adequacy=[{"way": way, "cells": _adequacy(a)} for way, a in ways],
         spearman=None if adequacy is None else number(adequacy["spearman"]),
-        spread=[_spread(line) for line in told["spread"] if "ranks" in line],
+        spread=[_spread(line) for line in report["spread"] if "ranks" in line],
     )
 
 
@@ -62,9 +62,9 @@ def _rule(rule: Mapping[str, Any]) -> dict[str, str]:
     return {"words": rule["words"], "df": number(rule["df"]), "rcf": rcf, "support": number(rule["support"])}
 
 
-def _adequacy(found: Mapping[str, Any]) -> list[str]:
+def _adequacy(figures: Mapping[str, Any]) -> list[str]:
     names = ("disclosed", "undisclosed", "false", "PA", "J_printed", "J_youden", "MB")
-    return [number(found[name]) for name in names]
+    return [number(figures[name]) for name in names]
 
 
 def _spread(line: Mapping[str, Any]) -> list[str]:
@@ -111,9 +111,9 @@ def swapped_page(facts: Mapping[str, Any], dictionary: Mapping[str, Any]) -> str
     )
 
 
-def protection_page(told: Mapping[str, Any]) -> str:
+def protection_page(report: Mapping[str, Any]) -> str:
     """The publisher's page of a protection: what it costs, what is still found, by whom and how."""
-    return page("groups_protection.html", version=__version__, block="", **_protection(told))
+    return page("groups_protection.html", version=__version__, block="", **_protection(report))
 
 
 def protected_page(manifest: Mapping[str, Any]) -> str:
@@ -124,39 +124,39 @@ def protected_page(manifest: Mapping[str, Any]) -> str:
     )
 
 
-def _protection(told: Mapping[str, Any]) -> dict[str, Any]:
+def _protection(report: Mapping[str, Any]) -> dict[str, Any]:
     """What both pages show."""
-    chosen = told["points"][told["chosen"]]
-    names = [a["area"] for a in told["areas"]]
+    chosen = report["points"][report["chosen"]]
+    names = [a["area"] for a in report["areas"]]
     pictures = [
-        before_after(f"signal-{i}", names, signal, told["sensitive"])
-        for i, signal in enumerate(told["signals"][:MOST_SIGNALS])
+        before_after(f"signal-{i}", names, signal, report["sensitive"])
+        for i, signal in enumerate(report["signals"][:MOST_SIGNALS])
     ]
     holds = "no attack identifies the sensitive areas any more"
     return {
         "title": "Protection of a group",
-        "lead": f"{told['file']}: {holds if told['holds'] else 'some attacks still identify sensitive areas'}. "
+        "lead": f"{report['file']}: {holds if report['holds'] else 'some attacks still identify sensitive areas'}. "
         "This page is for the publisher only: it shows which areas are sensitive.",
         "tiles": [
             {"value": str(chosen["swaps"]), "says": "pairs of records swapped"},
             {"value": f"{chosen['cost']:g}", "says": "cells changed by swaps"},
             {"value": percent(chosen["loss"]), "says": "of all cells"},
             {
-                "value": f"{told['found_before']} → {chosen['found']}",
+                "value": f"{report['found_before']} → {chosen['found']}",
                 "says": f"findings, over {len(chosen['residual'])} attacks",
             },
         ],
-        "told": told,
-        "front": front_figure(told),
-        "points": [_point(point, told["chosen"]) for point in told["points"]],
-        "signals": [{"name": s["name"], "picture": p} for s, p in zip(told["signals"], pictures, strict=False)],
+        "told": report,
+        "front": front_figure(report),
+        "points": [_point(point, report["chosen"]) for point in report["points"]],
+        "signals": [{"name": s["name"], "picture": p} for s, p in zip(report["signals"], pictures, strict=False)],
         "residual": [_residual(row) for row in chosen["residual"]],
-        "areas": told["areas"],
+        "areas": report["areas"],
     }
 
 
 def _point(point: Mapping[str, Any], chosen: int) -> dict[str, Any]:
-    found = point["found_after"]
+    after = point["found_after"]
     return {
         "chosen": point["id"] == chosen,
         "cells": [
@@ -167,7 +167,7 @@ def _point(point: Mapping[str, Any], chosen: int) -> dict[str, Any]:
             "–" if point["bound"] is None else number(round(point["bound"], 1)),
             percent(point["loss"]),
             number(point["found"]),
-            *(number(found[way]) for way in WAYS),
+            *(number(after[way]) for way in WAYS),
         ],
     }
 
@@ -186,10 +186,11 @@ def _residual(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def front_figure(told: Mapping[str, Any]) -> Markup:
+def front_figure(report: Mapping[str, Any]) -> Markup:
     """Cost and sensitive areas still identified, over all attacks."""
-    points = [{"cost": 0.0, "found": told["found_before"], "text": "nothing swapped"}] + [
-        {"cost": p["cost"], "found": p["found"], "text": f"point {p['id']}: {p['swaps']} swaps"} for p in told["points"]
+    points = [{"cost": 0.0, "found": report["found_before"], "text": "nothing swapped"}] + [
+        {"cost": p["cost"], "found": p["found"], "text": f"point {p['id']}: {p['swaps']} swaps"}
+        for p in report["points"]
     ]
     line = {
         "type": "scatter",
@@ -202,7 +203,7 @@ def front_figure(told: Mapping[str, Any]) -> Markup:
         "marker": {"color": ACCENT, "size": 8},
         "hovertemplate": "%{text}<br>cost %{x}, still identified %{y}<extra></extra>",
     }
-    chosen = told["points"][told["chosen"]]
+    chosen = report["points"][report["chosen"]]
     mark = _marks("chosen", [chosen["cost"]], [chosen["found"]])
     y = {"title": "sensitive areas identified, all attacks", "rangemode": "tozero"}
     return figure([line, mark], {"title": "cost: cells changed by swaps", "rangemode": "tozero"}, y, "front")

@@ -69,21 +69,21 @@ def _worked_out(front: Front, number: int, run: Run) -> Protected:
     """A protection as it is, with one of its points chosen, and how the file that is written is to be attacked."""
     again = worked_out_again(front, run)
     refuse_unlike(front, again)
-    told = told_of(front_of(again), number)
+    report = told_of(front_of(again), number)
     # Bound and proof stay as the search had them; everything else is what was worked out again.
-    for found, point in zip(told["points"], front.points, strict=True):
-        found |= {"bound": swaps_of(point).bound, "exact": swaps_of(point).exact}
+    for saved, point in zip(report["points"], front.points, strict=True):
+        saved |= {"bound": swaps_of(point).bound, "exact": swaps_of(point).exact}
 
     def attack(study: Study) -> list[dict[str, Any]]:
         rows = [row.as_dict() for row in attacked(again, read_target(study))]
-        if first_unlike(told["points"][number]["residual"], rows) is not None:
+        if first_unlike(report["points"][number]["residual"], rows) is not None:
             raise SfumatoError(
                 "an attack on the written file gives a different result from the plan",
                 expected="the same records in range in the same areas; nothing was released",
             )
         return rows
 
-    return Protected(told, auxiliary_files(again.study), attack)
+    return Protected(report, auxiliary_files(again.study), attack)
 
 
 def auxiliary_files(study: Study) -> list[dict[str, str]]:

@@ -123,10 +123,10 @@ class Planner:
         # Which of equally good partners is taken must not be guessed: noise decides, too little to change a sum.
         self.noise = noise.random(self.cost.shape) * (1e-3 / max(len(self.givers), 1))
         self.targets = {
-            place: settings.targets[name]
-            for name, place in zip(settings.targets, places(target, list(settings.targets)), strict=True)
+            position: settings.targets[name]
+            for name, position in zip(settings.targets, places(target, list(settings.targets)), strict=True)
         }
-        open_ = [target.areas[place] for place in self.targets if not guarded[place]]
+        open_ = [target.areas[position] for position in self.targets if not guarded[position]]
         if open_:
             raise InputError(
                 f"the targets include {shortened(open_)}, which are not among the areas to hide",
@@ -137,9 +137,9 @@ class Planner:
     def plan(self, level: float) -> tuple[SwapPlan, float] | None:
         """The cheapest plan at a level with the tightest caps that allow one; also how loose they are."""
         for slack in SLACKS:
-            found = self._memetic(level, slack) if self.settings.method == "memetic" else self._exact(level, slack)
-            if found is not None:
-                return found, slack
+            swaps = self._memetic(level, slack) if self.settings.method == "memetic" else self._exact(level, slack)
+            if swaps is not None:
+                return swaps, slack
         return None
 
     def looser(self, level: float, slack: float) -> list[tuple[SwapPlan, float]]:
@@ -150,14 +150,14 @@ class Planner:
         if self.settings.method == "memetic" or self.targets:
             return []
         wider = [other for other in SLACKS if slack < other < np.inf][:LOOSER]
-        found = [(self._exact(level, other), other) for other in wider]
-        return [(plan, other) for plan, other in found if plan is not None]
+        plans = [(self._exact(level, other), other) for other in wider]
+        return [(plan, other) for plan, other in plans if plan is not None]
 
     def _room(self, signal: Signal, level: float, slack: float) -> Floats:
         held = signal.per_area(self.target.area_of, len(self.target.areas))
         mine = self.sensitive[signal.group]
-        most = lowered(held, mine, level, self.targets)
-        return room_for(held, mine, self.receivers, most, slack)
+        limit = lowered(held, mine, level, self.targets)
+        return room_for(held, mine, self.receivers, limit, slack)
 
     def _exact(self, level: float, slack: float) -> SwapPlan | None:
         room = np.stack([self._room(signal, level, slack) for signal in self.signals])
@@ -183,11 +183,11 @@ class Planner:
         union = Signal("suspected", self.truths[0].group, suspected)
         held = counted(union.per_area(self.target.area_of, len(self.target.areas)))
         guarded = sorted({a for areas in self.sensitive.values() for a in areas})
-        most = lowered(held.astype(np.float64), guarded, level, self.targets)
+        limit = lowered(held.astype(np.float64), guarded, level, self.targets)
         needed = np.zeros(len(held), np.int64)
-        needed[guarded] = np.ceil(held[guarded] - most[guarded] - 1e-9).astype(np.int64)
+        needed[guarded] = np.ceil(held[guarded] - limit[guarded] - 1e-9).astype(np.int64)
         caps = np.zeros(len(held), np.int64)
-        room = room_for(held.astype(np.float64), guarded, self.receivers, most, slack)
+        room = room_for(held.astype(np.float64), guarded, self.receivers, limit, slack)
         caps[self.receivers] = np.floor(room[self.receivers]).astype(np.int64)
         if caps.sum() < needed.sum():
             return None
@@ -227,30 +227,30 @@ def signals_of(
     target: Microfile, truths: Sequence[Truth], known: Sequence[Attack], *, counted_only: bool
 ) -> list[Signal]:
     """What is bounded: the true members, and each known attack's sum of grades; its count where targets are counts."""
-    found = [Signal("truth", t.group, target.members[t.group].astype(np.float64)) for t in truths]
+    signals = [Signal("truth", t.group, target.members[t.group].astype(np.float64)) for t in truths]
     for one in known:
         weights = one.flagged.astype(np.float64) if counted_only else np.where(one.flagged, one.grades, 0.0)
         signal = Signal(f"{one.model.attacker} from {one.auxiliary}, seed {one.seed}", one.group, weights)
-        if not any(other.group == one.group and np.array_equal(other.weights, weights) for other in found):
-            found.append(signal)
-    return found
+        if not any(other.group == one.group and np.array_equal(other.weights, weights) for other in signals):
+            signals.append(signal)
+    return signals
 
 
 def truths_of(study: Study, target: Microfile) -> tuple[Truth, ...]:
     """Every group with areas to protect."""
     groups = list(settings_of(study).mapping().vital)
-    found = [truth_of(study, target, group) for group in groups]
-    if any(truth is None for truth in found):
+    truths = [truth_of(study, target, group) for group in groups]
+    if any(truth is None for truth in truths):
         raise InputError(
             f"{target.name} lacks the vital columns, so it is not known what to protect",
             expected="the file as it was before they were removed",
             remedy="protect first; the release leaves them out",
         )
-    some = tuple(truth for truth in found if truth is not None and truth.sensitive.areas)
+    some = tuple(truth for truth in truths if truth is not None and truth.sensitive.areas)
     if not some:
-        if not any(t is not None and t.quantity.any() for t in found):
+        if not any(t is not None and t.quantity.any() for t in truths):
             flat = f"no record of {target.name} in range is in a group"
-        elif all(t is not None and np.ptp(t.quantity) == 0 for t in found):
+        elif all(t is not None and np.ptp(t.quantity) == 0 for t in truths):
             flat = "every area has the same number of members"
         else:
             flat = "no area stands out"
@@ -392,9 +392,9 @@ def unreachable(planner: Planner, best: tuple[SwapPlan, float] | None) -> Unreac
     target = planner.target
     after = best[0].moved(target.area_of, target.rows)
     counts = [signal.per_area(after, len(target.areas)) for signal in planner.signals]
-    told = {area: max(values[area] for values in counts) for area in planner.targets}
+    least = {area: max(values[area] for values in counts) for area in planner.targets}
     return UnreachableError(
         "the targets cannot be reached with the available swap partners",
-        expected="at best " + ", ".join(f"{target.areas[area]}: {value:.0f}" for area, value in told.items()),
+        expected="at best " + ", ".join(f"{target.areas[area]}: {value:.0f}" for area, value in least.items()),
         remedy=remedy,
     )

@@ -134,7 +134,7 @@ def _side_by_side(engine: Engine, source: Source, written: Source) -> None:
 def changed_marginals(engine: Engine, source: Source, written: Source, names: Sequence[str]) -> list[str]:
     """Columns whose values do not occur as often in the written file as in the source."""
     _side_by_side(engine, source, written)
-    found = []
+    changed = []
     for name in names:
         one, two = source.column(name), written.column(name)
         both = (
@@ -143,8 +143,8 @@ def changed_marginals(engine: Engine, source: Source, written: Source, names: Se
         )
         differing = engine.rows(f"SELECT count(*) FROM (SELECT v FROM ({both}) GROUP BY v HAVING sum(side) <> 0)")
         if differing[0][0]:
-            found.append(name)
-    return found
+            changed.append(name)
+    return changed
 
 
 def differing_parts(engine: Engine, source: Source, written: Source, names: Sequence[str]) -> int:

@@ -12,7 +12,7 @@ from sfumato.plans.swaps import SwapPlan
 from sfumato.release.draft import Draft
 from sfumato.release.manifest import Manifest
 from sfumato.release.verify import Verifier
-from sfumato.report.figures import number
+from sfumato.runtime.figures import number
 from sfumato.runtime.stages import stage
 from sfumato.study import Study
 from sfumato.systems.groups.front import front_of, swaps_of, told_of
@@ -39,18 +39,18 @@ class Groups:
     def search(self, study: Study, run: Run, table: FrequencyTable | None = None) -> Front:  # noqa: ARG002
         began = time.process_time()
         with stage("search"):
-            found = protect(study, run)
-        return front_of(found, time.process_time() - began)
+            protection = protect(study, run)
+        return front_of(protection, time.process_time() - began)
 
     def verdict(self, front: Front) -> Verdict:
-        told = told_of(front)
-        rows = told["points"][told["chosen"]]["residual"]
+        report = told_of(front)
+        rows = report["points"][report["chosen"]]["residual"]
         cases = sum(len(row["ranks_after"]) for row in rows)
-        chance = sum(len(row["ranks_after"]) ** 2 for row in rows) / len(told["areas"])
+        chance = sum(len(row["ranks_after"]) ** 2 for row in rows) / len(report["areas"])
         low = sum(row["low_after"] for row in rows)
         said = [
             f"left out: {name} (no rule meets its thresholds, so this attack was not possible)"
-            for name in told["silent"]
+            for name in report["silent"]
         ]
         said.append(
             f"over-correction check: in {low} of {cases} cases a sensitive area is a low outlier or has one of "
@@ -58,19 +58,19 @@ class Groups:
             f"(expected by chance: {chance:.0f})"
         )
         still = sum(not row["protected"] for row in rows)
-        if told["holds"]:
+        if report["holds"]:
             said.append(
-                f"after point {told['chosen']} none of the {len(rows)} attacks identifies a sensitive area, "
+                f"after point {report['chosen']} none of the {len(rows)} attacks identifies a sensitive area, "
                 "by either outlier test or by rank"
             )
         else:
             said.append(
-                f"not hidden from every attack: after point {told['chosen']} {still} of {len(rows)} attacks "
+                f"not hidden from every attack: after point {report['chosen']} {still} of {len(rows)} attacks "
                 "still identify "
                 "a sensitive area"
             )
         said.append("the front shows which records are swapped: keep it confidential")
-        return Verdict(tuple(said), bool(told["holds"]))
+        return Verdict(tuple(said), bool(report["holds"]))
 
     def draft(self, choice: Choice, how: Publishing) -> Draft:
         point = choice.point.id

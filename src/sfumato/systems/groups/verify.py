@@ -53,8 +53,8 @@ def measure_again(check: Check) -> Again:
 def _figures(manifest: Manifest, settings: GroupsSettings) -> list[Difference]:
     """The manifest agrees with itself: figures, point, attacks, and what the protection says of them."""
     own, point = manifest["own"], manifest["point"]
-    told = own["protection"]
-    chosen = told["points"][told["chosen"]]
+    report = own["protection"]
+    chosen = report["points"][report["chosen"]]
     cells = len(settings.protect.columns or settings.mapping().attributes)
     agree = {
         "figures": manifest["figures"] == figures_of(own["attacks"], point["cost"]),
@@ -62,10 +62,10 @@ def _figures(manifest: Manifest, settings: GroupsSettings) -> list[Difference]:
         "loss": manifest["loss"] == point["loss"]
         and math.isclose(point["loss"] * cells * manifest["records"], point["cost"], rel_tol=1e-9, abs_tol=1e-9),
         "findings": point["found"] == manifest["figures"]["found_after"]
-        and told["found_before"] == manifest["figures"]["found_before"],
+        and report["found_before"] == manifest["figures"]["found_before"],
         "records": manifest["records"] == manifest["source"]["rows_read"] and manifest["suppressed"] == 0,
         "exchanged columns": set(own["exchanged"]) <= set(manifest["columns"]),
-        "words": told["holds"] is (point["found"] == 0) and told["method"] == own["algorithm"],
+        "words": report["holds"] is (point["found"] == 0) and report["method"] == own["algorithm"],
         "swaps": point["bound"] is None or point["bound"] <= point["cost"] * (1 + 1e-9),
     }
     return [
@@ -88,12 +88,12 @@ def rows_again(check: Check, study: Study) -> list[Difference]:
         changed = changed_marginals(engine, source, written, manifest["columns"])
         torn = differing_parts(engine, source, written, stays)
         moved = differing_parts(engine, source, written, manifest["columns"])
-    found = [Difference(data, f"the values of {name} do not occur as often as in the source") for name in changed]
+    differences = [Difference(data, f"the values of {name} do not occur as often as in the source") for name in changed]
     if torn:
-        found.append(Difference(data, f"{torn} rows differ from the source in other columns than places"))
+        differences.append(Difference(data, f"{torn} rows differ from the source in other columns than places"))
     if moved > 4 * manifest["point"]["swaps"]:  # a pair changes two rows, and each is missed in one file and new in one
-        found.append(Difference(data, "more rows have another place than the swaps can have moved"))
-    return found
+        differences.append(Difference(data, "more rows have another place than the swaps can have moved"))
+    return differences
 
 
 def _named(study: Study, run: str, manifest: Manifest) -> Study:
@@ -120,10 +120,10 @@ def _named(study: Study, run: str, manifest: Manifest) -> Study:
 def _attack_settings(settings: GroupsSettings) -> Any:
     """All that decides what an attack finds, but for where the files are."""
     protect = settings.protect
-    place = {"path", "table", "query", "password_file"}
+    location = {"path", "table", "query", "password_file"}
     return (
         settings.mapping(),
-        [one.model_dump(exclude=place) for one in settings.auxiliary],
+        [one.model_dump(exclude=location) for one in settings.auxiliary],
         (settings.expert, settings.exclude, settings.attack),
         (protect.attackers, protect.known_seeds, protect.fresh_seeds, protect.columns, protect.metric),
     )
@@ -140,17 +140,17 @@ def attack_again(check: Check, run: str) -> list[Difference]:
     known, fresh, silent = attacks_on(study, target, truths)
     rows = [residual_on(one, written, known=True).as_dict() for one in known]
     rows += [residual_on(one, written, known=False).as_dict() for one in fresh]
-    told = own["protection"]
+    report = own["protection"]
     areas = [
         {"area": area, "records": int(size), "q": {truth.group: int(truth.quantity[i]) for truth in truths}}
         for i, (area, size) in enumerate(zip(target.areas, target.sizes(), strict=True))
     ]
-    stated = [{name: area[name] for name in ("area", "records", "q")} for area in told["areas"]]
+    stated = [{name: area[name] for name in ("area", "records", "q")} for area in report["areas"]]
     sensitive = sorted({area for truth in truths for area in truth.sensitive.areas})
     agree = {
         "what attacks find": first_unlike(own["attacks"], rows) is None,
-        "the attackers that were left out": told["silent"] == silent,
-        "the areas that must not be identified": told["sensitive"] == [target.areas[i] for i in sensitive],
+        "the attackers that were left out": report["silent"] == silent,
+        "the areas that must not be identified": report["sensitive"] == [target.areas[i] for i in sensitive],
         "the true members": stated == areas,
     }
     return [

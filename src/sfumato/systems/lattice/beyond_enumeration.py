@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from sfumato.algorithms.best_first import PATIENCE, best_first
-from sfumato.algorithms.dominance import comparable, non_dominated
+from sfumato.algorithms.dominance import comparable, first_non_dominated
 from sfumato.algorithms.evaluation import Memory
 from sfumato.errors import StudyError
 from sfumato.front import Point
@@ -84,11 +84,6 @@ def _leading(ready: Search, search: Search, memory: Memory) -> list[Point]:
 
 def _best(ready: Search, points: list[Point]) -> list[Point]:
     """Those that no other one dominates."""
-    if not points:
-        return []
-    signs = [-1.0 if objective.direction == "max" else 1.0 for objective in ready.objectives]
-    values = [[sign * p.values[o.name] for sign, o in zip(signs, ready.objectives, strict=True)] for p in points]
-    table = comparable(np.array(values, dtype=np.float64))
-    _, first = np.unique(table, axis=0, return_index=True)
-    kept = np.sort(first)
-    return [points[int(place)] for place in kept[non_dominated(table[kept])]]
+    values = [[o.sign * p.values[o.name] for o in ready.objectives] for p in points]
+    table = comparable(np.array(values, dtype=np.float64).reshape(-1, len(ready.objectives)))
+    return [point for point, best in zip(points, first_non_dominated(table), strict=True) if best]

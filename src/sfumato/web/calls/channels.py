@@ -43,18 +43,18 @@ def changed(study: Study, given: dict[str, Any]) -> Study:
 
 def front(places: Places, study: str, job: str) -> dict[str, Any]:
     """The front of a channel search, with its knee."""
-    found = channels_of(places, study, job)
-    said = found.as_dict() | {"points": [flat(point) for point in found.points]} | dict(found.details)
-    return said | {"engine": found.algorithm, "records": found.rows, "knee": pick(found, knee=True).point.id}
+    channels = channels_of(places, study, job)
+    said = channels.as_dict() | {"points": [flat(point) for point in channels.points]} | dict(channels.details)
+    return said | {"engine": channels.algorithm, "records": channels.rows, "knee": pick(channels, knee=True).point.id}
 
 
 def point(places: Places, study: str, job: str, number: int) -> dict[str, Any]:
     """One channel: its matrix, column by column of the truth. Categories are values of a sensitive column."""
-    found = channels_of(places, study, job).point(number)
-    channel = channel_of(found)
+    chosen = channels_of(places, study, job).point(number)
+    channel = channel_of(chosen)
     order = sorted(range(len(channel.outputs)), key=lambda row: -float(channel.matrix[row].sum()))[:MOST_OUTPUTS]
     kept = sorted(order)
-    return flat(found) | {
+    return flat(chosen) | {
         "categories": list(channel.categories),
         "outputs_shown": [channel.outputs[row] for row in kept],
         "matrix": [channel.matrix[row].tolist() for row in kept],

@@ -119,47 +119,39 @@ def audit(places: Places, study: str) -> dict[str, Any]:
             expected="at least one column that outsiders know",
             remedy="give a column the role quasi_identifier",
         )
-    found: Audit = audited(declared)
-    risk, share = found.risk_curve()
+    measured: Audit = audited(declared)
+    risk, share = measured.risk_curve()
     step = max(len(risk) // 300, 1)
     curve = {"risk": risk[::step].tolist(), "share": share[::step].tolist()}
-    return found.as_dict() | {"risk_curve": curve, "undecided": undecided}
+    return measured.as_dict() | {"risk_curve": curve, "undecided": undecided}
 
 
 def measures(places: Places) -> list[dict[str, Any]]:  # noqa: ARG001
     """Every measure with its facts; whether it is sought where a run file names none, and whether it is the loss."""
     sought = {objective.name for objective in SearchSettings().named}
     return [
-        found.as_dict() | {"default": found.name in sought, "loss_of_points": found is GENERAL_LOSS}
-        for found in known_measures().values()
+        measure.as_dict() | {"default": measure.name in sought, "loss_of_points": measure is GENERAL_LOSS}
+        for measure in known_measures().values()
     ]
 
 
 def estimate(places: Places, study: str) -> dict[str, Any]:
-    """How large the space is, and how long an exact search may take at most: some nodes are evaluated for it."""
-    import time
-
-    import numpy as np
-
-    from sfumato.systems.lattice.prepared import Search
+    """How large the space is, and what the search will cost: of a lattice at most, if every node is tried."""
+    from sfumato.prediction.cost import predict_search
 
     declared = study_of(places, study)
     table = table_of(declared)
-    bytes_ = sum(int(codes.nbytes) for codes in table.codes)
-    told: dict[str, Any] = {"tuples": len(table.counts), "records": table.records, "bytes": bytes_}
-    if declared.search.system == "cuts":
-        from sfumato.systems.cuts.search import CutSearch
-
-        ready = CutSearch(declared, table)
-        return told | {"space": float(ready.space.size), "unit": "recodings", "seconds": None}
-    search = Search.prepare(declared, table)
-    rng = np.random.default_rng(1)
-    nodes = np.stack([rng.integers(0, size, 64) for size in search.problem.shape], axis=1).astype(np.int32)
-    search.evaluate(nodes[:8])  # the first call waits for the compiler
-    began = time.perf_counter()
-    search.evaluate(nodes)
-    each = (time.perf_counter() - began) / len(nodes)
-    return told | {"space": search.problem.space, "unit": "nodes", "seconds": each * search.problem.space}
+    cuts = declared.search.system == "cuts"
+    cost = predict_search(declared, table)
+    return {
+        "tuples": len(table.counts),
+        "records": table.records,
+        "bytes": sum(int(codes.nbytes) for codes in table.codes),
+        "space": float(cost.space) if cuts else cost.space,
+        "unit": "recodings" if cuts else "nodes",
+        "seconds": cost.cpu_seconds,
+        "at_most": not cuts,
+    }
 
 
 def _rooted(places: Places, column: dict[str, Any]) -> None:

@@ -29,13 +29,13 @@ CURVE = 400
 
 def front(places: Places, study: str, job: str) -> dict[str, Any]:
     """A front with its knee and its flat stretches."""
-    found, _ = front_of(places, study, job)
-    told = found.as_dict() | {"how": found.how, "others": [dict(other) for other in found.others]}
+    saved, _ = front_of(places, study, job)
+    described = saved.as_dict() | {"how": saved.how, "others": [dict(other) for other in saved.others]}
     try:
-        knee: int | None = found.points[knee_of(found)].id
+        knee: int | None = saved.points[knee_of(saved)].id
     except SfumatoError:
         knee = None
-    return told | {"knee": knee}
+    return described | {"knee": knee}
 
 
 def point(
@@ -45,17 +45,17 @@ def point(
 
     With `size` or `diversity` it is under another suppression than the searched one, as an answer may be.
     """
-    found, table = front_of(places, study, job)
-    chosen = found.point(number)
+    saved, table = front_of(places, study, job)
+    chosen = saved.point(number)
     if size is not None or diversity is not None:
-        chosen = with_suppression(found, number, size or 0, diversity or 0, table).point(number)
+        chosen = with_suppression(saved, number, size or 0, diversity or 0, table).point(number)
     raw, after = classify(table), _after(table, chosen)
     return chosen.as_dict() | {
         "words": chosen.recoding_plan.words(table),
         "sizes": {"bins": _bin_names(), "before": _sizes(raw), "after": _sizes(after)},
-        "figures": {found.name: _figures(found, raw, after) for found in headlines() if not found.attacker},
-        "attackers": {found.name: _figures(found, raw, after) for found in attackers()},
-        "columns": [_column(table, after, place) for place in range(len(table.domains))],
+        "figures": {one.name: _figures(one, raw, after) for one in headlines() if not one.attacker},
+        "attackers": {one.name: _figures(one, raw, after) for one in attackers()},
+        "columns": [_column(table, after, column) for column in range(len(table.domains))],
         "sample": _sample(table, after),
     }
 
@@ -64,19 +64,19 @@ def whole(
     places: Places, study: str, job: str, number: int, size: int | None = None, diversity: int | None = None
 ) -> dict[str, Any]:
     """How unique records would be over all columns that a point releases, those in no figure included."""
-    found, table = front_of(places, study, job)
-    chosen = found.point(number)
+    saved, table = front_of(places, study, job)
+    chosen = saved.point(number)
     if size is not None or diversity is not None:
-        chosen = with_suppression(found, number, size or 0, diversity or 0, table).point(number)
-    key = (study, job, found.fingerprint, number, size, diversity)
-    return whole_of(key, lambda: foreseen(found, chosen, table).as_dict())
+        chosen = with_suppression(saved, number, size or 0, diversity or 0, table).point(number)
+    key = (study, job, saved.fingerprint, number, size, diversity)
+    return whole_of(key, lambda: foreseen(saved, chosen, table).as_dict())
 
 
 def compare(places: Places, study: str, job: str, one: int, two: int, name: str | None = None) -> dict[str, Any]:
     """Who pays: a property of every record under two points, sorted and overlaid, and who is better off where."""
-    found, table = front_of(places, study, job)
+    saved, table = front_of(places, study, job)
     chosen = K if name is None else measure(name)
-    values = [chosen.property(_after(table, found.point(number))).records() for number in (one, two)]
+    values = [chosen.property(_after(table, saved.point(number))).records() for number in (one, two)]
     places_ = np.linspace(0, len(values[0]) - 1, min(CURVE, len(values[0]))).astype(np.int64)
     sign = 1.0 if chosen.direction == "max" else -1.0
     gain = sign * (values[1] - values[0])
@@ -103,9 +103,9 @@ def fronts(places: Places, study: str, one: str, two: str) -> dict[str, Any]:
 
 def ask(places: Places, study: str, job: str, limits: dict[str, float]) -> dict[str, Any]:
     """The publisher's question: what can be had within limits."""
-    found, table = front_of(places, study, job)
+    saved, table = front_of(places, study, job)
     given: dict[str, Any] = dict(limits)
-    answer = asked(found, table=table, **given)
+    answer = asked(saved, table=table, **given)
     return answer.as_dict() | {"stretches": answer.stretches()}
 
 
@@ -124,16 +124,16 @@ def _bin_names() -> list[str]:
 
 
 def _figures(chosen: Measure, raw: ClassTable, after: ClassTable) -> dict[str, Any]:
-    told: dict[str, Any] = {"title": chosen.title, "sentence": chosen.sentence, "direction": chosen.direction}
+    figures: dict[str, Any] = {"title": chosen.title, "sentence": chosen.sentence, "direction": chosen.direction}
     if reason := chosen.available(after):
-        return told | {"before": None, "after": None, "reason": reason}
-    return told | {"before": chosen.value(raw), "after": chosen.value(after)}
+        return figures | {"before": None, "after": None, "reason": reason}
+    return figures | {"before": chosen.value(raw), "after": chosen.value(after)}
 
 
-def _column(table: FrequencyTable, after: ClassTable, place: int) -> dict[str, Any]:
+def _column(table: FrequencyTable, after: ClassTable, position: int) -> dict[str, Any]:
     """A column before and after: how many records have each label."""
-    domain, recoding = table.domains[place], after.recoding[place]
-    codes = table.codes[place]
+    domain, recoding = table.domains[position], after.recoding[position]
+    codes = table.codes[position]
     released = np.where(after.kept[after.index], table.counts, 0)
     before = np.bincount(codes, weights=table.counts, minlength=len(domain.labels)).astype(np.int64)
     now = np.bincount(recoding.groups[codes], weights=released, minlength=len(recoding.labels)).astype(np.int64)
@@ -145,10 +145,10 @@ def _column(table: FrequencyTable, after: ClassTable, place: int) -> dict[str, A
     }
 
 
-def _most(labels: tuple[str, ...], counts: Any, most: int = 60) -> list[list[Any]]:
+def _most(labels: tuple[str, ...], counts: Any, limit: int = 60) -> list[list[Any]]:
     there = [(label or "missing", int(count)) for label, count in zip(labels, counts.tolist(), strict=True) if count]
-    if len(there) > most:
-        there = sorted(there, key=lambda pair: -pair[1])[:most]
+    if len(there) > limit:
+        there = sorted(there, key=lambda pair: -pair[1])[:limit]
     return [list(pair) for pair in there]
 
 
@@ -173,13 +173,13 @@ def _who(table: FrequencyTable, gain: Any) -> list[dict[str, Any]]:
     each = np.repeat(np.arange(len(table.counts)), table.counts)
     if len(each) != len(gain):
         return []
-    found = []
+    values = []
     for domain, codes in zip(table.domains, table.codes, strict=True):
         code = codes[each]
         number = np.bincount(code, minlength=len(domain.labels))
         mean = np.bincount(code, weights=gain, minlength=len(domain.labels)) / np.maximum(number, 1)
-        for place in np.flatnonzero(number >= max(len(gain) // 100, 1)).tolist():
-            about = {"column": domain.name, "value": domain.labels[place] or "missing"}
-            found.append(about | {"records": int(number[place]), "gain": float(mean[place])})
-    found.sort(key=lambda entry: float(entry["gain"]))
-    return found if len(found) <= 10 else [*found[:5], *found[-5:]]
+        for leaf in np.flatnonzero(number >= max(len(gain) // 100, 1)).tolist():
+            about = {"column": domain.name, "value": domain.labels[leaf] or "missing"}
+            values.append(about | {"records": int(number[leaf]), "gain": float(mean[leaf])})
+    values.sort(key=lambda entry: float(entry["gain"]))
+    return values if len(values) <= 10 else [*values[:5], *values[-5:]]

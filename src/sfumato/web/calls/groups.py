@@ -24,30 +24,30 @@ def search(study: Study, given: dict[str, Any], folder: Path, progress: Callable
             remedy="open a run file with [groups]; docs/groups.md shows one",
         )
     seen = attack(study, progress=progress)
-    told: dict[str, Any] = {"attack": seen[0].as_dict() | {"spread": [one.line() for one in seen]}}
-    how = f"{len(told['attack']['areas'])} areas attacked"
+    report: dict[str, Any] = {"attack": seen[0].as_dict() | {"spread": [one.line() for one in seen]}}
+    how = f"{len(report['attack']['areas'])} areas attacked"
     if given.get("protect", True):
-        how += _protected(study, told, folder, progress)
+        how += _protected(study, report, folder, progress)
     (folder / "groups").mkdir(exist_ok=True)
-    write_json(folder / "groups" / "groups.json", plain(told))
-    return {"points": len(told.get("protection", {}).get("points", ())), "how": how}
+    write_json(folder / "groups" / "groups.json", plain(report))
+    return {"points": len(report.get("protection", {}).get("points", ())), "how": how}
 
 
-def _protected(study: Study, told: dict[str, Any], folder: Path, progress: Callable[[int, int], bool]) -> str:
+def _protected(study: Study, report: dict[str, Any], folder: Path, progress: Callable[[int, int], bool]) -> str:
     """Protect and save; in a clause, how it ended. Stopped too early, the attack alone is shown."""
     try:
         front = find(study.with_search(system="groups"), progress)
     except StoppedError:
         return ", stopped before a plan was found"
     front.save(folder / "front", replace=True)
-    told["protection"] = told_of(front)
-    holds = told["protection"]["holds"]
+    report["protection"] = told_of(front)
+    holds = report["protection"]["holds"]
     return ", protected: " + (
         "no attack identifies them any more" if holds else "at least one attack still identifies an area"
     )
 
 
-def found(places: Places, study: str, job: str) -> dict[str, Any]:
+def findings(places: Places, study: str, job: str) -> dict[str, Any]:
     """What an attack and a protection found."""
     path = places.job(study, job) / "groups" / "groups.json"
     if not path.is_file():

@@ -62,8 +62,8 @@ def _other(places: Places, folder: Path, about: dict[str, Any]) -> dict[str, Any
     module = channels if about["kind"] == "channel" else groups
     watch = Watch(folder, about["with"].get("seconds"))
     shutil.rmtree(folder / "groups", ignore_errors=True)  # what an earlier try left
-    found = module.search(checked(places, read(folder / "run.toml")), about["with"], folder, watch)
-    return {"status": "stopped" if watch.stopped else "done", "found": found}
+    outcome = module.search(checked(places, read(folder / "run.toml")), about["with"], folder, watch)
+    return {"status": "stopped" if watch.stopped else "done", "found": outcome}
 
 
 class Watch:
@@ -101,12 +101,12 @@ class Watch:
         step = max(len(front.points) // MOST_LIVE, 1)
         points = [{"loss": p.loss, "values": dict(p.values)} for p in front.points[::step]]
         objectives = [objective.as_dict() for objective in front.objectives]
-        found = {
+        state = {
             "points": points,
             "objectives": objectives,
             "number": len(front.points),
             "evaluations": front.evaluations,
         }
         part = self.folder / ".live.part"
-        part.write_text(json.dumps(plain(found)), "utf-8")
+        part.write_text(json.dumps(plain(state)), "utf-8")
         part.replace(self.folder / "live.json")

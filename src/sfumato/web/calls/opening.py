@@ -29,14 +29,14 @@ from sfumato.web.places import Places, new_id, read_json, write_json
 def open_table(places: Places, path: str, settings: dict[str, Any]) -> dict[str, Any]:
     """A new study of a table: profiled, with roles as suggestions that still have to be checked."""
     table = places.table(path)
-    found = inspect(str(table), **settings)
-    study = Study(**parse_toml(found.run_file(str(table)).encode("utf-8"), "run.toml"))
-    single = [{"columns": list(c.columns), "unique": c.unique} for c in found.combinations]
-    about = {"name": table.name, "reviewed": False, "undecided": found.undecided, "rows": found.rows}
-    about |= {"combinations": single, "unique": found.everything.unique_share}
-    with _new(places, table.name) as (folder, place):
+    inspection = inspect(str(table), **settings)
+    study = Study(**parse_toml(inspection.run_file(str(table)).encode("utf-8"), "run.toml"))
+    single = [{"columns": list(c.columns), "unique": c.unique} for c in inspection.combinations]
+    about = {"name": table.name, "reviewed": False, "undecided": inspection.undecided, "rows": inspection.rows}
+    about |= {"combinations": single, "unique": inspection.everything.unique_share}
+    with _new(places, table.name) as (folder, target):
         _write(folder, study, about)
-    return run_file(places, place.name)
+    return run_file(places, target.name)
 
 
 def open_run(places: Places, path: str) -> dict[str, Any]:
@@ -47,25 +47,25 @@ def open_run(places: Places, path: str) -> dict[str, Any]:
         study = study.placed(places.root)
     undecided = undecided_columns(checked(places, study))
     about = {"name": f"{file.parent.name}/{file.name}", "reviewed": not undecided, "undecided": undecided}
-    with _new(places, file.parent.name or file.name) as (folder, place):
+    with _new(places, file.parent.name or file.name) as (folder, target):
         _write(folder, study, about)
-    return run_file(places, place.name)
+    return run_file(places, target.name)
 
 
 def open_sample(places: Places, name: str) -> dict[str, Any]:
     """A new study of a bundled sample, copied into the workspace."""
     about = {"name": f"{name} (sample)", "reviewed": True, "undecided": []}
-    with _new(places, name) as (folder, place):
+    with _new(places, name) as (folder, target):
         shutil.copytree(sample(name).parent, folder / "data")
         study = read(folder / "data" / "run.toml")
-        _write(folder, study.placed(place / "data"), about | {"table": table_of_now(study)})
-    return run_file(places, place.name)
+        _write(folder, study.placed(target / "data"), about | {"table": table_of_now(study)})
+    return run_file(places, target.name)
 
 
 def studies(places: Places) -> list[dict[str, Any]]:
     """Every study of the workspace, the latest first."""
-    found = [read_json(path) | {"id": path.parent.name} for path in places.studies.glob("*/study.json")]
-    return sorted(found, key=lambda about: -float(about.get("opened", 0)))
+    listed = [read_json(path) | {"id": path.parent.name} for path in places.studies.glob("*/study.json")]
+    return sorted(listed, key=lambda about: -float(about.get("opened", 0)))
 
 
 def preview(places: Places, study: str, rows: int) -> dict[str, Any]:
@@ -85,11 +85,11 @@ def _profile(source: Source) -> dict[str, Any]:
     with open_engine() as engine:
         columns = profiled(engine, source)
         spread = spreads(engine, source, columns)
-    told = []
+    profiles = []
     for column, shape, suggestion in zip(columns, spread, suggest_all(columns), strict=True):
         about = column.as_dict() | {"name": column.name, "lowest": column.lowest, "highest": column.highest}
-        told.append(about | {"spread": shape} | suggestion.as_dict())
-    return {"rows": columns[0].rows if columns else 0, "columns": told}
+        profiles.append(about | {"spread": shape} | suggestion.as_dict())
+    return {"rows": columns[0].rows if columns else 0, "columns": profiles}
 
 
 def roles(places: Places) -> list[dict[str, Any]]:  # noqa: ARG001
@@ -105,11 +105,11 @@ def _source(study: Study) -> Source:
 @contextmanager
 def _new(places: Places, stem: str) -> Iterator[tuple[Path, Path]]:
     """The folder of a new study, whole or not at all: where it is filled, and where it will be."""
-    place = places.studies / new_id(stem)
-    with new_folder(place) as folder:
+    target = places.studies / new_id(stem)
+    with new_folder(target) as folder:
         for part in ("jobs", "releases"):
             (folder / part).mkdir()
-        yield folder, place
+        yield folder, target
 
 
 def _write(folder: Path, study: Study, about: dict[str, Any]) -> None:

@@ -42,28 +42,28 @@ def publish(
     folder = places.study(study) / "releases"
     folder.mkdir(exist_ok=True)
     if read_json(places.job(study, job) / "job.json")["kind"] == "search":
-        found, table = front_of(places, study, job)
-        choice = ask(found, table=table, **limits).choice if limits else pick(found, point=number)
+        saved, table = front_of(places, study, job)
+        choice = ask(saved, table=table, **limits).choice if limits else pick(saved, point=number)
     else:
-        found = channels_of(places, study, job)
-        checked(places, found.study)
+        saved = channels_of(places, study, job)
+        checked(places, saved.study)
         refuse_changed(study_of(places, study), read_json(places.study(study) / "study.json"))
         if keep:
-            found = replace(found, study=found.study.with_channel(keep=tuple(keep)))
-        choice = pick(found, point=number)
+            saved = replace(saved, study=saved.study.with_channel(keep=tuple(keep)))
+        choice = pick(saved, point=number)
     number = choice.point.id
     target = folder / new_id(f"point-{number}")
     made = published(choice, target, reason=reason or None, accept=accept or {})
     write_json(folder / f"{made.folder.name}.json", {"job": job, "point": number, "reason": reason})
-    told = made.as_dict()
+    described = made.as_dict()
     return Published(
         release=made.folder.name,
         folder=places.shown(made.folder),
         figures=_figures(made.manifest),
-        warnings=told["warnings"],
-        released=told["released"],
-        suppressed=told["suppressed"],
-        whole=told["whole"],
+        warnings=described["warnings"],
+        released=described["released"],
+        suppressed=described["suppressed"],
+        whole=described["whole"],
         **verify(places, study, made.folder.name),
     ).model_dump()
 
@@ -85,22 +85,22 @@ def verify(places: Places, study: str, release: str) -> dict[str, Any]:
 def releases(places: Places, study: str) -> list[dict[str, Any]]:
     """Every release of a study."""
     folder = places.study(study) / "releases"
-    found = []
+    listed = []
     for path in sorted(path.parents[1] for path in folder.glob(f"*/{MANIFEST}")):
         manifest = read_manifest(path)
-        told: dict[str, Any] = {name: manifest[name] for name in ("records", "released", "suppressed", "loss", "data")}
+        entry: dict[str, Any] = {name: manifest[name] for name in ("records", "released", "suppressed", "loss", "data")}
         about = read_json(folder / f"{path.name}.json")
         reports = [Path(name).name for name in REPORTS if (path / name).is_file()]
-        told |= {"name": path.name, "point": manifest["point"], "reports": reports, "about": about}
-        found.append(
-            told
+        entry |= {"name": path.name, "point": manifest["point"], "reports": reports, "about": about}
+        listed.append(
+            entry
             | {
                 "folder": places.shown(path),
                 "says": VERIFIERS[manifest["system"]].says(manifest),
                 "whole": manifest.get("whole"),
             }
         )
-    return found
+    return listed
 
 
 def _figures(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

@@ -39,8 +39,8 @@ def program(
             lines += ["audit = sf.audit(study)", audit]
         lines += ["front = sf.search(study)", 'print(f"{len(front.points)} points: {front.how}")']
         if limits:
-            told = ", ".join(f"{name}={value!r}" for name, value in limits.items())
-            lines += [f"choice = sf.ask(front, {told}).choice", 'sf.publish(choice, "release")']
+            arguments = ", ".join(f"{name}={value!r}" for name, value in limits.items())
+            lines += [f"choice = sf.ask(front, {arguments}).choice", 'sf.publish(choice, "release")']
         elif number is not None:
             lines += [f"choice = sf.pick(front, point={number})", 'sf.publish(choice, "release")']
     return "\n".join(lines) + "\n"
@@ -62,8 +62,8 @@ def commands(
     else:
         lines = ["sfumato audit --run run.toml", "sfumato search run.toml -o front", "sfumato map front"]
         if limits:
-            told = " ".join(f"--{name.replace('_', '-')} {value:g}" for name, value in limits.items())
-            lines += [f"sfumato ask front {told}   # prints the command that publishes the answer"]
+            options = " ".join(f"--{name.replace('_', '-')} {value:g}" for name, value in limits.items())
+            lines += [f"sfumato ask front {options}   # prints the command that publishes the answer"]
         elif number is not None:
             lines += [f"sfumato publish front --point {number} -o release", _verify(declared)]
     return "\n".join(lines) + "\n"
@@ -72,14 +72,14 @@ def commands(
 def _declared(places: Places, study: str, job: str | None) -> tuple[Study, str]:
     """The study, or a job's with what was asked of it, and the kind of the job."""
     if job is None:
-        found = read(places.study(study) / "run.toml")
-        return found, "groups" if found.groups is not None and not found.columns else "search"
+        declared = read(places.study(study) / "run.toml")
+        return declared, "groups" if declared.groups is not None and not declared.columns else "search"
     folder = places.job(study, job)
     about: dict[str, Any] = read_json(folder / "job.json")
     if about["kind"] == "publish":
         return _declared(places, study, str(about["with"]["job"]))
-    found = read(folder / "run.toml")
-    return (changed(found, about["with"]) if about["kind"] == "channel" else found), str(about["kind"])
+    declared = read(folder / "run.toml")
+    return (changed(declared, about["with"]) if about["kind"] == "channel" else declared), str(about["kind"])
 
 
 def _verify(study: Study) -> str:

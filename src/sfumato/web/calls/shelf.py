@@ -86,14 +86,14 @@ def undecided_columns(study: Study) -> list[str]:
 
 def paths_of(study: Study) -> list[Path]:
     """Every path that a study names."""
-    found = [study.channel.prior] if study.channel.prior is not None else []
+    paths = [study.channel.prior] if study.channel.prior is not None else []
     for column in study.columns.values():
         tree = column.hierarchy
         if isinstance(tree, str):
-            found.append(tree)
+            paths.append(tree)
         elif isinstance(tree, HierarchyFile):
-            found.append(tree.path)
-    return [*_tables_of(study), *((study.folder / path).absolute() for path in found)]
+            paths.append(tree.path)
+    return [*_tables_of(study), *((study.folder / path).absolute() for path in paths)]
 
 
 def _tables_of(study: Study) -> list[Path]:
@@ -105,9 +105,9 @@ def _tables_of(study: Study) -> list[Path]:
             expected="a run file with a file as its path, and no other engine",
             remedy="the command line reads databases and runs on Spark",
         )
-    found = [settings.path for settings in read]
-    found += [file.path for file in study.groups.auxiliary] if study.groups is not None else []
-    return [(study.folder / path).absolute() for path in found]
+    paths = [settings.path for settings in read]
+    paths += [file.path for file in study.groups.auxiliary] if study.groups is not None else []
+    return [(study.folder / path).absolute() for path in paths]
 
 
 def front_of(places: Places, study: str, job: str) -> tuple[Front, FrequencyTable]:
@@ -145,8 +145,8 @@ def _kept(shelf: OrderedDict[tuple[Any, ...], T], key: tuple[Any, ...]) -> T | N
     return shelf.get(key)
 
 
-def _keep(shelf: OrderedDict[tuple[Any, ...], T], key: tuple[Any, ...], found: T) -> T:
-    shelf[key] = found
+def _keep(shelf: OrderedDict[tuple[Any, ...], T], key: tuple[Any, ...], value: T) -> T:
+    shelf[key] = value
     while len(shelf) > KEPT:
         shelf.popitem(last=False)
-    return found
+    return value

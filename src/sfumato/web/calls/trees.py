@@ -33,17 +33,17 @@ def show(places: Places, study: str, column: str) -> dict[str, Any]:
     declared = study_of(places, study)
     tree = _column(declared, column).hierarchy
     if tree is None:
-        return told(places, study, column, {"build": "flat"}) | {"declared": None}
+        return described_recipe(places, study, column, {"build": "flat"}) | {"declared": None}
     if isinstance(tree, str | HierarchyFile):
         file = HierarchyFile(path=tree) if isinstance(tree, str) else tree
         path = places.allowed(str((declared.folder / file.path).absolute()))
-        found = load(path, name=column, header=file.header, separator=file.separator)
-        return _described(declared, column, found) | {"declared": {"file": places.shown(path)}}
+        hierarchy = load(path, name=column, header=file.header, separator=file.separator)
+        return _described(declared, column, hierarchy) | {"declared": {"file": places.shown(path)}}
     given = tree.model_dump(mode="json", exclude_none=True)
-    return told(places, study, column, given) | {"declared": given}
+    return described_recipe(places, study, column, given) | {"declared": given}
 
 
-def told(places: Places, study: str, column: str, recipe_: dict[str, Any]) -> dict[str, Any]:
+def described_recipe(places: Places, study: str, column: str, recipe_: dict[str, Any]) -> dict[str, Any]:
     """What a recipe makes of a column, without saving it."""
     declared = study_of(places, study)
     _column(declared, column)
@@ -52,18 +52,18 @@ def told(places: Places, study: str, column: str, recipe_: dict[str, Any]) -> di
     counts, source = _values(declared, column)
     with_values = {value: count for value, count in counts.items() if value != "*"}
     try:
-        found = builder(column, chosen, source.decimal)(list(with_values), list(with_values.values()))
+        tree = builder(column, chosen, source.decimal)(list(with_values), list(with_values.values()))
     except HierarchyError as error:
         raise _discreet(declared, column, error) from None
-    return _described(declared, column, found, counts)
+    return _described(declared, column, tree, counts)
 
 
 def edit(places: Places, study: str, column: str, paths: list[list[str]], change: dict[str, Any]) -> dict[str, Any]:
     """The paths after one change: rename, join, move, add_level, remove_level. Nothing is saved."""
     declared = study_of(places, study)
     _column(declared, column)
-    found = Hierarchy.from_paths(column, edited(column, paths, change))
-    return _described(declared, column, found)
+    tree = Hierarchy.from_paths(column, edited(column, paths, change))
+    return _described(declared, column, tree)
 
 
 def imported(places: Places, study: str, column: str, text: str) -> dict[str, Any]:
@@ -87,15 +87,15 @@ def keep(
         raise InputError("a recipe or paths", expected="one of them")
     tree: Any = None
     if paths is not None:
-        found = Hierarchy.from_paths(column, [tuple(map(str, path)) for path in paths])
-        described = _described(declared, column, found)
+        edited_tree = Hierarchy.from_paths(column, [tuple(map(str, path)) for path in paths])
+        described = _described(declared, column, edited_tree)
         if not described["covers"]:
             raise HierarchyError(described["badge"], expected="a hierarchy of all values", remedy="add the values")
         folder = places.study(study) / "hierarchies"
         folder.mkdir(exist_ok=True)
-        tree = str(_saved(found, folder, list(declared.columns).index(column)))
+        tree = str(_saved(edited_tree, folder, list(declared.columns).index(column)))
     elif recipe_ is not None:
-        described = told(places, study, column, recipe_)
+        described = described_recipe(places, study, column, recipe_)
         tree = recipe_
     settings = ColumnSettings.given(**(before.model_dump(exclude_none=True) | {"hierarchy": tree}))
     changed = declared.with_columns({column: settings})
@@ -103,10 +103,10 @@ def keep(
     return described | {"version": version_of(places.study(study))}
 
 
-def _saved(tree: Hierarchy, folder: Path, place: int) -> Path:
+def _saved(tree: Hierarchy, folder: Path, position: int) -> Path:
     """A file of its own for every tree: fronts that were found with an earlier one still read that."""
     digest = hashlib.sha256(json.dumps(tree.paths).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    path = folder / f"{place}-{re.sub(r'[^A-Za-z0-9_-]+', '-', tree.name)[:40]}-{digest}.csv"
+    path = folder / f"{position}-{re.sub(r'[^A-Za-z0-9_-]+', '-', tree.name)[:40]}-{digest}.csv"
     if not path.exists():
         save(tree, path)
     return path
@@ -142,7 +142,7 @@ def joined(study: Study, column: str) -> dict[str, Any]:
     leaves = domain.hierarchy.leaves
     return {
         "column": column,
-        "order": [leaves[place] for place in domain.order],
+        "order": [leaves[code] for code in domain.order],
         "by": kind,
         "numbers": numeric,
         "along_the_tree": bool(segment.nodes),
@@ -155,10 +155,10 @@ def _described(study: Study, column: str, tree: Hierarchy, counts: Mapping[str, 
     if counts is None:
         counts, _ = _values(study, column)
     levels = []
-    for labels, place in zip(tree.levels, tree.maps, strict=True):
+    for labels, groups in zip(tree.levels, tree.maps, strict=True):
         records = [0] * len(labels)
         for leaf, label in enumerate(tree.leaves):
-            records[int(place[leaf])] += counts.get(label, 0)
+            records[int(groups[leaf])] += counts.get(label, 0)
         levels.append({"labels": len(labels), "bars": _bars(labels, records)})
     covers, badge = _covered(study, column, tree, counts)
     secret = study.columns[column].role is Role.SENSITIVE

@@ -57,7 +57,11 @@ async def order(request: Request, study: StudyId, column: Column) -> dict[str, A
 @router.post("/studies/{study}/hierarchy/build")
 async def build(request: Request, study: StudyId, body: Recipe) -> dict[str, Any]:
     """What a recipe would make of a column; nothing is saved."""
-    return dict(await request.app.state.desks.ask("trees.told", study=study, column=body.column, recipe_=body.recipe))
+    return dict(
+        await request.app.state.desks.ask(
+            "trees.described_recipe", study=study, column=body.column, recipe_=body.recipe
+        )
+    )
 
 
 @router.post("/studies/{study}/hierarchy/edit")
@@ -85,6 +89,6 @@ async def keep(request: Request, response: Response, study: StudyId, body: Kept,
         return _versioned(response, await request.app.state.desks.ask("trees.keep", study=study, **given))
 
 
-def _versioned(response: Response, found: Any) -> dict[str, Any]:
-    response.headers["etag"] = f'"{found["version"]}"'
-    return dict(found)
+def _versioned(response: Response, answer: Any) -> dict[str, Any]:
+    response.headers["etag"] = f'"{answer["version"]}"'
+    return dict(answer)

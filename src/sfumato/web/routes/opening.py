@@ -44,20 +44,20 @@ def files(request: Request, folder: Annotated[str, Query(max_length=1000)] = "")
 @router.put("/uploads/{name}", openapi_extra=BINARY)
 async def upload(request: Request, name: str) -> JSONResponse:
     """Upload a table: streamed to disk, kept under its SHA-256 and never replaced, refused when too large."""
-    most: int = request.app.state.limits.upload_bytes
+    limit: int = request.app.state.limits.upload_bytes
     length = request.headers.get("content-length", "0")
-    if not length.isdigit() or int(length) > most:
-        raise too_large(most)
+    if not length.isdigit() or int(length) > limit:
+        raise too_large(limit)
     places: Places = request.app.state.places
-    stored = await store(places, name, request.stream(), most)
+    stored = await store(places, name, request.stream(), limit)
     return JSONResponse({"path": places.shown(stored.path), "bytes": stored.size, "sha256": stored.sha256})
 
 
 @router.get("/studies")
 async def studies(request: Request) -> list[dict[str, Any]]:
     """Every study of the workspace."""
-    found: list[dict[str, Any]] = await request.app.state.desks.ask("opening.studies")
-    return found
+    listed: list[dict[str, Any]] = await request.app.state.desks.ask("opening.studies")
+    return listed
 
 
 @router.post("/studies")
@@ -67,13 +67,13 @@ async def open_study(request: Request, body: Opened) -> dict[str, Any]:
     if (body.path is None) == (body.sample is None):
         raise InputError("a path or a sample", expected="one of them")
     if body.sample is not None:
-        found = await desks.ask("opening.open_sample", name=body.sample)
+        opened = await desks.ask("opening.open_sample", name=body.sample)
     elif str(body.path).endswith(".toml"):
-        found = await desks.ask("opening.open_run", path=body.path)
+        opened = await desks.ask("opening.open_run", path=body.path)
     else:
         given = body.model_dump(exclude_none=True, exclude={"path", "sample"})
-        found = await desks.ask("opening.open_table", path=body.path, settings=given)
-    return dict(found)
+        opened = await desks.ask("opening.open_table", path=body.path, settings=given)
+    return dict(opened)
 
 
 @router.delete("/studies/{study}")

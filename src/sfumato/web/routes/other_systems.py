@@ -41,4 +41,4 @@ async def search_groups(request: Request, study: StudyId, body: GroupsSearch, ve
 @router.get("/studies/{study}/jobs/{job}/groups")
 async def groups(request: Request, study: StudyId, job: JobId) -> dict[str, Any]:
     """What the attacker sees, and what is left after the protection."""
-    return dict(await request.app.state.desks.ask("groups.found", study=study, job=job))
+    return dict(await request.app.state.desks.ask("groups.findings", study=study, job=job))

@@ -34,7 +34,7 @@ async def publish(request: Request, study: StudyId, body: Publication) -> dict[s
 @router.get("/studies/{study}/releases")
 async def releases(request: Request, study: StudyId) -> list[Listed]:
     """Every release of a study."""
-    return [Listed(**told) for told in await request.app.state.desks.ask("releasing.releases", study=study)]
+    return [Listed(**entry) for entry in await request.app.state.desks.ask("releasing.releases", study=study)]
 
 
 @router.post("/studies/{study}/releases/{release}/verify")

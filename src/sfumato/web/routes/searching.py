@@ -23,8 +23,8 @@ PULSE = 0.4  # seconds between two looks at the jobs
 @router.get("/jobs")
 def jobs(request: Request) -> list[dict[str, Any]]:
     """Every job of every study."""
-    found: list[dict[str, Any]] = request.app.state.jobs.of()
-    return found
+    listed: list[dict[str, Any]] = request.app.state.jobs.of()
+    return listed
 
 
 @router.post("/studies/{study}/jobs")
@@ -48,8 +48,8 @@ async def started(request: Request, study: str, version: str, kind: str, given: 
 def jobs_of(request: Request, study: StudyId) -> list[dict[str, Any]]:
     """The jobs of a study."""
     request.app.state.places.study(study)
-    found: list[dict[str, Any]] = request.app.state.jobs.of(study)
-    return found
+    listed: list[dict[str, Any]] = request.app.state.jobs.of(study)
+    return listed
 
 
 @router.get("/studies/{study}/jobs/{job}")

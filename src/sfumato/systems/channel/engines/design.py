@@ -187,8 +187,8 @@ class _InteriorPoint:
     def _singular(self, ds: Floats) -> float:
         """How far s can go until S is singular."""
         pull = (self.edges * ds) @ self.edges.T
-        most = scipy.linalg.eigh(pull, self.shape(), eigvals_only=True, check_finite=False)[-1]
-        return 1.0 / float(most) if most > 0 else np.inf
+        largest = scipy.linalg.eigh(pull, self.shape(), eigvals_only=True, check_finite=False)[-1]
+        return 1.0 / float(largest) if largest > 0 else np.inf
 
 
 def _factored(normal: Floats) -> Callable[[Floats], Floats]:
@@ -206,9 +206,9 @@ def _factored(normal: Floats) -> Callable[[Floats], Floats]:
             shift *= 10.0
 
     def solved(right: Floats) -> Floats:
-        found = scipy.linalg.cho_solve(factor, right * scale, check_finite=False)
+        solution = scipy.linalg.cho_solve(factor, right * scale, check_finite=False)
         for _ in range(2):  # refinement takes the shift back
-            found = found + scipy.linalg.cho_solve(factor, right * scale - scaled @ found, check_finite=False)
-        return np.asarray(found * scale)
+            solution = solution + scipy.linalg.cho_solve(factor, right * scale - scaled @ solution, check_finite=False)
+        return np.asarray(solution * scale)
 
     return solved

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sfumato.algorithms.dominance import first_non_dominated
 from sfumato.algorithms.spea2 import fitness, selected
 from sfumato.measures.channel import attainable, worst_posterior
 from sfumato.runtime.arrays import Floats
@@ -39,8 +40,8 @@ class Archive:
 
     def best_at(self, privacy: float) -> int | None:
         """The place of the matrix with the least error among those of at least this privacy."""
-        place = int(np.searchsorted(self.privacy, privacy - 1e-12))
-        return place if place < len(self.privacy) else None
+        position = int(np.searchsorted(self.privacy, privacy - 1e-12))
+        return position if position < len(self.privacy) else None
 
 
 class _Omega:
@@ -57,10 +58,8 @@ class _Omega:
     def archive(self, generations: int) -> Archive:
         """Cells can hold dominated matrices, so the last step is a filter."""
         filled = np.flatnonzero(np.isfinite(self.values[:, 1]))
-        order = filled[np.argsort(-self.values[filled, 0], kind="stable")]
-        error = self.values[order, 1]
-        least_above = np.minimum.accumulate(np.append(error[1:], np.inf)[::-1])[::-1]
-        kept = order[error < least_above]
+        best = filled[first_non_dominated(self.values[filled])]
+        kept = best[np.argsort(-self.values[best, 0], kind="stable")]
         return Archive(self.matrices[kept].copy(), -self.values[kept, 0], self.values[kept, 1].copy(), generations)
 
 
@@ -82,9 +81,9 @@ def optrr(
         both, all_values = np.concatenate([population, archive]), np.concatenate([values, kept])
         finite = np.isfinite(all_values[:, 1])
         both, all_values = both[finite], all_values[finite]
-        found = fitness(all_values)
-        chosen = selected(all_values, found, settings.archive)
-        archive, kept, fit = both[chosen], all_values[chosen], found[chosen]
+        fitness_of = fitness(all_values)
+        chosen = selected(all_values, fitness_of, settings.archive)
+        archive, kept, fit = both[chosen], all_values[chosen], fitness_of[chosen]
         pairs = rng.integers(0, len(archive), (settings.population, 2))
         winners = np.where(fit[pairs[:, 0]] <= fit[pairs[:, 1]], pairs[:, 0], pairs[:, 1])
         population = archive[winners]
@@ -106,9 +105,9 @@ def _first(prior: Floats, delta: float, settings: OptrrSettings, rng: np.random.
     sharp = np.exp(rng.uniform(np.log(0.03), np.log(2.0), settings.population))
     population = np.array([rng.dirichlet(np.full(n, alpha), n).T for alpha in sharp])
     truths = np.linspace(1.0 / n, 1.0, 201)[1:]
-    most = max((p for p in truths if worst_posterior(warner(n, p), prior) <= delta + 1e-12), default=0.0)
-    if most > 0:
+    truest = max((p for p in truths if worst_posterior(warner(n, p), prior) <= delta + 1e-12), default=0.0)
+    if truest > 0:
         # Ever closer to the ceiling, where matrices at random are all but singular.
-        for place, share in enumerate(0.6 ** np.arange(settings.seeded)):
-            population[place] = warner(n, float(1.0 / n + share * (most - 1.0 / n)))
+        for number, share in enumerate(0.6 ** np.arange(settings.seeded)):
+            population[number] = warner(n, float(1.0 / n + share * (truest - 1.0 / n)))
     return np.ascontiguousarray(population)

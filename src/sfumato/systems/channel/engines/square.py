@@ -69,8 +69,8 @@ class SquareSearch:
         """A matrix for each level; `seeds[i]` are matrices to start from at level i besides our own."""
         total = len(self.levels) * (1 + self.settings.sweeps)
         done = 0
-        for place in range(len(self.levels)):
-            self._race(place, list(seeds[place]) if seeds is not None else [])
+        for level in range(len(self.levels)):
+            self._race(level, list(seeds[level]) if seeds is not None else [])
             done += 1
             if progress is not None and progress(done, total):
                 return self._matrices()
@@ -78,14 +78,14 @@ class SquareSearch:
         for sweep in range(self.settings.sweeps):
             improved = False
             places = range(1, len(self.levels)) if sweep % 2 == 0 else range(len(self.levels) - 2, -1, -1)
-            for place in places:
-                neighbour = self.best[place - 1 if sweep % 2 == 0 else place + 1]
+            for level in places:
+                neighbour = self.best[level - 1 if sweep % 2 == 0 else level + 1]
                 if neighbour is not None:
-                    improved |= self._follow(place, neighbour.joint, (LATE, EARLY))
+                    improved |= self._follow(level, neighbour.joint, (LATE, EARLY))
                 stranger = self.best[int(self.rng.integers(len(self.levels)))]
                 if stranger is not None:
-                    improved |= self._follow(place, stranger.joint, (LATE,))
-                improved |= self._shake(place)
+                    improved |= self._follow(level, stranger.joint, (LATE,))
+                improved |= self._shake(level)
                 done += 1
                 if progress is not None and progress(done, total):
                     return self._matrices()
@@ -94,9 +94,9 @@ class SquareSearch:
                 break
         return self._matrices()
 
-    def _race(self, place: int, seeds: list[Floats]) -> None:
+    def _race(self, level: int, seeds: list[Floats]) -> None:
         """Many starts go a part of the way; the best go to the end."""
-        barrier = self._barrier(place)
+        barrier = self._barrier(level)
         racers = []
         for joint in self._starts():
             inside = barrier.inside(joint, 1e-2)
@@ -105,36 +105,36 @@ class SquareSearch:
                 racers.append((barrier.merit(coarse, 0.0), coarse))
         racers.sort(key=lambda racer: racer[0])
         for _, coarse in racers[:RACERS]:
-            self._offer(place, barrier.joint(barrier.descend(coarse, COARSE)))
+            self._offer(level, barrier.joint(barrier.descend(coarse, COARSE)))
         for matrix in seeds:
-            self._offer(place, matrix * self.prior, given=True)
-            self._follow(place, matrix * self.prior, (1e-6, LATE))
+            self._offer(level, matrix * self.prior, given=True)
+            self._follow(level, matrix * self.prior, (1e-6, LATE))
 
     def _starts(self) -> list[Floats]:
         """The truth itself, and the truth with columns at random."""
         n = len(self.prior)
-        found = [np.diag(self.prior)]
+        starts = [np.diag(self.prior)]
         for _ in range(self.settings.starts - 1):
             noise = self.rng.dirichlet(np.full(n, self.rng.uniform(0.1, 0.6)), size=n).T
             share = self.rng.uniform(0.2, 0.8)
-            found.append((share * noise + (1 - share) * np.eye(n)) * self.prior)
-        return found
+            starts.append((share * noise + (1 - share) * np.eye(n)) * self.prior)
+        return starts
 
-    def _follow(self, place: int, joint: Floats, weights: Sequence[float]) -> bool:
+    def _follow(self, level: int, joint: Floats, weights: Sequence[float]) -> bool:
         """Descend from a joint that is good elsewhere or was given; whether that was an improvement."""
-        barrier, before = self._barrier(place), self._value(place)
+        barrier, before = self._barrier(level), self._value(level)
         for weight in weights:
             inside = barrier.inside(joint, 0.2 * weight)
             if inside is not None:
-                self._offer(place, barrier.joint(barrier.descend(inside, weight)))
-        return self._value(place) < before * (1 - 1e-6)
+                self._offer(level, barrier.joint(barrier.descend(inside, weight)))
+        return self._value(level) < before * (1 - 1e-6)
 
-    def _shake(self, place: int) -> bool:
+    def _shake(self, level: int) -> bool:
         """Descend from the best with some columns at random; what is behind half-way down is given up."""
-        held = self.best[place]
+        held = self.best[level]
         if held is None:
             return False
-        barrier, n = self._barrier(place), len(self.prior)
+        barrier, n = self._barrier(level), len(self.prior)
         for _ in range(self.settings.shakes):
             noise = self.rng.dirichlet(np.full(n, 0.3), size=n).T * self.prior
             share = self.rng.uniform(0.02, 0.4) * (self.rng.random(n) < self.rng.uniform(0.2, 1.0))
@@ -144,33 +144,33 @@ class SquareSearch:
             weight = 10 ** self.rng.uniform(-3.5, -1.7)
             coarse = barrier.descend(inside, weight, COARSE)
             if barrier.merit(coarse, 0.0) < np.log(held.spread) + HOPEFUL:
-                self._offer(place, barrier.joint(barrier.descend(coarse, COARSE)))
-        return self._value(place) < held.spread * (1 - 1e-6)
+                self._offer(level, barrier.joint(barrier.descend(coarse, COARSE)))
+        return self._value(level) < held.spread * (1 - 1e-6)
 
-    def _barrier(self, place: int) -> Barrier:
-        limit, most = 1.0 - float(self.levels[place]), float(self.prior.max())
+    def _barrier(self, level: int) -> Barrier:
+        limit, commonest = 1.0 - float(self.levels[level]), float(self.prior.max())
         # Slightly inside the true limits, to leave room for the entries that are then set to zero.
-        delta = self.delta - HAIR * (self.delta - most)
-        return Barrier(self.prior, delta, limit - HAIR * (limit - most), self.epsilon)
+        delta = self.delta - HAIR * (self.delta - commonest)
+        return Barrier(self.prior, delta, limit - HAIR * (limit - commonest), self.epsilon)
 
-    def _value(self, place: int) -> float:
-        held = self.best[place]
+    def _value(self, level: int) -> float:
+        held = self.best[level]
         return np.inf if held is None else held.spread
 
-    def _offer(self, place: int, joint: Floats, given: bool = False) -> None:
+    def _offer(self, target: int, joint: Floats, given: bool = False) -> None:
         """Keep a joint if it is allowed and better than the one held."""
         for candidate in [joint] if given else [*(self._snapped(joint, zero) for zero in ZEROS), joint]:
             matrix = candidate / self.prior
-            level = float(self.levels[place])
+            level = float(self.levels[target])
             if worst_posterior(matrix, self.prior) > self.delta + TOLERANCE:
                 continue
             if privacy_of(matrix, self.prior) < level - TOLERANCE:
                 continue
             if self.epsilon is not None and epsilon_of(matrix) > self.epsilon + TOLERANCE:
                 continue
-            found = spread(matrix, self.prior)
-            if found < self._value(place) * (1 - 1e-9):
-                self.best[place] = _Best(candidate, found)
+            spread_of_matrix = spread(matrix, self.prior)
+            if spread_of_matrix < self._value(target) * (1 - 1e-9):
+                self.best[target] = _Best(candidate, spread_of_matrix)
             return
 
     def _snapped(self, joint: Floats, zero: float) -> Floats:

@@ -49,26 +49,26 @@ def thin(columns: Floats, weights: Floats) -> Floats:
             break
         mix = inverse @ columns[:, j]
         open_ = np.where(members < 0, np.abs(mix), 0.0)
-        place = int(np.argmax(open_))
-        if open_[place] > INDEPENDENT:
-            held[place] = left
+        position = int(np.argmax(open_))
+        if open_[position] > INDEPENDENT:
+            held[position] = left
         else:
             falling = (mix < 0) & (members >= 0)
             ratio = np.where(falling, held / np.where(falling, -mix, 1.0), np.inf)
-            place = int(np.argmin(ratio))
-            moved = min(left, float(ratio[place]))
+            position = int(np.argmin(ratio))
+            moved = min(left, float(ratio[position]))
             held = np.where(members >= 0, np.maximum(held + moved * mix, 0.0), 0.0)
             if moved == left:
                 continue
-            held[place] = left - moved
-        members[place] = j
+            held[position] = left - moved
+        members[position] = j
         pivots += 1
         if pivots % REFRESH == 0:  # rounding adds up over many exchanges
             inverse = np.linalg.inv(np.where(members >= 0, columns[:, members], np.eye(rows)))
             continue
-        inverse[place] /= mix[place]
-        mix[place] = 0.0
-        inverse -= np.outer(mix, inverse[place])
+        inverse[position] /= mix[position]
+        mix[position] = 0.0
+        inverse -= np.outer(mix, inverse[position])
     thinned = np.zeros(len(weights))
     thinned[members[members >= 0]] = held[members >= 0]
     return thinned

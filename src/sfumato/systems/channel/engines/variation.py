@@ -77,8 +77,8 @@ def repaired(matrix: Floats, prior: Floats, delta: float) -> bool:
                 for k in range(n):
                     room[k] = 0.0
                     if k != i:
-                        most = ratio * (reported[k] - matrix[k, j] * prior[j]) / prior[j]
-                        room[k] = max(min(most, 1.0) - matrix[k, j], 0.0)
+                        limit = ratio * (reported[k] - matrix[k, j] * prior[j]) / prior[j]
+                        room[k] = max(min(limit, 1.0) - matrix[k, j], 0.0)
                         total += room[k]
                 if total < excess:
                     return False
@@ -103,11 +103,11 @@ def inverted(matrix: Floats, inverse: Floats) -> bool:
         for j in range(n):
             inverse[i, j] = 1.0 if i == j else 0.0
     for column in range(n):
-        pivot, most = column, abs(work[column, column])
+        pivot, largest = column, abs(work[column, column])
         for row in range(column + 1, n):
-            if abs(work[row, column]) > most:
-                pivot, most = row, abs(work[row, column])
-        if most < 1e-12:
+            if abs(work[row, column]) > largest:
+                pivot, largest = row, abs(work[row, column])
+        if largest < 1e-12:
             return False
         if pivot != column:
             for j in range(n):

@@ -27,10 +27,10 @@ class Adequacy:
     quiet: int
 
     @classmethod
-    def of(cls, true: Collection[int], found: Collection[int], areas: int) -> Adequacy:
+    def of(cls, true: Collection[int], shown: Collection[int], areas: int) -> Adequacy:
         """Compare two sets of outliers among a number of areas."""
-        both, either = set(true) & set(found), set(true) | set(found)
-        return cls(len(both), len(set(true) - both), len(set(found) - both), areas - len(either))
+        both, either = set(true) & set(shown), set(true) | set(shown)
+        return cls(len(both), len(set(true) - both), len(set(shown) - both), areas - len(either))
 
     def __add__(self, other: Adequacy) -> Adequacy:
         mine, theirs = self._counts(), other._counts()
@@ -94,23 +94,23 @@ def _least(z: Adequacy) -> float:
     return min(_downhill(at, (t1, t2), tops) for _, t1, t2 in starts)
 
 
-def _downhill(at: Any, place: tuple[int, int], tops: tuple[int, int]) -> float:
+def _downhill(at: Any, start: tuple[int, int], tops: tuple[int, int]) -> float:
     step = max(*tops, 1)
-    best: float = at(*place)
+    best: float = at(*start)
     while step >= 1:
-        around = [(place[0] + a * step, place[1] + b * step) for a in (-1, 0, 1) for b in (-1, 0, 1)]
+        around = [(start[0] + a * step, start[1] + b * step) for a in (-1, 0, 1) for b in (-1, 0, 1)]
         inside = [p for p in around if 0 <= p[0] <= tops[0] and 0 <= p[1] <= tops[1]]
         nearer = min(inside, key=lambda p: at(*p))
         if at(*nearer) < best:
-            place, best = nearer, at(*nearer)
+            start, best = nearer, at(*nearer)
         else:
             step //= 2
     return best
 
 
-def log_factorials(most: int) -> Floats:
+def log_factorials(largest: int) -> Floats:
     """log n! for n = 0 … most."""
-    return np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, most + 1)))])
+    return np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, largest + 1)))])
 
 
 def log_evidence(z: Adequacy, t1: int, t2: int, logs: Floats) -> float:

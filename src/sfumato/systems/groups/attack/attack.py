@@ -76,7 +76,7 @@ class Attack:
         target, truth = self.target, self.truth
         fuzzy, crisp, sizes = self.fuzzy(), self.crisp(), target.sizes()
         share = np.divide(fuzzy, sizes, out=np.zeros(len(fuzzy)), where=sizes > 0)
-        found, names = self.findings(), np.array(target.areas)
+        findings, names = self.findings(), np.array(target.areas)
         rank, ratio = ranks(fuzzy), ratios(fuzzy)
         areas = [
             {
@@ -93,7 +93,7 @@ class Attack:
             for i, area in enumerate(target.areas)
         ]
         outliers: dict[str, Any] = {
-            "auxiliary": {scale: _told(o, names) for scale, o in found.outliers.items()},
+            "auxiliary": {scale: _told(o, names) for scale, o in findings.outliers.items()},
             "concentration": {
                 scale: _told(find_outliers(share, self.significance, scale), names) for scale in ("hinges", "mad")
             },
@@ -114,7 +114,7 @@ class Attack:
             outliers["true"] = {scale: _told(o, names) for scale, o in sensitive.outliers.items()}
             outliers["sensitive"] = names[list(sensitive.areas)].tolist()
             outliers["excluded"] = names[list(sensitive.excluded)].tolist()
-            result["adequacy"] = compared(truth.quantity, found) | {"average_precision": self.precision}
+            result["adequacy"] = compared(truth.quantity, findings) | {"average_precision": self.precision}
         return result
 
     @property
@@ -126,18 +126,18 @@ class Attack:
 
     def line(self) -> dict[str, Any]:
         """The attack in one line: how much of the sensitive areas it shows."""
-        found = self.findings()
-        told: dict[str, Any] = {"attacker": self.model.attacker, "auxiliary": self.auxiliary, "seed": self.seed}
+        findings = self.findings()
+        entries: dict[str, Any] = {"attacker": self.model.attacker, "auxiliary": self.auxiliary, "seed": self.seed}
         if self.truth:
-            about = compared(self.truth.quantity, found)
-            told |= {
-                "undisclosed": {way: found.adequacy[way].undisclosed for way in found.adequacy},
-                "false": {way: found.adequacy[way].false for way in found.adequacy},
+            about = compared(self.truth.quantity, findings)
+            entries |= {
+                "undisclosed": {way: findings.adequacy[way].undisclosed for way in findings.adequacy},
+                "false": {way: findings.adequacy[way].false for way in findings.adequacy},
                 "spearman": about["spearman"],
-                "ranks": [ranks(found.signal)[i] for i in self.sensitive.areas],
+                "ranks": [ranks(findings.signal)[i] for i in self.sensitive.areas],
                 "average_precision": self.precision,
             }
-        return told
+        return entries
 
 
 def _told(outliers: Outliers, names: np.ndarray[Any, Any]) -> dict[str, Any]:
@@ -186,19 +186,19 @@ def attack_with(
     settings = settings_of(study).attack
     variables = variables_for(study, auxiliary)
     truth = truth_of(study, target, group)
-    found: list[Attack] = []
+    attacks: list[Attack] = []
     for done, seed in enumerate(seeds):
         try:
             model = learn(attacker, auxiliary, group, variables, settings, seed, _stop(progress, done, len(seeds)))
         except StoppedError:
-            if not found:
+            if not attacks:
                 raise
             break
         grades = model.memberships(target)
-        found.append(Attack(model, auxiliary.name, group, seed, target, grades, truth, settings.significance))
+        attacks.append(Attack(model, auxiliary.name, group, seed, target, grades, truth, settings.significance))
         if progress and progress(done + 1, len(seeds)):
             break
-    return found
+    return attacks
 
 
 def _stop(progress: Progress | None, done: int, total: int) -> Stop | None:

@@ -56,13 +56,13 @@ class RuleModel:
 
     def memberships(self, microfile: Microfile) -> Floats:
         graded = grade(microfile, self.variables)
-        found = rule_memberships(self.rules, graded.codes, graded.grades, graded.start, ALPHA)
-        return found[graded.tuple_of]
+        grades = rule_memberships(self.rules, graded.codes, graded.grades, graded.start, ALPHA)
+        return grades[graded.tuple_of]
 
     def listed(self) -> list[dict[str, Any]]:
         """The rules as they are printed, the best first; an infinite RCF is null and named."""
         order = np.lexsort((-self.quality.df, -self.quality.fitness))
-        found = []
+        rules = []
         for i in order.tolist():
             entry: dict[str, Any] = {
                 "rule": self.rules[i].tolist(),
@@ -71,8 +71,8 @@ class RuleModel:
                 "rcf": float(self.quality.rcf[i]),
                 "support": float(self.quality.support[i]),
             }
-            found.append(without_infinities(entry))
-        return found
+            rules.append(without_infinities(entry))
+        return rules
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ def learn_evolutionary(
         runs=settings.runs,
     )
     rng = np.random.default_rng(seed)
-    rules = search.evolve(graded.terms, lambda found: measure.quality(found).fitness, rng, stop)
+    rules = search.evolve(graded.terms, lambda some: measure.quality(some).fitness, rng, stop)
     gamma = PAPER_GAMMA if settings.gamma is None else settings.gamma
     kappa = PAPER_KAPPA if settings.kappa is None else settings.kappa
     rules = rules[measure.quality(rules).passing(gamma, kappa, settings.least_records)]

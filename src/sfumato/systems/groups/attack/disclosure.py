@@ -34,11 +34,11 @@ def sensitive_areas(
     >>> sensitive_areas(np.array([1.0, 2, 3, 2, 1, 2, 3, 40]), 0.01).areas
     (7,)
     """
-    found = {"hinges": find_outliers(quantity, significance), "mad": find_outliers(quantity, significance, "mad")}
-    high = set(found["hinges"].high)
+    ways = {"hinges": find_outliers(quantity, significance), "mad": find_outliers(quantity, significance, "mad")}
+    high = set(ways["hinges"].high)
     areas = set(expert) or high - set(exclude)
     excluded = set(exclude) | (high - areas if expert else set())
-    return Sensitive(tuple(sorted(areas)), tuple(sorted(excluded - areas)), found)
+    return Sensitive(tuple(sorted(areas)), tuple(sorted(excluded - areas)), ways)
 
 
 @dataclass(frozen=True)
@@ -84,11 +84,11 @@ def findings(signal: Floats, sensitive: Sensitive, significance: float, sizes: F
     )
 
 
-def compared(quantity: Floats, found: Findings) -> dict[str, Any]:
+def compared(quantity: Floats, shown_areas: Findings) -> dict[str, Any]:
     """The adequacy of a signal for print: by the paper's test, by the other scale and by rank, and Spearman's ρ."""
     return {
-        **found.adequacy["hinges"].as_dict(),
-        "mad": found.adequacy["mad"].as_dict(),
-        "rank": found.adequacy["rank"].as_dict(),
-        "spearman": spearman(quantity, found.signal),
+        **shown_areas.adequacy["hinges"].as_dict(),
+        "mad": shown_areas.adequacy["mad"].as_dict(),
+        "rank": shown_areas.adequacy["rank"].as_dict(),
+        "spearman": spearman(quantity, shown_areas.signal),
     }

@@ -49,12 +49,12 @@ def grade(microfile: Microfile, variables: Sequence[Variable], alpha: float = AL
     """Compress a microfile to what the variables can tell apart."""
     tables, columns, widths = [], [], []
     for variable in variables:
-        place = microfile.attributes.index(variable.attribute)
-        found = variable.grades(microfile.values[place])
-        found[found < alpha] = 0.0
-        seen, code = np.unique(found, axis=1, return_inverse=True)
+        position = microfile.attributes.index(variable.attribute)
+        of_values = variable.grades(microfile.values[position])
+        of_values[of_values < alpha] = 0.0
+        seen, code = np.unique(of_values, axis=1, return_inverse=True)
         tables.append(seen)
-        columns.append(code.reshape(-1).astype(np.int32)[microfile.codes[place]])
+        columns.append(code.reshape(-1).astype(np.int32)[microfile.codes[position]])
         widths.append(seen.shape[1])
     tuple_of, first = _number(columns, widths)
     start = np.concatenate([[0], np.cumsum([len(table) for table in tables])])[:-1].astype(np.int64)

@@ -22,8 +22,8 @@ def gaussian(x: Floats, a: float, b: float) -> Floats:
     >>> gaussian(np.array([27.5, 29.5]), 2.0, 27.5).round(4).tolist()
     [1.0, 0.6065]
     """
-    found: Floats = np.exp(-((x - b) ** 2) / (2 * a * a))
-    return found
+    grades: Floats = np.exp(-((x - b) ** 2) / (2 * a * a))
+    return grades
 
 
 def trapezoid(x: Floats, a: float, b: float, c: float, d: float) -> Floats:
@@ -76,12 +76,12 @@ def _smooth(u: Floats) -> Floats:
 
 
 def _plateau(x: Floats, a: float, b: float, c: float, d: float, shoulder: Callable[[Floats], Floats]) -> Floats:
-    found = np.zeros(len(x))
+    grades = np.zeros(len(x))
     rising, falling = (x > a) & (x < b), (x > c) & (x < d)
-    found[(x >= b) & (x <= c)] = 1.0
-    found[rising] = shoulder((x[rising] - a) / (b - a))
-    found[falling] = shoulder((d - x[falling]) / (d - c))
-    return found
+    grades[(x >= b) & (x <= c)] = 1.0
+    grades[rising] = shoulder((x[rising] - a) / (b - a))
+    grades[falling] = shoulder((d - x[falling]) / (d - c))
+    return grades
 
 
 KINDS: dict[str, tuple[Callable[..., Floats], int]] = {
@@ -126,5 +126,5 @@ class Term:
             )
 
     def __call__(self, values: npt.ArrayLike) -> Floats:
-        found: Floats = KINDS[self.kind][0](np.asarray(values, dtype=np.float64), *self.numbers)
-        return found
+        grades: Floats = KINDS[self.kind][0](np.asarray(values, dtype=np.float64), *self.numbers)
+        return grades

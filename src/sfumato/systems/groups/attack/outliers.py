@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -149,12 +149,7 @@ def spearman(one: Floats, two: Floats) -> float | None:
 
 
 def _average_ranks(signal: Floats) -> Floats:
-    _, place, counts = np.unique(signal, return_inverse=True, return_counts=True)
+    _, value_of, counts = np.unique(signal, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
-    found: Floats = (last - (counts - 1) / 2)[place]
-    return found
-
-
-def described(signal: Floats, significance: float) -> dict[str, Any]:
-    """Both scales' outliers of a signal, as they are printed."""
-    return {scale: find_outliers(signal, significance, scale) for scale in ("hinges", "mad")}
+    averaged: Floats = (last - (counts - 1) / 2)[value_of]
+    return averaged

@@ -61,14 +61,14 @@ def residual_on(attack: Attack, written: Microfile, *, known: bool) -> Residual:
 
 def _residual(attack: Attack, after: Findings, known: bool) -> Residual:
     before = attack.findings()
-    told = [tuple(ranks(found.signal)[area] for area in attack.sensitive.areas) for found in (before, after)]
-    low = [standing_low(found, attack.sensitive.areas) for found in (before, after)]
+    ranked = [tuple(ranks(findings.signal)[area] for area in attack.sensitive.areas) for findings in (before, after)]
+    low = [standing_low(findings, attack.sensitive.areas) for findings in (before, after)]
     about = (attack.model.attacker, attack.auxiliary, attack.group, attack.seed)
-    return Residual(*about, known, before, after, told[0], told[1], low[0], low[1])
+    return Residual(*about, known, before, after, ranked[0], ranked[1], low[0], low[1])
 
 
-def standing_low(found: Findings, sensitive: tuple[int, ...]) -> int:
+def standing_low(findings: Findings, sensitive: tuple[int, ...]) -> int:
     """How many sensitive areas stand out by having little: low outliers by either scale, or among the last by rank."""
-    low = {area for outliers in found.outliers.values() for area in outliers.low}
-    last = {area for area, rank in enumerate(ranks(-found.signal)) if rank <= len(sensitive)}
+    low = {area for outliers in findings.outliers.values() for area in outliers.low}
+    last = {area for area, rank in enumerate(ranks(-findings.signal)) if rank <= len(sensitive)}
     return len((low | last) & set(sensitive))

@@ -54,8 +54,8 @@ def relative_confidence(inside: Floats, outside: Floats) -> Floats:
     [1.5, inf, 0.0]
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = np.where(outside > 0, inside / np.where(outside > 0, outside, 1.0), np.inf)
-    return np.where(inside > 0, found, 0.0)
+        ratio = np.where(outside > 0, inside / np.where(outside > 0, outside, 1.0), np.inf)
+    return np.where(inside > 0, ratio, 0.0)
 
 
 @compiled
@@ -88,8 +88,8 @@ def rule_masses(
                     best = row
                 used += 1
         walked = len(inside) if best < 0 else begin[best + 1] - begin[best]
-        for place in range(walked):
-            t = place if best < 0 else lists[begin[best] + place]
+        for position in range(walked):
+            t = position if best < 0 else lists[begin[best] + position]
             product = 1.0
             for u in range(used):
                 j = order[u]
@@ -105,18 +105,18 @@ def rule_masses(
 @compiled
 def rule_memberships(rules: Codes, codes: Codes, grades: Floats, start: Counts64, alpha: float) -> Floats:
     """The greatest compatibility of each tuple with any rule, 0 under α."""
-    found = np.zeros(codes.shape[1])
+    grade = np.zeros(codes.shape[1])
     for t in range(codes.shape[1]):
         for i in range(len(rules)):
             product = 1.0
             for j in range(rules.shape[1]):
                 if rules[i, j] > 0:
                     product *= grades[start[j] + rules[i, j], codes[j, t]]
-                    if product < alpha or product <= found[t]:
+                    if product < alpha or product <= grade[t]:
                         break
-            if product >= alpha and product > found[t]:
-                found[t] = product
-    return found
+            if product >= alpha and product > grade[t]:
+                grade[t] = product
+    return grade
 
 
 class RuleMeasure:
@@ -152,8 +152,8 @@ class RuleMeasure:
                 self._begin,
             )
             self._known.update((keys[i], (float(a), float(b))) for i, a, b in zip(fresh, *masses, strict=True))
-        found = np.array([self._known[key] for key in keys]).reshape(-1, 2)
-        return Quality(found[:, 0], found[:, 1], float(self.inside.sum()), float((self.inside + self.outside).sum()))
+        known = np.array([self._known[key] for key in keys]).reshape(-1, 2)
+        return Quality(known[:, 0], known[:, 1], float(self.inside.sum()), float((self.inside + self.outside).sum()))
 
 
 def _reached(graded: Graded) -> tuple[Codes, Counts64]:

@@ -27,20 +27,12 @@ Stop = Callable[[], bool]
 
 @dataclass(frozen=True)
 class Walked:
-    """The passing rules with their quality, how many rules were met, and the best finite fitness among them."""
+    """The passing rules with their quality, how many rules were met, and whether all were."""
 
     rules: Codes
     quality: Quality
     visited: int
     complete: bool
-
-    @property
-    def best_finite(self) -> int:
-        """The row of the passing rule with the greatest fitness among those with a finite RCF; −1 without one."""
-        finite = np.isfinite(self.quality.rcf)
-        if not finite.any():
-            return -1
-        return int(np.argmax(np.where(finite, self.quality.fitness, -1.0)))
 
 
 @compiled
@@ -56,7 +48,7 @@ def _walk(
     gamma: float,
     floor: float,
     strict: float,
-    most: int,
+    limit: int,
     prune: bool,
     levels: Floats,
     best: Floats,
@@ -81,7 +73,7 @@ def _walk(
     capacity = 1024
     rules = np.empty((capacity, width), np.int32)
     mass_in, mass_out = np.empty(capacity), np.empty(capacity)
-    found, visited, depth = 0, 0, 0
+    passing, visited, depth = 0, 0, 0
     last[0], term[0] = 0, 0
     while depth >= 0:
         if stopped[0]:
@@ -99,9 +91,9 @@ def _walk(
         own = codes[column]
         count = 0
         a, b = 0.0, 0.0
-        for place in range(size[depth]):
-            t = index[depth, place]
-            p = product[depth, place] * row[own[t]]
+        for position in range(size[depth]):
+            t = index[depth, position]
+            p = product[depth, position] * row[own[t]]
             if p >= alpha:
                 index[depth + 1, count] = t
                 product[depth + 1, count] = p
@@ -118,32 +110,32 @@ def _walk(
             while level + 1 < len(levels) and a > levels[level + 1]:
                 level += 1
             confidence = a / b if b > 0 else np.inf
-            for place in range(count):
-                t = index[depth + 1, place]
+            for position in range(count):
+                t = index[depth + 1, position]
                 if confidence > best[level, t]:
                     best[level, t] = confidence
         elif passes:
-            if found == most:
-                return rules[:found], mass_in[:found], mass_out[:found], -visited
-            if found == capacity:
+            if passing == limit:
+                return rules[:passing], mass_in[:passing], mass_out[:passing], -visited
+            if passing == capacity:
                 capacity *= 2
                 wider = np.empty((capacity, width), np.int32)
-                wider[:found] = rules[:found]
+                wider[:passing] = rules[:passing]
                 rules = wider
                 more_in, more_out = np.empty(capacity), np.empty(capacity)
-                more_in[:found] = mass_in[:found]
-                more_out[:found] = mass_out[:found]
+                more_in[:passing] = mass_in[:passing]
+                more_out[:passing] = mass_out[:passing]
                 mass_in, mass_out = more_in, more_out
-            rules[found] = rule
-            mass_in[found], mass_out[found] = a, b
-            found += 1
+            rules[passing] = rule
+            mass_in[passing], mass_out[passing] = a, b
+            passing += 1
         if passes and prune:
             rule[column] = 0
             continue
         size[depth + 1] = count
         last[depth + 1], term[depth + 1] = column + 1, 0
         depth += 1
-    return rules[:found], mass_in[:found], mass_out[:found], visited
+    return rules[:passing], mass_in[:passing], mass_out[:passing], visited
 
 
 def walk_rules(
@@ -218,8 +210,8 @@ def best_confidence(
     levels = np.asarray(kappas, np.float64) * total
     given = (g.codes, g.grades, g.start, g.terms, inside, outside, alpha, 0.0, least, levels[0], 0, False, levels, best)
     _beside(stop, *given)
-    found: Floats = np.maximum.accumulate(best[::-1], axis=0)[::-1]  # what passes a high κ passes a low one
-    return found
+    passing: Floats = np.maximum.accumulate(best[::-1], axis=0)[::-1]  # what passes a high κ passes a low one
+    return passing
 
 
 def _beside(stop: Stop | None, *given: Any) -> Any:
@@ -241,7 +233,7 @@ def _beside(stop: Stop | None, *given: Any) -> Any:
 @compiled
 def _covered(rules: Codes, radix: Counts64, table: Counts64, mask: int) -> Flags:
     """Which rules a wider one of the same set covers: every way to drop some conditions is looked up."""
-    found = np.zeros(len(rules), np.bool_)
+    covered = np.zeros(len(rules), np.bool_)
     parts = np.empty(rules.shape[1], np.int64)
     for i in range(len(rules)):
         used = 0
@@ -254,23 +246,23 @@ def _covered(rules: Codes, radix: Counts64, table: Counts64, mask: int) -> Flags
             for u in range(used):
                 if chosen >> u & 1:
                     key += parts[u]
-            place = (np.uint64(key) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(20)) & np.uint64(mask)
-            while table[place] >= 0 and table[place] != key:
-                place = (place + np.uint64(1)) & np.uint64(mask)
-            if table[place] == key:
-                found[i] = True
+            slot = (np.uint64(key) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(20)) & np.uint64(mask)
+            while table[slot] >= 0 and table[slot] != key:
+                slot = (slot + np.uint64(1)) & np.uint64(mask)
+            if table[slot] == key:
+                covered[i] = True
                 break
-    return found
+    return covered
 
 
 @compiled
 def _hashed(keys: Counts64, mask: int) -> Counts64:
     table = np.full(mask + 1, -1, np.int64)
     for key in keys:
-        place = (np.uint64(key) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(20)) & np.uint64(mask)
-        while table[place] >= 0 and table[place] != key:
-            place = (place + np.uint64(1)) & np.uint64(mask)
-        table[place] = key
+        slot = (np.uint64(key) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(20)) & np.uint64(mask)
+        while table[slot] >= 0 and table[slot] != key:
+            slot = (slot + np.uint64(1)) & np.uint64(mask)
+        table[slot] = key
     return table
 
 

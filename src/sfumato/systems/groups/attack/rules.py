@@ -14,29 +14,8 @@ from sfumato.runtime.arrays import Codes, Floats
 from sfumato.study.file_mapping import Attribute
 from sfumato.systems.groups.attack.memberships import Term
 
+
 # The paper's table 5: a ready rule base over its twelve variables.
-TABLE_5 = (
-    (1, 0, 0, 0, 0, 0, 2, 3, 1, 1, 0, 2),
-    (1, 0, 0, 0, 3, 0, 0, 3, 1, 0, 0, 0),
-    (1, 0, 0, 0, 3, 1, 0, 3, 0, 0, 2, 1),
-    (1, 0, 0, 1, 0, 1, 0, 3, 1, 1, 1, 2),
-    (1, 0, 0, 1, 3, 0, 0, 3, 0, 0, 2, 1),
-    (1, 0, 1, 0, 0, 0, 0, 3, 1, 1, 0, 2),
-    (1, 0, 1, 0, 0, 0, 2, 3, 1, 1, 2, 0),
-    (1, 0, 1, 0, 3, 0, 2, 3, 2, 0, 0, 1),
-    (1, 0, 1, 0, 3, 1, 0, 3, 2, 0, 0, 1),
-    (1, 0, 1, 1, 0, 0, 0, 3, 1, 1, 2, 0),
-    (1, 0, 1, 1, 0, 0, 2, 3, 1, 0, 0, 2),
-    (1, 1, 0, 0, 3, 0, 2, 3, 2, 1, 0, 1),
-    (1, 1, 0, 0, 3, 1, 0, 3, 2, 0, 0, 1),
-    (1, 1, 1, 0, 3, 0, 0, 3, 2, 0, 2, 1),
-    (1, 1, 1, 0, 3, 0, 0, 3, 2, 1, 1, 1),
-    (1, 1, 1, 0, 3, 0, 2, 3, 0, 1, 2, 1),
-    (1, 1, 1, 0, 3, 0, 2, 3, 2, 1, 2, 0),
-    (1, 2, 1, 0, 0, 0, 0, 3, 1, 0, 0, 2),
-)
-
-
 @dataclass(frozen=True)
 class Variable:
     """A linguistic variable: an attribute and the words for its values."""
@@ -51,18 +30,18 @@ class Variable:
 
 def variables_of(attributes: Mapping[str, Attribute], values: Mapping[str, Floats]) -> tuple[Variable, ...]:
     """The variables of a mapping: declared terms, or terms proposed from values. Attributes without terms have none."""
-    found = []
+    variables = []
     for name, attribute in attributes.items():
         if attribute.terms is not None:
             terms = tuple(Term(word, t.kind, t.numbers) for word, t in attribute.terms.items())
         else:
             terms = proposed(name, values[name], attribute.quantiles or 3, ordinal=attribute.ordinal)
         if terms:
-            found.append(Variable(name, terms))
-    return tuple(found)
+            variables.append(Variable(name, terms))
+    return tuple(variables)
 
 
-def proposed(name: str, values: Floats, most: int = 3, *, ordinal: bool = True) -> tuple[Term, ...]:
+def proposed(name: str, values: Floats, limit: int = 3, *, ordinal: bool = True) -> tuple[Term, ...]:
     """Terms for an attribute from its values: a crisp term for each of few values, else overlapping quantile terms.
 
     >>> [(t.name, t.kind) for t in proposed("sex", np.array([1.0, 2.0, 2.0]))]
@@ -74,9 +53,9 @@ def proposed(name: str, values: Floats, most: int = 3, *, ordinal: bool = True) 
     age from 67 pi [58.8, 75.2, 100.0, 100.0]
     """
     distinct = np.unique(values)
-    if len(distinct) <= most or (not ordinal and len(distinct) <= 12):
+    if len(distinct) <= limit or (not ordinal and len(distinct) <= 12):
         return tuple(Term(f"{name} {value:g}", "crisp", (float(value), float(value))) for value in distinct)
-    cuts = np.unique(np.quantile(values, np.linspace(0, 1, most + 1)[1:-1]))
+    cuts = np.unique(np.quantile(values, np.linspace(0, 1, limit + 1)[1:-1]))
     cuts = cuts[(cuts > distinct[0]) & (cuts < distinct[-1])]
     if not len(cuts):
         cuts = np.array([distinct[len(distinct) // 2]])
@@ -84,15 +63,15 @@ def proposed(name: str, values: Floats, most: int = 3, *, ordinal: bool = True) 
     half = np.minimum(np.diff(ends)[:-1], np.diff(ends)[1:]) / 4
     low, high = cuts - half, cuts + half
     terms = []
-    for place in range(len(cuts) + 1):
-        start = (distinct[0], distinct[0]) if place == 0 else (low[place - 1], high[place - 1])
-        end = (distinct[-1], distinct[-1]) if place == len(cuts) else (low[place], high[place])
-        if place == 0:
+    for part in range(len(cuts) + 1):
+        start = (distinct[0], distinct[0]) if part == 0 else (low[part - 1], high[part - 1])
+        end = (distinct[-1], distinct[-1]) if part == len(cuts) else (low[part], high[part])
+        if part == 0:
             words = f"{name} up to {cuts[0]:.6g}"
-        elif place == len(cuts):
+        elif part == len(cuts):
             words = f"{name} from {cuts[-1]:.6g}"
         else:
-            words = f"{name} {cuts[place - 1]:.6g} to {cuts[place]:.6g}"
+            words = f"{name} {cuts[part - 1]:.6g} to {cuts[part]:.6g}"
         terms.append(Term(words, "pi", tuple(map(float, (*start, *end)))))
     return tuple(terms)
 
@@ -109,14 +88,14 @@ def sentence(rule: Sequence[int], variables: Sequence[Variable]) -> str:
 
 
 def minimal(rules: Codes) -> Codes:
-    """The rules that no other one covers, plainly: pair by pair. `algorithms.rule_walk` has the fast twin.
+    """The rules that no other one covers, plainly: pair by pair. `rule_walk` has the fast twin.
 
     >>> minimal(np.array([[1, 0], [1, 2], [0, 2]], np.int32)).tolist()
     [[1, 0], [0, 2]]
     """
     keep = []
-    for place, rule in enumerate(rules):
+    for number, rule in enumerate(rules):
         wider = ((rules == 0) | (rules == rule)).all(axis=1) & (rules != rule).any(axis=1)
         if not wider.any():
-            keep.append(place)
+            keep.append(number)
     return rules[keep]

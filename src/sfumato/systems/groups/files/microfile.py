@@ -65,9 +65,9 @@ class Microfile:
 
     def column(self, name: str) -> Floats:
         """The values of an attribute, record by record."""
-        place = self.attributes.index(name)
-        found: Floats = self.values[place][self.codes[place]]
-        return found
+        position = self.attributes.index(name)
+        values: Floats = self.values[position][self.codes[position]]
+        return values
 
     def table(self) -> Floats:
         """All attributes as numbers, one row per record."""
@@ -135,17 +135,17 @@ def read_microfile(
         "JOIN areas AS a ON h.area = a.label WHERE h.inside ORDER BY h.r"
     )
     values, codes = [], np.empty((len(attributes), dropped.kept), np.int32)
-    for place in range(len(attributes)):
-        distinct = engine.arrays(f"SELECT DISTINCT a{place} AS v FROM kept ORDER BY v")["v"].astype(np.float64)
-        column = engine.arrays(f"SELECT a{place} AS v FROM kept ORDER BY r")["v"]
-        codes[place] = np.searchsorted(distinct, column)
+    for position in range(len(attributes)):
+        distinct = engine.arrays(f"SELECT DISTINCT a{position} AS v FROM kept ORDER BY v")["v"].astype(np.float64)
+        column = engine.arrays(f"SELECT a{position} AS v FROM kept ORDER BY r")["v"]
+        codes[position] = np.searchsorted(distinct, column)
         values.append(distinct)
     rest = engine.arrays("SELECT r, code FROM kept ORDER BY r")
     members = {
-        group: engine.arrays(f"SELECT g{place} AS g FROM kept ORDER BY r")["g"].astype(np.bool_)
-        for place, group in enumerate(groups)
+        group: engine.arrays(f"SELECT g{position} AS g FROM kept ORDER BY r")["g"].astype(np.bool_)
+        for position, group in enumerate(groups)
     }
-    everyone = {group: _everyone(engine, place, len(areas)) for place, group in enumerate(groups)}
+    everyone = {group: _everyone(engine, position, len(areas)) for position, group in enumerate(groups)}
     return Microfile(
         name=name,
         attributes=tuple(attributes),
@@ -177,16 +177,16 @@ def _harmonise(engine: Engine, source: Source, mapping: FileMapping, groups: lis
     return read, read - int(engine.rows("SELECT count(*) FROM harmonised")[0][0])
 
 
-def _inside(place: int, limits: tuple[float, float] | None) -> str:
-    cell = f"a{place}"
+def _inside(position: int, limits: tuple[float, float] | None) -> str:
+    cell = f"a{position}"
     return f"{cell} IS NOT NULL" + (f" AND {cell} BETWEEN {limits[0]!r} AND {limits[1]!r}" if limits else "")
 
 
 def _dropped(engine: Engine, mapping: FileMapping, read: int, left_out: int) -> Dropped:
     tests = {"area missing": "area <> ''"}
-    for place, (name, attribute) in enumerate(mapping.attributes.items()):
+    for position, (name, attribute) in enumerate(mapping.attributes.items()):
         said = f" outside {attribute.range[0]:g}..{attribute.range[1]:g}" if attribute.range else " missing"
-        tests[name + said] = f"coalesce({_inside(place, attribute.range)}, FALSE)"
+        tests[name + said] = f"coalesce({_inside(position, attribute.range)}, FALSE)"
     failing = " + ".join(f"CASE WHEN {test} THEN 0 ELSE 1 END" for test in tests.values())
     counts = ", ".join(
         f"count(*) FILTER (NOT ({test})), count(*) FILTER (NOT ({test}) AND failing = 1)" for test in tests.values()
@@ -199,10 +199,11 @@ def _dropped(engine: Engine, mapping: FileMapping, read: int, left_out: int) -> 
     return Dropped(read, left_out, int(row[0]), reasons, {name: pairs[name][1] for name in reasons})
 
 
-def _everyone(engine: Engine, place: int, areas: int) -> Counts64:
-    found = np.zeros(areas, np.int64)
+def _everyone(engine: Engine, position: int, areas: int) -> Counts64:
+    counts = np.zeros(areas, np.int64)
     for code, count in engine.rows(
-        f"SELECT a.code, count(*) FROM harmonised AS h JOIN areas AS a ON h.area = a.label WHERE h.g{place} GROUP BY 1"
+        "SELECT a.code, count(*) FROM harmonised AS h JOIN areas AS a ON h.area = a.label "
+        f"WHERE h.g{position} GROUP BY 1"
     ):
-        found[int(code)] = int(count)
-    return found
+        counts[int(code)] = int(count)
+    return counts

@@ -11,7 +11,7 @@ from sfumato.errors import DataError, StudyError, nearest
 from sfumato.sources.engines.engine import open_engine
 from sfumato.sources.opening import open_source
 from sfumato.study import Study
-from sfumato.study.groups import AuxiliarySettings, GroupsSettings, ProtectSettings
+from sfumato.study.groups import AuxiliarySettings, GroupsSettings
 from sfumato.systems.groups.attack.disclosure import Sensitive, sensitive_areas
 from sfumato.systems.groups.attack.rules import Variable, variables_of
 from sfumato.systems.groups.files.microfile import Microfile, read_microfile
@@ -33,14 +33,14 @@ def read_target(study: Study) -> Microfile:
     settings = settings_of(study)
     source = open_source(study.data, study.folder)
     with open_engine(study.engine, study.engine_options) as engine:
-        found = read_microfile(engine, source, settings.mapping(), source.title, need_members=False)
-    if len(found.areas) < 2:
+        microfile = read_microfile(engine, source, settings.mapping(), source.title, need_members=False)
+    if len(microfile.areas) < 2:
         raise DataError(
             f"{source.title} has one area",
             expected="at least two areas to compare",
             remedy="another column for the area under [groups]",
         )
-    return found
+    return microfile
 
 
 def auxiliary_settings(study: Study, wanted: str | None = None) -> AuxiliarySettings:
@@ -73,10 +73,10 @@ def variables_for(study: Study, auxiliary: Microfile) -> tuple[Variable, ...]:
     """The linguistic variables; terms that are not declared are proposed from the auxiliary file's values."""
     attributes = settings_of(study).mapping().attributes
     undeclared = [name for name, attribute in attributes.items() if attribute.terms is None]
-    found = variables_of(attributes, {name: auxiliary.column(name) for name in undeclared})
-    if not found:
+    variables = variables_of(attributes, {name: auxiliary.column(name) for name in undeclared})
+    if not variables:
         raise StudyError("no attribute has terms", expected="at least one linguistic variable")
-    return found
+    return variables
 
 
 @dataclass(frozen=True)
@@ -108,10 +108,3 @@ def places(target: Microfile, names: Sequence[str]) -> list[int]:
             remedy=nearest(unknown[0], target.areas),
         )
     return [target.areas.index(name) for name in names]
-
-
-def with_protect(study: Study, **changed: object) -> Study:
-    """The same study with other settings of its [groups.protect] section."""
-    settings = settings_of(study)
-    protect = ProtectSettings.given(**(settings.protect.model_dump() | changed))
-    return study.with_groups(settings.model_copy(update={"protect": protect}))

@@ -46,21 +46,21 @@ def water_level(held: Floats, amount: float) -> float:
 def lowered(held: Floats, sensitive: Sequence[int], level: float, targets: Mapping[int, float] | None) -> Floats:
     """What each sensitive area may show at most: `level` of the way down to its target, or to under the mean."""
     aim = UNDER_MEAN * held.mean()
-    most = held.copy()
+    limits = held.copy()
     for area in sensitive:
         goal = aim if not targets else targets.get(area, np.inf)
         if held[area] > goal:
-            most[area] = held[area] - level * (held[area] - goal)
-    return most
+            limits[area] = held[area] - level * (held[area] - goal)
+    return limits
 
 
-def room_for(held: Floats, sensitive: Sequence[int], receivers: Flags, most: Floats, slack: float) -> Floats:
+def room_for(held: Floats, sensitive: Sequence[int], receivers: Flags, limits: Floats, slack: float) -> Floats:
     """By how much a signal may grow in each area; negative where it must fall."""
-    room = most - held
+    room = limits - held
     if np.isinf(slack) or not receivers.any():
         room[receivers] = held.sum() + 1.0
         return room
-    moved = float((held - most)[list(sensitive)].sum())
+    moved = float((held - limits)[list(sensitive)].sum())
     level = water_level(held[receivers], moved)
     caps = np.maximum(held[receivers], level * (1 + slack) + 1)
     room[receivers] = caps - held[receivers]
@@ -69,9 +69,9 @@ def room_for(held: Floats, sensitive: Sequence[int], receivers: Flags, most: Flo
 
 def areas_of(flags: Sequence[int], areas: int) -> Flags:
     """Indexes as flags."""
-    found = np.zeros(areas, np.bool_)
-    found[list(flags)] = True
-    return found
+    inside = np.zeros(areas, np.bool_)
+    inside[list(flags)] = True
+    return inside
 
 
 def counted(values: Floats) -> Counts64:

@@ -13,7 +13,7 @@ from sfumato.systems.groups.files.microfile import Microfile
 
 @compiled
 def _distances(
-    codes: Codes, values: Floats, ordinal: Flags, weights: Floats, left: Counts64, right: Counts64, found: Floats
+    codes: Codes, values: Floats, ordinal: Flags, weights: Floats, left: Counts64, right: Counts64, distances: Floats
 ) -> None:
     for a in range(len(left)):
         i = left[a]
@@ -29,7 +29,7 @@ def _distances(
                     total += weights[c] * ((x - y) / both) ** 2 if both != 0 else weights[c]
                 else:
                     total += weights[c]
-            found[a, b] = total
+            distances[a, b] = total
 
 
 class Influence:
@@ -50,16 +50,16 @@ class Influence:
         places = [microfile.attributes.index(name) for name in names]
         self.codes = np.ascontiguousarray(microfile.codes[places])
         self.values = np.zeros((len(places), max(len(microfile.values[p]) for p in places)))
-        for row, place in enumerate(places):
-            self.values[row, : len(microfile.values[place])] = microfile.values[place]
+        for row, position in enumerate(places):
+            self.values[row, : len(microfile.values[position])] = microfile.values[position]
         self.ordinal = np.array([name in ordinal for name in names])
         self.weights = np.array(weights if weights is not None else [1.0] * len(names))
 
     def between(self, left: Counts64, right: Counts64) -> Floats:
         """The cost of swapping each of `left` with each of `right`."""
-        found = np.empty((len(left), len(right)))
-        _distances(self.codes, self.values, self.ordinal, self.weights, left, right, found)
-        return found
+        distances = np.empty((len(left), len(right)))
+        _distances(self.codes, self.values, self.ordinal, self.weights, left, right, distances)
+        return distances
 
     def of_pairs(self, left: Counts64, right: Counts64) -> float:
         """The cost of swapping each of `left` with the one of `right` at the same place."""

@@ -57,14 +57,14 @@ class Memetic:
         stop: Callable[[], bool] | None = None,
     ) -> tuple[Counts64, Counts64]:
         """The best list found, to the end or until asked to stop: givers and takers, pair by pair."""
-        most = min(2 * problem.swaps + 4, len(problem.giver_place), len(problem.taker_place))
+        longest = min(2 * problem.swaps + 4, len(problem.giver_place), len(problem.taker_place))
         order = np.argsort(problem.cost, axis=1, kind="stable").astype(np.int32)
-        givers = np.zeros((self.population + self.children, most), np.int32)
+        givers = np.zeros((self.population + self.children, longest), np.int32)
         takers, length = np.zeros_like(givers), np.zeros(len(givers), np.int64)
-        place = (problem.giver_place.astype(np.int64), problem.taker_place.astype(np.int64))
+        area_of = (problem.giver_place.astype(np.int64), problem.taker_place.astype(np.int64))
         for i in range(self.population):
-            length[i] = _first(*place, problem.needed, problem.caps, givers[i], takers[i], rng)
-            self._improve(problem, place, order, givers[i], takers[i], length[i], rng)
+            length[i] = _first(*area_of, problem.needed, problem.caps, givers[i], takers[i], rng)
+            self._improve(problem, area_of, order, givers[i], takers[i], length[i], rng)
         worth = self._judge(problem, givers, takers, length, range(self.population), np.zeros(len(givers)))
         for _ in range(self.generations):
             spread = float(worth[: self.population].std())
@@ -77,9 +77,9 @@ class Memetic:
                     givers[a, : length[a]], takers[a, : length[a]], givers[b, : length[b]], takers[b, : length[b]],
                     givers[i], takers[i], len(problem.giver_place), len(problem.taker_place), rng,
                 )  # fmt: skip
-                length[i] = _capped(*place, problem.held, problem.caps, givers[i], takers[i], length[i])
-                _mutated(*place, givers[i], takers[i], length[i], rate, rng)
-                self._improve(problem, place, order, givers[i], takers[i], length[i], rng)
+                length[i] = _capped(*area_of, problem.held, problem.caps, givers[i], takers[i], length[i])
+                _mutated(*area_of, givers[i], takers[i], length[i], rate, rng)
+                self._improve(problem, area_of, order, givers[i], takers[i], length[i], rng)
             self._judge(problem, givers, takers, length, range(self.population, len(givers)), worth)
             best = np.argsort(-worth, kind="stable")
             givers, takers, length, worth = givers[best], takers[best], length[best], worth[best]
@@ -90,7 +90,7 @@ class Memetic:
     def _improve(
         self,
         problem: Swapping,
-        place: tuple[Counts64, Counts64],
+        area_of: tuple[Counts64, Counts64],
         order: Codes,
         givers: Codes,
         takers: Codes,
@@ -98,7 +98,7 @@ class Memetic:
         rng: np.random.Generator,
     ) -> None:
         _repaired(
-            problem.cost, *place, order, problem.caps, givers, takers, length, self.nearest, self.reproduction, rng
+            problem.cost, *area_of, order, problem.caps, givers, takers, length, self.nearest, self.reproduction, rng
         )
 
     def _parents(self, worth: Floats, rng: np.random.Generator) -> Counts64:
@@ -125,8 +125,8 @@ class Memetic:
         """Equation 28 with its constants scaled to the swaps that are needed: 299 = 13·23 and 25 = 23 + 2."""
         from sfumato.systems.groups.attack.memberships import z
 
-        most = problem.dearest * problem.swaps
-        closeness = max((most - cost) / most, 0.0)
+        dearest = problem.dearest * problem.swaps
+        closeness = max((dearest - cost) / dearest, 0.0)
         masked = 1.0
         for j in np.flatnonzero(problem.needed):
             target = float(problem.held[j] - problem.needed[j])
@@ -301,8 +301,8 @@ def _repaired(
         g, t = givers[i], takers[i]
         if rng.random() <= nearest:
             own = taker_place[t]
-            for place in range(order.shape[1]):
-                other = order[g, place]
+            for column in range(order.shape[1]):
+                other = order[g, column]
                 if cost[g, other] >= cost[g, t]:
                     break
                 there = taker_place[other]

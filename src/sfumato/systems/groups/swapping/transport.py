@@ -89,12 +89,12 @@ class _Solved:
     beyond: float
 
 
-def _nearest(problem: Transport, most: int) -> tuple[Counts64, Counts64]:
+def _nearest(problem: Transport, limit: int) -> tuple[Counts64, Counts64]:
     """Some of the nearest takers of each giver in each place."""
     found_rows, found_columns = [], []
-    for place in np.unique(problem.taker_place):
-        there = np.flatnonzero(problem.taker_place == place)
-        count = min(most, len(there))
+    for area in np.unique(problem.taker_place):
+        there = np.flatnonzero(problem.taker_place == area)
+        count = min(limit, len(there))
         near = np.argpartition(problem.cost[:, there], count - 1, axis=1)[:, :count]
         found_rows.append(np.repeat(np.arange(len(problem.cost)), count))
         found_columns.append(there[near].reshape(-1))
@@ -114,9 +114,9 @@ def _constraints(problem: Transport, rows: Counts64, columns: Counts64) -> tuple
         first = givers + takers + k * places
         parts.append((first + problem.giver_place[rows], edges, -shift[k]))
         parts.append((first + problem.taker_place[columns], edges, shift[k]))
-    place, edge, value = (np.concatenate([part[i] for part in parts]) for i in range(3))
+    row, edge, value = (np.concatenate([part[i] for part in parts]) for i in range(3))
     shape = (givers + takers + signals * places, len(rows))
-    return csr_array((value, (place, edge)), shape=shape), np.concatenate(
+    return csr_array((value, (row, edge)), shape=shape), np.concatenate(
         [np.ones(givers + takers), problem.room.reshape(-1)]
     )
 
@@ -137,12 +137,12 @@ def _solve(problem: Transport, rows: Counts64, columns: Counts64) -> _Solved:
     from scipy.optimize import linprog
 
     matrix, limits, cost = _elastic(problem, rows, columns)
-    found = linprog(cost, A_ub=matrix, b_ub=limits, bounds=(0, None), method="highs-ds")
-    if found.status != 0 or found.x is None:
-        raise SfumatoError(f"the linear program failed: {found.message}")
-    shares = found.x[: len(rows)]
-    beyond = float(found.x[len(rows) :].sum())
-    return _Solved(shares, found.ineqlin.marginals, float(cost[: len(rows)] @ shares), beyond)
+    solved = linprog(cost, A_ub=matrix, b_ub=limits, bounds=(0, None), method="highs-ds")
+    if solved.status != 0 or solved.x is None:
+        raise SfumatoError(f"the linear program failed: {solved.message}")
+    shares = solved.x[: len(rows)]
+    beyond = float(solved.x[len(rows) :].sum())
+    return _Solved(shares, solved.ineqlin.marginals, float(cost[: len(rows)] @ shares), beyond)
 
 
 def _paying(
@@ -151,7 +151,7 @@ def _paying(
     """Pairs outside the program whose reduced cost is negative: the best few of each giver, or None."""
     givers, total = problem.cost.shape
     per_place = prices[givers + total :].reshape(problem.room.shape)
-    found: list[tuple[Counts64, Counts64]] = []
+    pairs: list[tuple[Counts64, Counts64]] = []
     listed = np.full(total, -1)
     listed[takers] = np.arange(len(takers))
     for a in np.unique(problem.giver_place):
@@ -165,10 +165,10 @@ def _paying(
         reduced[np.searchsorted(mine, rows[inside]), listed[columns[inside]]] = 0.0
         few = _best_few(reduced, -TOLERANCE)
         if few is not None:
-            found.append((mine[few[0]], takers[few[1]]))
-    if not found:
+            pairs.append((mine[few[0]], takers[few[1]]))
+    if not pairs:
         return None
-    return np.concatenate([pair[0] for pair in found]), np.concatenate([pair[1] for pair in found])
+    return np.concatenate([pair[0] for pair in pairs]), np.concatenate([pair[1] for pair in pairs])
 
 
 def _best_few(worth: Floats, limit: float, count: int = PRICED) -> tuple[Counts64, Counts64] | None:
@@ -196,7 +196,7 @@ def _whole(problem: Transport, rows: Counts64, columns: Counts64, share: Floats,
     whole = np.where(sure, 1.0, 0.0)
     left = limits - matrix[:, : len(rows)] @ whole
     chosen = np.concatenate([open_, len(rows) + np.arange(bounds)])
-    found = milp(
+    solved = milp(
         cost[chosen],
         integrality=np.concatenate([np.ones(len(open_)), np.zeros(bounds)]),
         bounds=Bounds(0, np.concatenate([np.ones(len(open_)), np.full(bounds, np.inf)])),
@@ -205,8 +205,8 @@ def _whole(problem: Transport, rows: Counts64, columns: Counts64, share: Floats,
         options={"node_limit": nodes, "mip_rel_gap": GAP},
     )
     tried = [_rounded(rows, columns, share)]
-    if found.x is not None:
-        whole[open_] = found.x[: len(open_)].round()
+    if solved.x is not None:
+        whole[open_] = solved.x[: len(open_)].round()
         tried.append(whole)
 
     def worth(pairs: Floats) -> float:
@@ -221,19 +221,19 @@ def _cheapest(problem: Transport, rows: Counts64, columns: Counts64, free: Flags
     cost = np.where(free, problem.cost[rows, columns], np.inf)
     order = np.lexsort((cost, rows))
     first = np.searchsorted(rows[order], rows[order])
-    found = np.zeros(len(rows), np.bool_)
-    found[order] = np.arange(len(rows)) - first < KEPT
-    return found & free
+    chosen = np.zeros(len(rows), np.bool_)
+    chosen[order] = np.arange(len(rows)) - first < KEPT
+    return chosen & free
 
 
 def _rounded(rows: Counts64, columns: Counts64, share: Floats) -> Floats:
     """The plain way to whole pairs: the largest shares first, each giver and taker once, as many as there were."""
-    found, givers, takers = np.zeros(len(rows)), set[int](), set[int]()
+    chosen, givers, takers = np.zeros(len(rows)), set[int](), set[int]()
     for edge in np.argsort(-share, kind="stable")[: int((share > 1e-6).sum())].tolist():
         if len(givers) >= np.ceil(share.sum() - 1e-6):
             break
         if int(rows[edge]) not in givers and int(columns[edge]) not in takers:
-            found[edge] = 1.0
+            chosen[edge] = 1.0
             givers.add(int(rows[edge]))
             takers.add(int(columns[edge]))
-    return found
+    return chosen

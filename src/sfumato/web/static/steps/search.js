@@ -42,8 +42,9 @@ export async function searchStep(place) {
     fill(guess, h("small", {}, "Estimating …"));
     const found = await attempt(() => get(`${here()}/estimate`, "trying a few candidates …"), guess);
     if (!found) return;
-    const long = found.seconds === null ? "stops by its generations" : found.seconds < 60 ? `at most ${Math.max(Math.ceil(found.seconds), 1)} s here if every one is tried; the exact search tries about a tenth` : `at most ${Math.ceil(found.seconds / 60)} min here if every one is tried; the exact search tries about a tenth`;
-    fill(guess, h("small", { title: "Measured by evaluating 64 candidates of this table on this machine" },
+    const time = found.seconds < 60 ? `${Math.max(Math.ceil(found.seconds), 1)} s` : `${Math.ceil(found.seconds / 60)} min`;
+    const long = found.at_most ? `at most ${time} of processor time here if every one is tried; the exact search tries about a tenth` : `about ${time} of processor time here`;
+    fill(guess, h("small", { title: "Measured by two short searches of this table on this machine" },
       `${found.space > 1e9 ? found.space.toExponential(1) : number(found.space)} ${found.unit}; ${long}. ${plural(found.tuples, "distinct tuple")} of ${number(found.records)} records, ${(found.bytes / 1e6).toFixed(1)} MB; a worker may use ${state.about.gigabytes} GB.`));
   }
   let mode = state.declared.study.groups ? "groups" : "recode";
