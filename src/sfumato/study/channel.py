@@ -70,10 +70,10 @@ class ChannelSettings(Settings):
 
     @property
     def most_posterior(self) -> float:
-        """δ as given; else 1 where something else limits a report, and 0.75 where nothing does."""
+        """δ as given; else 1 where ε limits every report, and 0.75 where it does not."""
         if self.delta is not None:
             return self.delta
-        return 0.75 if self.epsilon is None and self.gain is None else 1.0
+        return 0.75 if self.epsilon is None else 1.0
 
     @property
     def designed_for(self) -> str:

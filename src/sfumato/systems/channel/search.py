@@ -87,7 +87,7 @@ def _proof(settings: ChannelSettings, exact: bool) -> str:
         return "proven optimal"
     if settings.invariant:
         return "optimal among reversible invariant matrices"
-    if settings.engine == "exact" and settings.epsilon is None:
+    if settings.engine == "exact" and (settings.epsilon is None or settings.local):
         return f"optimal for {designed_for_text(settings)}"
     return "best found"
 
