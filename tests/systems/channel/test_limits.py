@@ -19,6 +19,7 @@ from sfumato.systems.channel.engines.invariant import InvariantSearch
 from sfumato.systems.channel.posteriors import corners
 from sfumato.systems.channel.prior import coarse
 from sfumato.systems.publish import publish
+from sfumato.systems.registry import system_named
 from sfumato.systems.search import search
 from sfumato.systems.verify import verify
 
@@ -70,6 +71,14 @@ def test_a_rare_category_of_39_among_50000() -> None:
     assert (posterior / prior).max() <= 10 * (1 + 1e-9)
     assert posterior.max() <= 0.75 + 1e-9
     assert measures.spread(optimum.matrix, prior) / optimum.lower_bound - 1 < 1e-5
+
+
+def test_a_large_gain_is_said_before_anything_is_disguised(tmp_path: Path) -> None:
+    study = _study(tmp_path, [5, 295, 700], delta=0.8, points=3)
+    said = " ".join(system_named("channel").verdict(search(study)).sentences)
+    assert "times as likely as its share" in said
+    capped = search(study.with_channel(gain=5.0))
+    assert "times as likely" not in " ".join(system_named("channel").verdict(capped).sentences)
 
 
 def test_invariant_matrices_leave_the_shares_as_they_are() -> None:

@@ -22,6 +22,8 @@ from sfumato.systems.run import Run
 from sfumato.systems.system import Publishing, Verdict
 from sfumato.tables.frequency import FrequencyTable
 
+TELLING = 10.0  # a gain that a publisher is told of
+
 
 @dataclass(frozen=True)
 class Channels:
@@ -48,6 +50,12 @@ class Channels:
         worst = [a["worst_posterior"] for p in front.points for a in p.details.get("attributes", {}).values()]
         if any(one > details["delta"] + 1e-9 for one in worst):
             said.append(f"δ = {details['delta']:g} applies to the columns jointly; individual columns may exceed it")
+        largest = max((point.values["gain"] for point in front.points), default=1.0)
+        if largest > TELLING:
+            said.append(
+                f"a report can make a rare category up to {number(largest)} times as likely as its share: "
+                f"gain = {TELLING:g} under [channel] caps it"
+            )
         said.append("the front reveals the shares: keep it confidential")
         return Verdict(tuple(said))
 
