@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 SCALE := $(VENV)/.installed-scale
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast coverage test-hostile installed-scale test-scale test-published lint audit-dependencies bench pictures clean
+.PHONY: help demo compiled test test-fast coverage test-hostile installed-scale test-scale test-published lint audit-dependencies bench pictures clean
 
 help:  ## Show what there is to make.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -44,10 +44,15 @@ $(SCALE): pyproject.toml
 
 installed-scale: $(SCALE)  ## Install what all tests need, Spark and databases included, at once.
 
-test: lint  ## Check style, types and import direction, then run all tests but the slow ones.
+compiled: $(STAMP)  ## Compile the loops once, so that not every worker of the tests does.
+	$(BIN)/python -m tests.warm
+
+test: $(STAMP)  ## Check style, types and import direction, then run all tests but the slow ones.
+	@$(MAKE) --no-print-directory -j 2 lint compiled
 	$(BIN)/python -m pytest -m "not published and not scale" -n 2 --dist loadfile
 
 FAST := tests/hierarchies tests/tables tests/measures tests/algorithms tests/decide tests/systems/lattice tests/report tests/sources/test_settings.py tests/runtime/test_toml.py
+MORE := tests/systems/test_all_systems.py tests/systems/groups/test_rules.py tests/systems/channel/test_model.py tests/systems/channel/test_engines.py tests/cli/test_cli.py tests/cli/test_channel.py tests/cli/test_numbers.py tests/cli/test_inspect.py
 
 test-fast: $(STAMP)  ## The inner loop: no browser, no kills, no Spark.
 	$(BIN)/python -m pytest -q -m "not published and not scale" $(FAST)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 
@@ -11,12 +12,18 @@ from tests.systems.test_all_systems import MAKERS
 
 
 def main() -> None:
-    for name, make in MAKERS.items():
-        with tempfile.TemporaryDirectory() as folder:
-            study = sf.read(make(Path(folder)))
-            sf.search(study)
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["SFUMATO_STATE"] = str(Path(folder) / "state")
+        for name, make in MAKERS.items():
+            own = Path(folder) / name
+            own.mkdir()
+            study = sf.read(make(own))
+            front = sf.search(study)
             if name == "lattice":
+                sf.publish(sf.pick(front, point=0), own / "release")
                 baselines(study, ks=(2,))
+            if name == "channel":
+                sf.search(study.with_channel(engine="optrr", generations=2))
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ ACCEPTED = ("--accept", "uniques=a census made for a test", "--accept", "attacks
 @pytest.fixture(scope="module")
 def census(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("groups") / "census"
-    made = make_census(folder, 9_000, 300, 10, seed=3)
+    made = make_census(folder, 5_000, 250, 10, seed=3)
     text = made.run.read_text("utf-8")
     attack = "\n[groups.attack]\nruns = 2\ngenerations = 20\nseeds = 2\nfolds = 3\n"
     protect = '[groups.protect]\nattackers = ["exact", "evolutionary"]\nlevels = 2\nknown_seeds = 1\nfresh_seeds = 1\n'
