@@ -231,6 +231,8 @@ class Study(Settings):
         for name, given in (("data", self.data), ("population", self.population)):
             if given is not None and given.password_file is not None:
                 settings[name]["password_file"] = str((self._folder / given.password_file).absolute())
+            if given is not None and given.codebook not in (None, FOREIGN):
+                settings[name]["codebook"] = str((self._folder / str(given.codebook)).absolute())
         if self.population is not None:
             settings["population"]["path"] = located(self.population.path, self._folder)
         if self.channel.prior is not None:
@@ -314,13 +316,13 @@ class Study(Settings):
         """
         settings = self.data
         if path is not None:
-            elsewhere = {"path": located(str(path), Path()), "format": None}
+            elsewhere = {"path": located(str(path), Path()), "format": None, "sheet": None}
             if not is_database(str(path)):
                 elsewhere |= {"table": None, "query": None, "password_file": None}
             settings = settings.model_copy(update=elsewhere)
         measured = [name for name, column in self.columns.items() if column.role in KEYED]
         source = open_source(settings, self._folder)
-        for file in source.files:
+        for file in source.originals or source.files:
             refuse_disguised(file, measured)
         check_roles(self, source, partial=path is not None, undecided=undecided)
         return source
@@ -469,7 +471,7 @@ def without_trees(study: Study) -> Study:
 
 def _foreign(study: Study) -> Study:
     settings = study.model_dump(exclude_unset=True, exclude={"engine", "engine_options", "population"})
-    elsewhere = ("password_file", "table", "query")
+    elsewhere = ("password_file", "table", "query", "codebook")
     settings["data"] = {n: v for n, v in settings["data"].items() if n not in elsewhere} | {"path": FOREIGN}
     for auxiliary in (settings.get("groups") or {}).get("auxiliary", ()):
         auxiliary["path"] = FOREIGN

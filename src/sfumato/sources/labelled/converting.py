@@ -1,0 +1,89 @@
+"""A labelled file or spreadsheet as private Parquet: made once for the bytes that a file has, and kept while used."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from pathlib import Path
+
+from sfumato.errors import DataError
+from sfumato.runtime.scratch import Scratch, sweep
+from sfumato.sources.codebook import Codebook
+from sfumato.sources.labelled import spreadsheet, statistical
+from sfumato.sources.labelled.extra import STATISTICAL
+from sfumato.sources.labelled.private_parquet import TYPES
+from sfumato.sources.settings import DataSettings
+
+KEPT = 4  # conversions that are held for the next opening of the same file
+
+
+@dataclass(frozen=True, eq=False)
+class Converted:
+    """The rows of a file as Parquet in a scratch folder, which lives as long as this does."""
+
+    scratch: Scratch
+    names: tuple[str, ...]
+    types: tuple[str, ...]
+    codebook: Codebook
+    sheet: str | None = None
+
+    @property
+    def file(self) -> Path:
+        return self.scratch.path / "rows.parquet"
+
+
+_kept: OrderedDict[str, Converted] = OrderedDict()
+_lock = threading.Lock()
+
+
+def converted(path: Path, kind: str, settings: DataSettings) -> Converted:
+    """The rows of a file as Parquet. The same bytes, read the same way, are converted once."""
+    digest = _digest(path)
+    asked = [kind, digest, settings.sheet, settings.header, settings.header_row, settings.encoding]
+    key = json.dumps(asked)
+    with _lock:
+        if key in _kept:
+            _kept.move_to_end(key)
+            return _kept[key]
+    found = _convert(path, kind, settings)
+    if _digest(path) != digest:
+        raise DataError(
+            f"{path.name} was changed while it was read", expected="a file at rest", remedy="try again when it is done"
+        )
+    with _lock:
+        _kept[key] = found
+        while len(_kept) > KEPT:
+            _kept.popitem(last=False)
+    return found
+
+
+def _convert(path: Path, kind: str, settings: DataSettings) -> Converted:
+    sweep()
+    scratch = Scratch()
+    target = scratch.path / "rows.parquet"
+    sheet = None
+    try:
+        if kind in STATISTICAL:
+            encoding = None if settings.encoding in ("utf-8", "auto") else settings.encoding
+            names, types, codebook = statistical.convert(path, kind, target, encoding)
+        else:
+            names, types, sheet = spreadsheet.convert(path, target, settings)
+            codebook = Codebook()
+    except BaseException:
+        scratch.close()
+        raise
+    return Converted(scratch, tuple(names), tuple(TYPES[type_] for type_ in types), codebook, sheet)
+
+
+def _digest(path: Path) -> str:
+    found = hashlib.sha256()
+    try:
+        with path.open("rb") as stream:
+            while block := stream.read(1 << 22):
+                found.update(block)
+    except OSError as error:
+        raise DataError(f"cannot read {path.name}: {error.strerror}", expected="a readable file") from None
+    return found.hexdigest()
