@@ -17,7 +17,10 @@ DDI = """<?xml version="1.0" encoding="UTF-8"?>
 <catgry><catValu>1</catValu><labl>male</labl></catgry><catgry missing="Y"><catValu>8</catValu><labl>refused</labl>
 </catgry></var><var ID="V2" name="age"><labl>Age in
  years</labl><invalrng><range min="-99" max="-1"/></invalrng></var></dataDscr></codeBook>"""
-CSV = "column,value,label,missing\nsex,,Sex,\nsex,1,male,\nsex,8,refused,yes\nsex,9,,yes\nage,,Age in years,\nage,-5,?,x\n"
+CSV = (
+    "column,value,label,missing\nsex,,Sex,\nsex,1,male,\nsex,8,refused,yes\n"
+    "sex,9,,yes\nage,,Age in years,\nage,-5,?,x\n"
+)
 JSON = {
     "sex": {"label": "Sex", "values": {"1": "male", "8": "refused"}, "missing": [8, "9"]},
     "age": {"label": "Age in years", "missing": [-5]},
