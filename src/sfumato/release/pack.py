@@ -17,6 +17,7 @@ from sfumato.hierarchies import Hierarchy, load, save
 from sfumato.hierarchies.hierarchy import flat
 from sfumato.hierarchies.recipes import HierarchyFile
 from sfumato.plans.plan import RecodingPlan
+from sfumato.release.formats import format_of
 from sfumato.release.labels import Naming
 from sfumato.release.manifest import Content, Manifest
 from sfumato.runtime.inputs import note_unsealed
@@ -42,14 +43,15 @@ OWN = tuple(Path(name).name for name in (*DICTIONARY, EXTERNAL))
 PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*$")
 
 
-def data_name(source: Source, asked: str | None = None) -> str:
-    """Where the released file stands: `data` with the ending of its format, unless a name is asked for.
+def data_name(source: Source, asked: str | None = None, kind: str | None = None) -> str:
+    """Where the released file stands: `data` with the ending of its format `kind`, unless a name is asked for.
 
     The name of the source is not repeated: it may say what the public need not know.
     """
     if asked is None:
-        packed = source.format == "csv" and source.path.suffix == ".gz"
-        return f"{PUBLIC}/data.{source.format}" + (".gz" if packed else "")
+        kind = format_of(source, None, kind)
+        packed = source.format == kind == "csv" and source.path.suffix == ".gz"
+        return f"{PUBLIC}/data.{kind}" + (".gz" if packed else "")
     return named_data(asked)
 
 

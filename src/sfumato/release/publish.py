@@ -65,6 +65,7 @@ def publish(
     reason: str = "",
     accept: Mapping[str, str] | Sequence[Acceptance] = (),
     name: str | None = None,
+    format: str | None = None,  # noqa: A002
     state: str | Path | None = None,
     table: FrequencyTable | None = None,
     names: Mapping[str, Naming] | None = None,
@@ -74,6 +75,7 @@ def publish(
 
     What the written file breaks of the study's policy is refused, unless `accept` gives a reason for the rule:
     `{"uniques": "the file stays in the safe room"}`. `name` is that of the released file, `data` unless given;
+    `format` is csv, parquet, sav, dta or xlsx, that of the source unless given;
     `state` the folder of the ledger, the user's own unless given; `table` the source's frequency table where its
     hierarchies are not those that the study declares, and `names` how an earlier release named their groups;
     `warnings` what else the publisher should know.
@@ -81,7 +83,7 @@ def publish(
     refuse_existing_folder(Path(folder).absolute())
     point = front.point(number)
     front = replace(front, study=front.study.with_accepted(acceptances(accept)))
-    draft = RecodingDraft.of(front, point, name, given=table, earlier=names or {}, noted=warnings)
+    draft = RecodingDraft.of(front, point, name, format, given=table, earlier=names or {}, noted=warnings)
     return publish_draft(draft, folder, reason=reason, state=state)
 
 

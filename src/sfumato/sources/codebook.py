@@ -104,6 +104,10 @@ class Codebook:
             )
         return Codebook(columns, self.title or other.title)
 
+    def without_formats(self) -> Codebook:
+        """The same for a file of another program, which shows values in ways of its own."""
+        return replace(self, columns={name: replace(column, format="") for name, column in self.columns.items()})
+
     @property
     def declares_missing(self) -> bool:
         """Whether any value is declared to mean missing."""

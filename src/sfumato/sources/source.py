@@ -60,7 +60,7 @@ class Source:
     files: tuple[Path, ...] = ()
     originals: tuple[Path, ...] = ()
     held: object = None
-    codebook: Codebook = field(default_factory=Codebook)
+    codebook: Codebook = field(default_factory=Codebook, repr=False)
 
     @property
     def title(self) -> str:
