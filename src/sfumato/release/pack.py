@@ -39,7 +39,8 @@ FOLDER = "private/hierarchies"
 INTERNAL = "private/internal.html"
 DICTIONARY = ("public/dictionary.json", "public/dictionary.html")
 EXTERNAL = "public/external.html"
-OWN = tuple(Path(name).name for name in (*DICTIONARY, EXTERNAL))
+METADATA = ("public/croissant.json", "public/ddi.xml")
+OWN = tuple(Path(name).name for name in (*DICTIONARY, EXTERNAL, *METADATA))
 PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*$")
 
 
@@ -226,9 +227,14 @@ def checksum(manifest: Mapping[str, object]) -> str:
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
+def files_in(folder: Path) -> list[str]:
+    """The files of a release folder, by name."""
+    return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
+
+
 def write_manifest(folder: Path, content: Content) -> Manifest:
     """Write the manifest, last of all: a folder without it is no release."""
-    names = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
+    names = files_in(folder)
     manifest: Manifest = {**content, "files": {name: digest(folder / name) for name in names}, "checksum": ""}
     manifest["checksum"] = checksum(manifest)
     text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False)

@@ -138,6 +138,17 @@ class ChannelSettings(Settings):
     seed: Seed = 1
 
 
+class ReleaseSettings(Settings):
+    """What the metadata of a release say of it as a whole. All of it is public."""
+
+    title: str | None = Field(default=None, min_length=1, max_length=500)
+    description: str | None = Field(default=None, min_length=1, max_length=20_000)
+    creator: str | None = Field(default=None, min_length=1, max_length=500)
+    license: str | None = Field(default=None, min_length=1, max_length=500)
+    url: str | None = Field(default=None, min_length=1, max_length=2_000)
+    version: str | None = Field(default=None, min_length=1, max_length=100)
+
+
 class Study(Settings):
     """A whole run file. Make one with `sfumato.read`, or in Python.
 
@@ -157,6 +168,7 @@ class Study(Settings):
     engine_options: EngineOptions = EngineOptions()
     search: SearchSettings = SearchSettings()
     channel: ChannelSettings = ChannelSettings()
+    release: ReleaseSettings = ReleaseSettings()
     _folder: Path = PrivateAttr(default_factory=Path)
 
     def __init__(self, **settings: Any) -> None:
@@ -546,6 +558,7 @@ def _keys_at(place: Sequence[str | int]) -> list[str]:
         "search": SearchSettings,
         "channel": ChannelSettings,
         "policy": PolicySettings,
+        "release": ReleaseSettings,
     }
     if not place:
         return list(Study.model_fields)
