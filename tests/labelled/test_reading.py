@@ -15,7 +15,7 @@ from tests.labelled.people import people, write_dta, write_sav, write_xlsx
 
 from sfumato.errors import DataError, InputError
 from sfumato.sources.engines.engine import open_engine
-from sfumato.sources.labelled import converting, extra
+from sfumato.sources.labelled import converting, extra, statistical
 from sfumato.sources.opening import open_source
 from sfumato.sources.preview import first_rows
 from sfumato.sources.settings import DataSettings
@@ -71,10 +71,12 @@ def test_stata_keeps_kinds_of_missing_apart(tmp_path: Path) -> None:
 def test_cell_by_cell_with_the_librarys_own_reading(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     path = (write_sav if kind == "sav" else write_dta)(tmp_path / f"four.{kind}")
     theirs, meta = getattr(pyreadstat, f"read_{kind}")(str(path), output_format="dict")
-    monkeypatch.setattr("sfumato.sources.labelled.statistical.CELLS", 1)
-    monkeypatch.setattr("sfumato.sources.labelled.statistical.SMALLEST", 3)  # two chunks, of three rows and of one
     source = opened(path)
     ours = rows(source)
+    monkeypatch.setattr(statistical, "CELLS", 1)
+    monkeypatch.setattr(statistical, "SMALLEST", 3)  # two chunks, of three rows and of one
+    statistical.convert(path, kind, tmp_path / "chunks.parquet")
+    assert pyarrow.parquet.read_table(tmp_path / "chunks.parquet") == pyarrow.parquet.read_table(source.files[0])
     for place, name in enumerate(meta.column_names):
         for row, cell in enumerate(theirs[name]):
             mine = ours[row][place]
@@ -145,10 +147,7 @@ def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     path = write_sav(tmp_path / "four.sav")
     converting._kept.clear()
 
-    def absent(name: str) -> Any:
-        raise ImportError(name)
-
-    monkeypatch.setattr(extra.importlib, "import_module", absent)
+    monkeypatch.setattr(extra.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(InputError, match="needs the package pyreadstat") as caught:
         opened(path)
     assert "sfumato[labelled]" in caught.value.remedy

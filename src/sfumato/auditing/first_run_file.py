@@ -21,6 +21,7 @@ def first_run_file(
     *,
     path: str,
     password_file: str | None,
+    codebook: str | None = None,
     na: Sequence[str],
     candidates: Mapping[str, Sequence[str]],
     complete: int,
@@ -33,7 +34,7 @@ def first_run_file(
             f"# {counted(undecided, 'column')} {'has' if undecided == 1 else 'have'} no role yet: nothing runs until "
             "each has one. Remove the # and write a role."
         )
-    lines += ["version = 1", *_data(source, path, password_file), *_missing(na, candidates)]
+    lines += ["version = 1", *_data(source, path, password_file, codebook), *_missing(na, candidates)]
     rows = columns[0][0].rows
     left = f'"drop" would leave {complete:,} of {rows:,} rows'
     rule = "drop" if complete >= 0.8 * rows else "category"
@@ -42,7 +43,7 @@ def first_run_file(
     return "\n".join([*lines, *(_line(*described) for described in columns)]) + "\n"
 
 
-def _data(source: Source, path: str, password_file: str | None) -> list[str]:
+def _data(source: Source, path: str, password_file: str | None, codebook: str | None) -> list[str]:
     """The [data] section up to what means missing: what it takes to read the table again, nothing left to detect."""
     lines = ["", "[data]", f"path = {toml_value(path)}"]
     asked = {"table": source.settings.table, "query": source.settings.query, "password_file": password_file}
@@ -58,6 +59,15 @@ def _data(source: Source, path: str, password_file: str | None) -> list[str]:
             lines.append(f'encoding = "{dialect.encoding}"  # detected; check that letters such as é and ß look right')
         if not dialect.header:
             lines.append("header = false")
+    if source.settings.sheet is not None:
+        lines.append(f"sheet = {toml_value(source.settings.sheet)}")
+    if source.settings.header_row is not None:
+        lines.append(f"header_row = {source.settings.header_row}")
+    if codebook is not None:
+        lines.append(f"codebook = {toml_value(codebook)}")
+    declared = [n for n in source.names if (about := source.codebook.column(n)).missing or about.ranges]
+    if declared:
+        lines.append(f"# The codebook declares missing codes for {shortened(map(_shown, declared))}: they are applied.")
     if source.settings.names is not None or (dialect is not None and not dialect.header):
         lines.append(f"names = {toml_value(list(source.names))}  # change them to your own")
     return lines
@@ -78,7 +88,8 @@ def _missing(na: Sequence[str], candidates: Mapping[str, Sequence[str]]) -> list
 
 def _line(column: ColumnProfile, suggestion: Suggestion) -> str:
     key = toml_key(column.name)
-    about = f"{suggestion.reason}; {_seen(column)}"
+    label = f"{_shown(column.label)}: " if column.label else ""
+    about = f"{label}{suggestion.reason}; {_seen(column)}"
     if suggestion.role is None:
         return f'# {key} = {{ role = "" }}  # {about}; as a quasi_identifier: hierarchy = {recipe(column)}'
     tree = f", hierarchy = {recipe(column)}" if suggestion.role is Role.QUASI_IDENTIFIER else ""

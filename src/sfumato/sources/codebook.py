@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -123,7 +123,7 @@ class Codebook:
 
 
 def shown_value(value: str, labels: Mapping[str, str]) -> str:
-    """A value with its label behind. A group `{1 | 2}` shows the labels of its members.
+    """A value with its label behind. A group `{1 | 2}` shows the labels of its members, `[1 .. 4]` those of its ends.
 
     >>> shown_value("1", {"1": "male"}), shown_value("{1 | 3}", {"1": "single", "3": "widowed"})
     ('1 (male)', '{1 | 3} (single | widowed)')
@@ -132,8 +132,19 @@ def shown_value(value: str, labels: Mapping[str, str]) -> str:
     return f"{value} ({label})" if label and label != value else value
 
 
+def shown_values(values: Iterable[str], labels: Mapping[str, str]) -> dict[str, str]:
+    """How values are shown, for those that have a label.
+
+    >>> shown_values(["1", "2"], {"1": "male"})
+    {'1': '1 (male)'}
+    """
+    if not labels:
+        return {}
+    return {value: shown for value in values if (shown := shown_value(value, labels)) != value}
+
+
 def group_label(value: str, labels: Mapping[str, str]) -> str:
-    """The label of a value, or of a group of values as its members' labels; empty where there is none.
+    """The label of a value, or of a group as its members' or its ends' labels; empty where there is none.
 
     >>> group_label("{1 | 3}", {"1": "single", "3": "widowed"}), group_label("{1 | 4}", {"1": "single"})
     ('single | widowed', '')
@@ -144,4 +155,8 @@ def group_label(value: str, labels: Mapping[str, str]) -> str:
         members = value[1:-1].split(" | ")
         if all(member in labels for member in members):
             return " | ".join(labels[member] for member in members)
+    if value.startswith("[") and value.endswith("]") and " .. " in value:
+        low, high = value[1:-1].split(" .. ", 1)
+        if low in labels and high in labels:
+            return f"{labels[low]} .. {labels[high]}"
     return ""

@@ -13,8 +13,8 @@ from sfumato.runtime.inputs import note_input
 from sfumato.runtime.json_files import parse_json, read_limited
 from sfumato.sources.codebook import Codebook, ColumnLabels, code_text
 from sfumato.sources.dialect import detect_encoding
+from sfumato.sources.labelled.apart import catalogue_apart
 from sfumato.sources.labelled.ddi import read_ddi
-from sfumato.sources.labelled.extra import needed
 
 MOST_BYTES = 64 << 20
 HEADS = {
@@ -113,15 +113,7 @@ def _code(value: object) -> str:
 
 
 def _catalogue(path: Path, formats: Mapping[str, str]) -> Codebook:
-    reader = needed("pyreadstat", "a SAS catalogue")
-    try:
-        _, meta = reader.read_sas7bcat(str(path), output_format="dict")
-    except (reader.ReadstatError, reader.PyreadstatError, ValueError):
-        raise DataError(f"{path.name} is not a SAS catalogue", expected=EXPECTED) from None
-    by_format = {
-        name.upper(): {_code(value): str(label) for value, label in labels.items()}
-        for name, labels in meta.value_labels.items()
-    }
+    by_format = {name.upper(): labels for name, labels in catalogue_apart(path).items()}
     return Codebook(
         {
             column: ColumnLabels(values=by_format[shown.upper().rstrip(".0123456789")])

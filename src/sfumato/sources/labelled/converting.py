@@ -13,7 +13,8 @@ from pathlib import Path
 from sfumato.errors import DataError
 from sfumato.runtime.scratch import Scratch, sweep
 from sfumato.sources.codebook import Codebook, code_text
-from sfumato.sources.labelled import spreadsheet, statistical
+from sfumato.sources.labelled import spreadsheet
+from sfumato.sources.labelled.apart import read_apart
 from sfumato.sources.labelled.extra import STATISTICAL
 from sfumato.sources.labelled.private_parquet import TYPES, PrivateParquet
 from sfumato.sources.settings import DataSettings
@@ -69,7 +70,7 @@ def _convert(path: Path, kind: str, settings: DataSettings) -> Converted:
     try:
         if kind in STATISTICAL:
             encoding = None if settings.encoding in ("utf-8", "auto") else settings.encoding
-            names, types, codebook = statistical.convert(path, kind, target, encoding)
+            names, types, codebook = read_apart(path, kind, scratch.path, encoding)
         else:
             names, types, sheet = spreadsheet.convert(path, target, settings)
             codebook = Codebook()

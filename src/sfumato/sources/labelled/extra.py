@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from typing import Any
 
 from sfumato.errors import InputError
 
 STATISTICAL = ("sav", "dta", "sas7bdat")
 LABELLED = (*STATISTICAL, "xlsx")
-TITLES = {"sav": "SPSS", "dta": "Stata", "sas7bdat": "SAS", "xlsx": "Excel"}
+TITLES = {"sav": "SPSS", "dta": "Stata", "sas7bdat": "SAS", "sas7bcat": "SAS", "xlsx": "Excel"}
 ENDINGS = {
     ".sav": "sav",
     ".zsav": "sav",
@@ -25,11 +26,15 @@ ENDINGS = {
 
 def needed(module: str, why: str) -> Any:
     """A module of the extra; an error that says how to install it where it is not there."""
-    try:
-        return importlib.import_module(module)
-    except ImportError:
+    require(module, why)
+    return importlib.import_module(module)
+
+
+def require(module: str, why: str) -> None:
+    """Raise unless a module of the extra is installed; it is not loaded yet."""
+    if importlib.util.find_spec(module) is None:
         raise InputError(
             f"{why} needs the package {module.replace('_', '-')}, which is not installed",
             expected="Sfumato with its extra labelled",
             remedy="pip install 'sfumato[labelled]'",
-        ) from None
+        )

@@ -54,6 +54,19 @@ def convert(path: Path, kind: str, target: Path, encoding: str | None = None) ->
     return list(meta.column_names), [str(type_) for type_ in types], _codebook(meta, letters)
 
 
+def catalogue(path: Path) -> dict[str, dict[str, str]]:
+    """The labels of a SAS catalogue, by the names of its formats."""
+    reader = needed("pyreadstat", "a SAS catalogue")
+    try:
+        _, meta = reader.read_sas7bcat(str(path), output_format="dict")
+    except (reader.ReadstatError, reader.PyreadstatError, ValueError) as error:
+        raise _unreadable(path, "sas7bcat", str(error)) from None
+    return {
+        name: {code_text(_number(value)): str(label) for value, label in labels.items()}
+        for name, labels in meta.value_labels.items()
+    }
+
+
 def _write(
     reader: Any,
     path: Path,
@@ -65,6 +78,8 @@ def _write(
 ) -> Any:
     """One pass over the file; `letters` gets the letters of missing values that occur, by column."""
     meta = next(_chunks(reader, path, kind, encoding, rows=1))[1]
+    if any(not isinstance(name, str) for name in meta.column_names):
+        raise _unreadable(path, kind, "")
     if not meta.column_names:
         raise DataError(f"{path.name} has no columns", expected="a table with rows")
     types = _types(meta, kind, lettered)
