@@ -10,6 +10,7 @@ import json
 import subprocess
 import sys
 from dataclasses import asdict
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,14 @@ def _read(path: Path, kind: str, folder: Path, encoding: str | None) -> Any:
     return {"names": names, "types": types, "columns": columns, "title": book.title}
 
 
+class WithoutPandas(MetaPathFinder):
+    """Arrow would load pandas, which takes longer than reading most files does, and is not needed here."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:  # noqa: ARG002
+        if name == "pandas":
+            raise ImportError(name)
+
+
 def main(arguments: list[str]) -> int:
     """Read a file, and write what it says of itself beside its rows."""
     path, kind, folder, encoding = arguments
@@ -89,4 +98,5 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
+    sys.meta_path.insert(0, WithoutPandas())
     sys.exit(main(sys.argv[1:]))
