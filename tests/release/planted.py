@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import hashlib
 import io
 import json
 import random
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet
+import pyreadstat
 from tests.release.fronts import ANYTHING
 
 import sfumato as sf
@@ -122,7 +124,11 @@ def public_files(release: Release) -> list[Path]:
 
 def rows_of(release: Release) -> list[dict[str, str]]:
     """The released rows as text, in an order of their own."""
-    if release.data.suffix == ".parquet":
+    if release.data.suffix == ".sav":
+        frame, meta = pyreadstat.read_sav(str(release.data), user_missing=True)
+        shown = frame.replace({name: labels for name, labels in meta.variable_value_labels.items() if name in frame})
+        found = [{k: str(v) for k, v in row.items()} for row in shown.to_dict("records")]
+    elif release.data.suffix == ".parquet":
         found = [{k: str(v) for k, v in row.items()} for row in pyarrow.parquet.read_table(release.data).to_pylist()]
     else:
         raw = release.data.read_bytes()
@@ -134,7 +140,16 @@ def rows_of(release: Release) -> list[dict[str, str]]:
 def public_texts(release: Release) -> dict[str, str]:
     """The public files as text; the rows of the data file in an order of their own."""
     rows = json.dumps(rows_of(release))
-    return {path.name: rows if path == release.data else path.read_text("utf-8") for path in public_files(release)}
+    if release.data.suffix == ".sav":
+        meta = pyreadstat.read_sav(str(release.data), metadataonly=True)[1]
+        rows += repr(
+            (meta.variable_value_labels, meta.missing_ranges, meta.original_variable_types, meta.column_labels)
+        )
+    digest = hashlib.sha256(release.data.read_bytes()).hexdigest()  # differs with the order of the rows
+    return {
+        path.name: rows if path == release.data else path.read_text("utf-8").replace(digest, "")
+        for path in public_files(release)
+    }
 
 
 def labels_of(release: Release, column: str) -> set[str]:

@@ -53,7 +53,10 @@ def texts(folder: Path) -> dict[str, str]:
         if path.is_file():
             raw = path.read_bytes()
             raw = gzip.decompress(raw) if path.suffix == ".gz" else raw
-            assert not zipfile.is_zipfile(path)
+            assert not zipfile.is_zipfile(path) or path.suffix == ".xlsx"
+            if path.suffix == ".xlsx":
+                with zipfile.ZipFile(path) as packed:
+                    raw = b"\n".join([*map(packed.read, packed.namelist()), "\n".join(packed.namelist()).encode()])
             found[path.name] = raw.decode("utf-8", "replace")
             if path.suffix == ".gz":
                 found[f"{path.name} (packed)"] = path.read_bytes().decode("latin-1")
@@ -72,7 +75,44 @@ def study_with_an_outlier(folder: Path, suffix: str = ".csv") -> sf.Study:
         import pyarrow.parquet
 
         pyarrow.parquet.write_table(pyarrow.csv.read_csv(folder / "secretproject.csv"), source)
+    if suffix in (".sav", ".dta", ".xlsx"):
+        write_labelled(folder / "secretproject.csv", source)
     return study.with_data(path=str(source)).with_search(seed=SEED)
+
+
+def write_labelled(table: Path, target: Path) -> None:
+    """The table as a labelled file, with labels of values that only the outlier has, a title and a note."""
+    import pandas
+    import pyreadstat
+
+    frame = pandas.read_csv(table).rename(columns={"post code": "post_code"})
+    labels = {"income": {31337: "zzcanarylabel", 1000: "a thousand"}, "age": {97: "zzcanarylabel"}}
+    if target.suffix == ".xlsx":
+        frame.rename(columns={"post_code": "post code"}).to_excel(target, index=False, engine="xlsxwriter")
+    elif target.suffix == ".sav":
+        pyreadstat.write_sav(
+            frame, target, file_label="zzcanarytitle", note="zzcanarynote", variable_value_labels=labels
+        )
+    else:
+        pyreadstat.write_dta(frame, target, file_label="zzcanarytitle", variable_value_labels=labels)
+
+
+@pytest.mark.parametrize("suffix", [".sav", ".dta", ".xlsx"])
+def test_a_labelled_release(tmp_path: Path, suffix: str) -> None:
+    study = study_with_an_outlier(tmp_path, suffix)
+    if suffix != ".xlsx":
+        study = study.with_data(names=("name", "age", "post code", "sex", "ill", "income"))
+    front = front_of(study, [LEVELS], 30)
+    release = publish(front, 0, tmp_path / "out", reason=REASON, state=tmp_path / "state")
+    assert {path.suffix for path in release.public.iterdir()} == {suffix, ".json", ".html", ".xml"}
+    hidden = canaries(release, tmp_path / f"secretproject{suffix}") | {
+        "a label that only a suppressed value has": "zzcanarylabel",
+        "the title of the source": "zzcanarytitle",
+        "a note in the source": "zzcanarynote",
+    }
+    for name, text in texts(release.public).items():
+        for what, canary in hidden.items():
+            assert canary not in text, (name, what)
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])

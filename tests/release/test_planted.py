@@ -14,8 +14,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow.csv
 import pyarrow.parquet
+import pyreadstat
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -232,6 +234,19 @@ def applied(of: str) -> Kind:
     return released
 
 
+def in_spss(folder: Path, chance: Chance) -> Any:
+    """A labelled file in which every value has a label, also those that only the strange have; some mean missing."""
+    frame = pd.read_csv(folder / "people.csv", dtype={"zip": str})
+    labels = {
+        name: {v: f"label of {v}" for v in frame[name].unique().tolist()} for name in ("job", "town", "ill", "visits")
+    }
+    missing = {"visits": [float(person.visits) for person in chance.strange[:2]], "town": [JOBS[0]]}
+    pyreadstat.write_sav(frame, folder / "people.sav", variable_value_labels=labels, missing_ranges=missing)
+    study = people(folder, {"age": {"hierarchy": {"build": "quantile"}}, "job": {}, "town": {}})
+    study = study.with_data(path=str(folder / "people.sav"))
+    return published(folder, study, LevelPlan({"age": 1, "job": 0, "town": 0}, chance.k))
+
+
 AGES = [
     {"build": "interval", "widths": [10, 20, 40]},
     {"build": "interval"},
@@ -278,6 +293,7 @@ KINDS: dict[str, Kind] = {
     "cuts along a tree": cut_along_a_tree(public=False),
     "cuts along a public tree": cut_along_a_tree(public=True),
     "quantiles in Parquet": in_parquet,
+    "labels in SPSS": in_spss,
     "a release applied": applied("out"),
     "a front applied": applied("front"),
 }
@@ -318,6 +334,7 @@ USUAL = (
     "cuts of towns and ages",
     "cuts along a tree",
     "quantiles in Parquet",
+    "labels in SPSS",
     "a release applied",
 )
 test_public_files_do_not_depend_on_who_is_suppressed = drawn(2, USUAL)(same_files)

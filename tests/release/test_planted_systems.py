@@ -92,7 +92,7 @@ def same_group_files(strange: tuple[Person, ...], tmp_path_factory: pytest.TempP
             before = list(csv.DictReader(file))
         for name in ("age", "sex", "town", "work"):
             assert Counter(row[name] for row in before) == Counter(row[name] for row in rows_of(release))
-    assert set(texts[0]) == {"dictionary.html", "dictionary.json", "external.html"}
+    assert set(texts[0]) == {"croissant.json", "ddi.xml", "dictionary.html", "dictionary.json", "external.html"}
     for name in texts[0]:
         assert texts[0][name] == texts[1][name], name
 
@@ -135,7 +135,8 @@ def same_disguise(strange: tuple[Person, ...], tmp_path_factory: pytest.TempPath
         assert not mentioned(texts[-1] | {"data": release.data.read_text("utf-8")}, hidden)
         reports = " | ".join(row["ill"].replace(" > ", " | ") for row in rows_of(release))
         assert set(reports.split(" | ")) == set(ILLNESSES)
-    assert set(texts[0]) == {"data.csv.channel.json", "dictionary.html", "dictionary.json", "external.html"}
+    metadata = {"croissant.json", "ddi.xml"}
+    assert set(texts[0]) == {"data.csv.channel.json", "dictionary.html", "dictionary.json", "external.html"} | metadata
     for name in texts[0]:
         assert texts[0][name] == texts[1][name], name
 

@@ -157,7 +157,10 @@ def test_the_dictionary_even_when_everything_is_forged(copy: Path) -> None:
 
     def forge(manifest: dict) -> None:
         manifest["dictionary"]["columns"][0]["words"] = "Unchanged."
-        for name, text in {**dictionary_pages(manifest), **pages_of(copy, manifest)}.items():
+        for name, text in {
+            **dictionary_pages(manifest, {"data.csv": manifest["files"][manifest["data"]]}),
+            **pages_of(copy, manifest),
+        }.items():
             (copy / name).write_text(text)
 
     resealed(copy, forge)

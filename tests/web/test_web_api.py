@@ -23,7 +23,7 @@ from sfumato.cli import run
 from sfumato.systems.registry import load_front
 from sfumato.web.places import Places
 
-PUBLIC = ["data.csv", "dictionary.html", "dictionary.json", "external.html"]
+PUBLIC = ["croissant.json", "data.csv", "ddi.xml", "dictionary.html", "dictionary.json", "external.html"]
 
 
 @pytest.fixture(scope="module")
@@ -243,7 +243,7 @@ def test_a_point_is_published_verified_and_packed(bench: httpx.Client, searched:
     pack = zipfile.ZipFile(io.BytesIO(bench.get(f"{at}/{name}/public.zip").content))
     assert sorted(pack.namelist()) == [f"{name}/{file}" for file in PUBLIC]
     record = zipfile.ZipFile(io.BytesIO(bench.get(f"{at}/{name}/record.zip").content))
-    assert {f"{name}/private/manifest.json", f"{name}/public/{PUBLIC[0]}"} < set(record.namelist())
+    assert {f"{name}/private/manifest.json", f"{name}/public/{PUBLIC[1]}"} < set(record.namelist())
     report = bench.get(f"{at}/{name}/internal.html")
     assert report.headers["content-security-policy"].startswith("sandbox")
     assert "for &lt;b&gt;tests" in report.text

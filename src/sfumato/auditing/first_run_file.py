@@ -22,6 +22,7 @@ def first_run_file(
     *,
     path: str,
     password_file: str | None,
+    codebook: str | None = None,
     na: Sequence[str],
     candidates: Mapping[str, Sequence[str]],
     complete: int,
@@ -40,10 +41,12 @@ def first_run_file(
         f'drop | category | wildcard; "drop" would leave {complete:,} of {rows:,} rows',
         _candidates(candidates),
     )
-    na_words = Noted(list(na), "codes for missing values, in addition to empty cells")
+    declared = [n for n in source.names if (about := source.codebook.column(n)).missing or about.ranges]
+    applied = f"The codebook declares missing codes for {shortened(map(_shown, declared))}: they are applied."
+    na_words = Noted(list(na), "codes for missing values, in addition to empty cells", [applied] if declared else [])
     settings = {
         "version": 1,
-        "data": _data(source, path, password_file) | {"na": na_words, "missing": rule},
+        "data": _data(source, path, password_file, codebook) | {"na": na_words, "missing": rule},
         "columns": Noted(
             {column.name: _column(column, suggestion) for column, suggestion in columns},
             above=[f"Roles: {', '.join(Role)}."],
@@ -52,7 +55,7 @@ def first_run_file(
     return toml_text(settings, head)
 
 
-def _data(source: Source, path: str, password_file: str | None) -> dict[str, Any]:
+def _data(source: Source, path: str, password_file: str | None, codebook: str | None) -> dict[str, Any]:
     """The [data] section up to what means missing: what it takes to read the table again, nothing left to detect."""
     asked = {"path": path, "table": source.settings.table, "query": source.settings.query}
     asked |= {"password_file": password_file}
@@ -68,6 +71,8 @@ def _data(source: Source, path: str, password_file: str | None) -> dict[str, Any
             settings["encoding"] = Noted(dialect.encoding, "detected; check that letters such as é and ß look right")
         if not dialect.header:
             settings["header"] = False
+    own = {"sheet": source.settings.sheet, "header_row": source.settings.header_row, "codebook": codebook}
+    settings |= {key: value for key, value in own.items() if value is not None}
     if source.settings.names is not None or (dialect is not None and not dialect.header):
         settings["names"] = Noted(list(source.names), "change them to your own")
     return settings
@@ -82,7 +87,8 @@ def _candidates(candidates: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def _column(column: ColumnProfile, suggestion: Suggestion) -> Noted:
-    about = f"{suggestion.reason}; {_seen(column)}"
+    label = f"{_shown(column.label)}: " if column.label else ""
+    about = f"{label}{suggestion.reason}; {_seen(column)}"
     tree = recipe(column)
     if suggestion.role is None:
         about += f"; as a quasi_identifier: hierarchy = {toml_value(tree)}"

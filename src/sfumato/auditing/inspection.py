@@ -68,13 +68,14 @@ class Inspection:
             "all_columns": self.everything.as_dict(),
         }
 
-    def run_file(self, path: str, password_file: str | None = None) -> str:
-        """A run file to start from; `path` is how it calls the table, `password_file` the password of a database."""
+    def run_file(self, path: str, password_file: str | None = None, codebook: str | None = None) -> str:
+        """A run file to start from; `path`, `password_file` and `codebook` are how it calls these files."""
         return first_run_file(
             self.source,
             list(zip(self.columns, self.suggestions, strict=True)),
             path=path,
             password_file=password_file,
+            codebook=codebook,
             na=self.na_words,
             candidates=self.missing_candidates,
             complete=self.complete,

@@ -13,6 +13,7 @@ from sfumato.cli.show import AsJson, Force, emit, note, put
 
 if TYPE_CHECKING:
     from sfumato.hierarchies import Hierarchy
+    from sfumato.sources.source import Source
 
 app = typer.Typer(rich_markup_mode=None, help="Check, build and show generalization hierarchies.", no_args_is_help=True)
 
@@ -73,10 +74,12 @@ def show(
 
     tree = load(file, name=column, separator=separator, header=header)
     counts = _counts(data, run, column or tree.name, tree) if data or run else None
+    shown = _shown(data, run, column or tree.name, tree) if data or run else {}
     if as_json:
-        emit({"name": tree.name, "paths": [list(path) for path in tree.paths], "counts": counts})
+        paths = [list(path) for path in tree.paths]
+        emit({"name": tree.name, "paths": paths, "counts": counts, "shown": shown})
     else:
-        put(draw(tree, counts, children))
+        put(draw(tree, counts, children, shown))
 
 
 @app.command()
@@ -106,6 +109,7 @@ def build(
     from sfumato.hierarchies import save
     from sfumato.hierarchies.recipes import builder, recipe
     from sfumato.runtime.atomic import refuse_existing
+    from sfumato.sources.profile import values_of
 
     refuse_existing(output, overwrite=force)
     options: dict[str, Any] = {
@@ -118,7 +122,8 @@ def build(
         "shares": share,
     }
     chosen = recipe(kind, {name: value for name, value in options.items() if value not in (None, [])})
-    counts, decimal = _observed(data, run, column, tuple(na or ()))
+    source = _source(data, run, tuple(na or ()))
+    counts, decimal = values_of(source, column), source.decimal
     with _discreet(run, column):
         tree = builder(column, chosen, decimal)(list(counts), list(counts.values()))
     save(tree, output, overwrite=force)
@@ -139,12 +144,22 @@ def _numbers(text: str) -> list[float]:
 
 def _counts(data: Path | None, run: Path | None, column: str, tree: Hierarchy) -> dict[str, int]:
     """The column's values, after checking that the hierarchy covers them."""
+    from sfumato.sources.profile import values_of
     from sfumato.tables.domain import domain_of
 
-    counts, decimal = _observed(data, run, column, ())
+    source = _source(data, run, ())
+    counts = values_of(source, column)
     with _discreet(run, column):
-        domain_of(column, counts, tree, decimal=decimal)
+        domain_of(column, counts, tree, decimal=source.decimal)
     return counts
+
+
+def _shown(data: Path | None, run: Path | None, column: str, tree: Hierarchy) -> dict[str, str]:
+    """How labels are shown whose meaning the codebook of the table says."""
+    from sfumato.sources.codebook import shown_values
+
+    labels = (label for level in tree.levels for label in level)
+    return shown_values(labels, _source(data, run, ()).codebook.column(column).values)
 
 
 @contextmanager
@@ -163,12 +178,10 @@ def _discreet(run: Path | None, column: str) -> Iterator[None]:
         raise
 
 
-def _observed(data: Path | None, run: Path | None, column: str, na: tuple[str, ...]) -> tuple[dict[str, int], str]:
+def _source(data: Path | None, run: Path | None, na: tuple[str, ...]) -> Source:
     from sfumato.sources.opening import open_source
-    from sfumato.sources.profile import values_of
     from sfumato.sources.settings import DataSettings
     from sfumato.study import read
 
     settings = DataSettings(path=str(data), na=na)
-    source = open_source(settings) if run is None else read(run).source(data)
-    return values_of(source, column), source.decimal
+    return open_source(settings) if run is None else read(run).source(data)

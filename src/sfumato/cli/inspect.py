@@ -20,7 +20,12 @@ DEFAULT = Path("run.toml")
 
 
 def command(
-    file: Annotated[str, typer.Argument(help="A CSV or Parquet file, a folder of parts, or a database's address.")],
+    file: Annotated[
+        str,
+        typer.Argument(
+            help="A table: CSV, Parquet, SPSS, Stata, SAS, Excel; a folder of parts; or a database's address."
+        ),
+    ],
     output: Annotated[Path | None, typer.Option("--output", "-o", help="The run file to write [run.toml].")] = None,
     separator: Annotated[str | None, typer.Option(help="The separator; \\t for a tab.")] = None,
     quote: Annotated[str | None, typer.Option(help="The quote mark; empty for none.")] = None,
@@ -34,6 +39,11 @@ def command(
     from_table: Annotated[str | None, typer.Option("--table", help="The table of a database.")] = None,
     query: Annotated[str | None, typer.Option(help="A query of a database, instead of a table.")] = None,
     password_file: Annotated[str | None, typer.Option(help="A file with the password of a database.")] = None,
+    sheet: Annotated[str | None, typer.Option(help="The sheet of a workbook; the first unless given.")] = None,
+    header_row: Annotated[int | None, typer.Option(min=1, help="The row of a sheet that has the names.")] = None,
+    codebook: Annotated[
+        str | None, typer.Option(help="Labels and missing codes: CSV, JSON, DDI Codebook (.xml) or .sas7bcat.")
+    ] = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -55,6 +65,9 @@ def command(
         "table": from_table,
         "query": query,
         "password_file": password_file,
+        "sheet": sheet,
+        "header_row": header_row,
+        "codebook": codebook,
     }
     inspection = inspect(file, **{name: value for name, value in settings.items() if value is not None})
     target = output or DEFAULT
@@ -62,7 +75,9 @@ def command(
     if written:
         home = target.absolute().parent
         secret = None if password_file is None else _seen_from(home, password_file)
-        write_run_file(target, inspection.run_file(_seen_from(home, file), password_file=secret), overwrite=force)
+        book = None if codebook is None else _seen_from(home, codebook)
+        text = inspection.run_file(_seen_from(home, file), password_file=secret, codebook=book)
+        write_run_file(target, text, overwrite=force)
     if as_json:
         emit(inspection.as_dict() | {"run_file": str(target) if written else None})
         return
@@ -94,7 +109,7 @@ def _print(inspection: Inspection) -> None:
                 f"{column.missing:,}" + (f" (has {', '.join(words)})" if words else ""),
                 f"{column.uniques:,}",
                 suggestion.role or "undecided",
-                suggestion.reason,
+                f"{column.label}: {suggestion.reason}" if column.label else suggestion.reason,
             ]
         )
     heads = ["column", "kind", "distinct", "missing", "once", "suggested role", "because"]

@@ -40,6 +40,9 @@ def publish_command(
     name: Annotated[
         str | None, typer.Option(help="The name of the released file; data.csv, data.parquet … unless given.")
     ] = None,
+    file_format: Annotated[
+        str | None, typer.Option("--format", help="csv, parquet, sav, dta or xlsx; that of the source unless given.")
+    ] = None,
     keep: Annotated[
         list[str] | None, typer.Option(help="For a channel: a column to release beside the disguised one; repeatable.")
     ] = None,
@@ -71,7 +74,7 @@ def publish_command(
     accepted = parse_accepted(accept or ())
     with Watch(system_named(front.system).unit(front.study), keeps=False) as watch:
         choice = pick(front, point=point)
-        release = publish(choice, output, reason=reason, accept=accepted, name=name, progress=watch)
+        release = publish(choice, output, reason=reason, accept=accepted, name=name, format=file_format, progress=watch)
     show_release(release, as_json)
 
 

@@ -10,8 +10,15 @@ from sfumato.hierarchies.hierarchy import Hierarchy
 from sfumato.runtime.arrays import Counts64
 
 
-def draw(hierarchy: Hierarchy, counts: Mapping[str, int] | None = None, children: int = 12) -> str:
+def draw(
+    hierarchy: Hierarchy,
+    counts: Mapping[str, int] | None = None,
+    children: int = 12,
+    shown: Mapping[str, str] | None = None,
+) -> str:
     """The tree from the root down. A node with more than `most` children shows the first ones and a count.
+
+    `shown` is how some labels are shown, where a codebook says what they mean.
 
     >>> h = Hierarchy.from_paths("marital", [("single", "alone", "*"), ("widowed", "alone", "*"), ("wed", "wed", "*")])
     >>> print(draw(h, {"single": 4, "wed": 5}))
@@ -24,7 +31,7 @@ def draw(hierarchy: Hierarchy, counts: Mapping[str, int] | None = None, children
     totals = _totals(hierarchy, counts) if counts is not None else None
     top = hierarchy.height
     head = hierarchy.root + (f"  {totals[top][0]:,} records" if totals else f"  {len(hierarchy.leaves):,} values")
-    return "\n".join([head, *_branches(hierarchy, totals, top, 0, "", children)])
+    return "\n".join([head, *_branches(hierarchy, totals, top, 0, "", children, shown or {})])
 
 
 def _totals(hierarchy: Hierarchy, counts: Mapping[str, int]) -> list[Counts64]:
@@ -38,22 +45,29 @@ def _totals(hierarchy: Hierarchy, counts: Mapping[str, int]) -> list[Counts64]:
 
 
 def _branches(
-    hierarchy: Hierarchy, totals: list[Counts64] | None, level: int, node: int, indent: str, limit: int
+    hierarchy: Hierarchy,
+    totals: list[Counts64] | None,
+    level: int,
+    node: int,
+    indent: str,
+    limit: int,
+    names: Mapping[str, str],
 ) -> Iterator[str]:
     if level == 0:
         return
     children = np.flatnonzero(hierarchy.parents[level - 1] == node)
     if len(children) == 1 and hierarchy.levels[level][node] == hierarchy.levels[level - 1][children[0]]:
         # A label that only repeats itself is one node, not a chain.
-        yield from _branches(hierarchy, totals, level - 1, int(children[0]), indent, limit)
+        yield from _branches(hierarchy, totals, level - 1, int(children[0]), indent, limit, names)
         return
     shown = children if len(children) <= limit + 1 else children[:limit]
     for number, child in enumerate(shown):
         last = number == len(children) - 1
         label = hierarchy.levels[level - 1][child]
         figure = f"  {totals[level - 1][child]:,}" if totals else ""
-        yield f"{indent}{'└── ' if last else '├── '}{label}{figure}"
-        yield from _branches(hierarchy, totals, level - 1, int(child), indent + ("    " if last else "│   "), limit)
+        yield f"{indent}{'└── ' if last else '├── '}{names.get(label, label)}{figure}"
+        below = indent + ("    " if last else "│   ")
+        yield from _branches(hierarchy, totals, level - 1, int(child), below, limit, names)
     if len(shown) < len(children):
         rest = children[len(shown) :]
         figure = f"  {int(totals[level - 1][rest].sum()):,}" if totals else ""

@@ -79,7 +79,7 @@ class CutPlan:
         for domain in table.domains:
             tree, level = self.tree(domain)
             if level == 1:
-                labels = [_brief(label) for label in tree.levels[1] if label != MISSING]
+                labels = [_brief(domain.shown(label)) for label in tree.levels[1] if label != MISSING]
                 said.append(f"{domain.name} in {len(labels)} groups ({shortened(labels, 3)})")
             else:
                 said.append(f"{domain.name} hidden" if level else f"{domain.name} as it is")

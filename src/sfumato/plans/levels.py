@@ -76,7 +76,7 @@ class LevelPlan:
             elif level == tree.height:
                 said.append(f"{domain.name} hidden")
             else:
-                labels = [label for label in tree.levels[level] if label]
+                labels = [domain.shown(label) for label in tree.levels[level] if label]
                 said.append(f"{domain.name} in {len(labels)} groups ({shortened(labels, 3)})")
         return said
 

@@ -25,6 +25,7 @@ from sfumato.plans.levels import LevelPlan
 from sfumato.release import pack
 from sfumato.release.columns import column_recodes
 from sfumato.release.extremes import extreme_columns
+from sfumato.release.formats import format_of, target_of
 from sfumato.release.readback import figures_of, released_classes
 from sfumato.release.recode import Below, recode
 from sfumato.release.recoding_draft import write_run_file
@@ -218,10 +219,10 @@ def _release(study: Study, table: FrequencyTable, folder: Path) -> list[Any]:
     data = pack.data_name(source)
     with recording() as recorder, open_engine(study.engine, study.engine_options) as engine:
         with stage("count classes"):
-            recoded = recode(engine, source, study, columns, Below.of(plan))
+            recoded = recode(engine, source, study, columns, Below.of(plan), target_of(source, format_of(source)))
         with stage("write the file"):
-            write_mixed(engine, recoded, out / data)
-        own = write_run_file(out, study, table, recoded, data, files)
+            written = write_mixed(engine, recoded, out / data)
+        own = write_run_file(out, study, table, recoded, data, files, written)
         with stage("compare every row"):
             differing_rows(engine, recoded, own.source())
         with stage("look for extremes"):

@@ -17,6 +17,7 @@ from sfumato.hierarchies import Hierarchy, load, save
 from sfumato.hierarchies.hierarchy import flat
 from sfumato.hierarchies.recipes import HierarchyFile
 from sfumato.plans.plan import RecodingPlan
+from sfumato.release.formats import format_of
 from sfumato.release.labels import Naming
 from sfumato.release.manifest import Content, Manifest
 from sfumato.runtime.inputs import note_unsealed
@@ -38,18 +39,20 @@ FOLDER = "private/hierarchies"
 INTERNAL = "private/internal.html"
 DICTIONARY = ("public/dictionary.json", "public/dictionary.html")
 EXTERNAL = "public/external.html"
-OWN = tuple(Path(name).name for name in (*DICTIONARY, EXTERNAL))
+METADATA = ("public/croissant.json", "public/ddi.xml")
+OWN = tuple(Path(name).name for name in (*DICTIONARY, EXTERNAL, *METADATA))
 PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*$")
 
 
-def data_name(source: Source, asked: str | None = None) -> str:
-    """Where the released file stands: `data` with the ending of its format, unless a name is asked for.
+def data_name(source: Source, asked: str | None = None, kind: str | None = None) -> str:
+    """Where the released file stands: `data` with the ending of its format `kind`, unless a name is asked for.
 
     The name of the source is not repeated: it may say what the public need not know.
     """
     if asked is None:
-        packed = source.format == "csv" and source.path.suffix == ".gz"
-        return f"{PUBLIC}/data.{source.format}" + (".gz" if packed else "")
+        kind = format_of(source, None, kind)
+        packed = source.format == kind == "csv" and source.path.suffix == ".gz"
+        return f"{PUBLIC}/data.{kind}" + (".gz" if packed else "")
     return named_data(asked)
 
 
@@ -224,9 +227,14 @@ def checksum(manifest: Mapping[str, object]) -> str:
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
+def files_in(folder: Path) -> list[str]:
+    """The files of a release folder, by name."""
+    return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
+
+
 def write_manifest(folder: Path, content: Content) -> Manifest:
     """Write the manifest, last of all: a folder without it is no release."""
-    names = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
+    names = files_in(folder)
     manifest: Manifest = {**content, "files": {name: digest(folder / name) for name in names}, "checksum": ""}
     manifest["checksum"] = checksum(manifest)
     text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -12,10 +12,12 @@ from typing import Any
 
 from sfumato.front import Front, versions
 from sfumato.release import pack
+from sfumato.release.described import described
 from sfumato.release.draft import Draft, Measured
 from sfumato.release.history.earlier import Comparison, check, entered
 from sfumato.release.labels import Naming
 from sfumato.release.manifest import Content, Manifest
+from sfumato.release.metadata import metadata_pages
 from sfumato.release.policy import Finding, acceptances, accepted_findings, refuse_unaccepted
 from sfumato.release.recoding_draft import RecodingDraft
 from sfumato.release.sources import require_source, table_of
@@ -65,6 +67,7 @@ def publish(
     reason: str = "",
     accept: Mapping[str, str] | Sequence[Acceptance] = (),
     name: str | None = None,
+    format: str | None = None,  # noqa: A002
     state: str | Path | None = None,
     table: FrequencyTable | None = None,
     names: Mapping[str, Naming] | None = None,
@@ -74,6 +77,7 @@ def publish(
 
     What the written file breaks of the study's policy is refused, unless `accept` gives a reason for the rule:
     `{"uniques": "the file stays in the safe room"}`. `name` is that of the released file, `data` unless given;
+    `format` is csv, parquet, sav, dta or xlsx, that of the source unless given;
     `state` the folder of the ledger, the user's own unless given; `table` the source's frequency table where its
     hierarchies are not those that the study declares, and `names` how an earlier release named their groups;
     `warnings` what else the publisher should know.
@@ -81,7 +85,7 @@ def publish(
     refuse_existing_folder(Path(folder).absolute())
     point = front.point(number)
     front = replace(front, study=front.study.with_accepted(acceptances(accept)))
-    draft = RecodingDraft.of(front, point, name, given=table, earlier=names or {}, noted=warnings)
+    draft = RecodingDraft.of(front, point, name, format, given=table, earlier=names or {}, noted=warnings)
     return publish_draft(draft, folder, reason=reason, state=state)
 
 
@@ -96,18 +100,21 @@ def publish_draft(draft: Draft, folder: str | Path, *, reason: str = "", state: 
     require_source(draft.source, draft.fingerprint)
     with ExitStack() as stack, new_folder(folder, private=False) as inside:
         with recording() as recorder:
-            measured, comparison = _build(draft, inside, state)
+            measured, comparison, dictionary = _build(draft, inside, state)
             findings = [*(comparison.findings if comparison is not None else ()), *measured.findings]
             refuse_unaccepted(findings, draft.study.policy.accept)
             with stage("write the reports"):
-                manifest = _describe(draft, inside, measured, comparison, findings, reason)
+                manifest = _describe(draft, inside, measured, comparison, dictionary, findings, reason)
         require_source(table_of(draft.study), draft.fingerprint)
         late = stack.enter_context(entered(comparison, folder))  # ends after the folder has its name
     return Release(folder, folder / draft.data, manifest, (*manifest["warnings"], *late), tuple(recorder.done))
 
 
-def _build(draft: Draft, folder: Path, state: str | Path | None) -> tuple[Measured, Comparison | None]:
-    """The file with all that reads it back, compared with earlier releases before it is written, and measured after."""
+def _build(draft: Draft, folder: Path, state: str | Path | None) -> tuple[Measured, Comparison | None, dict[str, Any]]:
+    """The file with all that reads it back, compared with earlier releases before it is written, and measured after.
+
+    Last of the three is the data dictionary, with the labels of what is in the file.
+    """
     study = draft.study
     pack.make_parts(folder)
     draft.prepare(folder)
@@ -121,7 +128,10 @@ def _build(draft: Draft, folder: Path, state: str | Path | None) -> tuple[Measur
             own = draft.write(engine, folder)
         draft.compare(engine, own)
     with stage("measure the file"):
-        return draft.measure(own), comparison
+        measured = draft.measure(own)
+    with stage("describe the columns"), open_engine(study.engine, study.engine_options) as engine:
+        book = draft.source.codebook
+        return measured, comparison, described(engine, table_of(own), measured.dictionary, book, study)
 
 
 def _describe(
@@ -129,6 +139,7 @@ def _describe(
     folder: Path,
     measured: Measured,
     comparison: Comparison | None,
+    dictionary: Mapping[str, Any],
     findings: Sequence[Finding],
     reason: str,
 ) -> Manifest:
@@ -154,19 +165,29 @@ def _describe(
         "policy": study.policy.model_dump(mode="json", exclude={"accept"}),
         "accepted": accepted_findings(findings, study.policy.accept),
         "warnings": [*measured.warnings, *(comparison.warnings if comparison is not None else ())],
-        "dictionary": dict(measured.dictionary),
+        "dictionary": dict(dictionary),
         "hierarchies": dict(measured.hierarchies),
         "own": dict(measured.own),
     }
-    for name, text in {**dictionary_pages(content), **draft.pages(folder, content)}.items():
+    files = {name: pack.digest(folder / pack.PUBLIC / name) for name in data_files(pack.files_in(folder), draft.data)}
+    for name, text in {**dictionary_pages(content, files), **draft.pages(folder, content)}.items():
         (folder / name).write_text(text, encoding="utf-8")
     return pack.write_manifest(folder, content)
 
 
-def dictionary_pages(manifest: Content) -> dict[str, str]:
-    """The data dictionary of a release, for machines and for readers."""
+def data_files(files: Iterable[str], data: str) -> list[str]:
+    """The data files among those of a release, by their names in the public part: one, or the parts of one."""
+    return [name.removeprefix(f"{pack.PUBLIC}/") for name in files if name == data or name.startswith(f"{data}/")]
+
+
+def dictionary_pages(manifest: Content, files: Mapping[str, str]) -> dict[str, str]:
+    """The data dictionary of a release, for machines, readers, catalogues and archives.
+
+    `files` are the data files with their digests.
+    """
     dictionary = manifest["dictionary"]
     return {
         pack.DICTIONARY[0]: json.dumps(dictionary, indent=1, ensure_ascii=False) + "\n",
         pack.DICTIONARY[1]: dictionary_page(dictionary),
+        **metadata_pages(dictionary, files),
     }

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from sfumato.errors import DataError, HierarchyError, shortened
 from sfumato.plans.plan import RecodingPlan
 from sfumato.release.columns import ColumnRecode
+from sfumato.release.formats import plain_missing, raw_cell
 from sfumato.sources.cells import MISSING, cleaned
 from sfumato.sources.engines.engine import Engine, quoted
 from sfumato.sources.formulas import neutralised, neutralised_sql
@@ -48,10 +49,11 @@ class Below:
 class Recoded:
     """What was recoded: the released columns, how many records there are, and how many of them are suppressed.
 
-    `neutralised` are columns of text whose cells no spreadsheet takes for formulas.
+    `neutralised` are columns of text whose cells no spreadsheet takes for formulas, `coded` those that are generalized.
     """
 
     source: Source
+    target: Source
     columns: tuple[Column, ...]
     hidden: frozenset[str]
     below: Below
@@ -59,6 +61,7 @@ class Recoded:
     records: int
     suppressed: int
     neutralised: frozenset[str] = frozenset()
+    coded: frozenset[str] = frozenset()
 
     @property
     def names(self) -> list[str]:
@@ -85,8 +88,13 @@ def recode(
     study: Study,
     columns: Sequence[ColumnRecode],
     below: Below,
+    target: Source | None = None,
 ) -> Recoded:
-    """Recode a source by a plan. Values that a hierarchy does not know are an error."""
+    """Recode a source by a plan. Values that a hierarchy does not know are an error.
+
+    `target` is the source in the format that the release is written in, its own unless given.
+    """
+    target = target or source
     released = tuple(c for c in source.columns if study.columns[c.name].role.released)
     if below.size > 1 or below.diversity > 1:
         _refuse_wildcards(columns)
@@ -96,11 +104,11 @@ def recode(
     values = [cell_sql(source, name) for name in study.named(Role.SENSITIVE) if name in source.names]
     values = values if below.diversity > 1 else []
     complete = complete_rows(source, study)
-    _count(engine, source, columns, values, complete)
+    _count(engine, source, target, columns, values, complete)
     _refuse_unknown(engine, columns)
     _sizes(engine, columns, len(values))
     _spellings(engine, columns, _kept(columns, below))
-    _view(engine, source, released, columns, complete)
+    _view(engine, source, target, released, columns, complete)
     read = int(engine.rows("SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM tuples")[0][0])
     records, gone = engine.rows(
         f"SELECT CAST(coalesce(sum(n), 0) AS BIGINT), "
@@ -114,7 +122,8 @@ def recode(
         )
     names = frozenset(column.name for column in columns)
     plain = _neutralised(study, released, columns)
-    return Recoded(source, released, names, below, read, int(records), int(gone), plain)
+    coded = frozenset(column.name for column in columns if column.level > 0)
+    return Recoded(source, target, released, names, below, read, int(records), int(gone), plain, coded)
 
 
 def _neutralised(study: Study, released: Sequence[Column], columns: Sequence[ColumnRecode]) -> frozenset[str]:
@@ -143,7 +152,12 @@ def _keys(source: Source, columns: Sequence[ColumnRecode]) -> list[str]:
 
 
 def _count(
-    engine: Engine, source: Source, columns: Sequence[ColumnRecode], sensitive: Sequence[str], complete: str
+    engine: Engine,
+    source: Source,
+    target: Source,
+    columns: Sequence[ColumnRecode],
+    sensitive: Sequence[str],
+    complete: str,
 ) -> None:
     """The distinct keys with their counts, complete or not, and the sensitive values where the plan counts them.
 
@@ -156,7 +170,8 @@ def _count(
     for position, column in enumerate(columns):
         if column.missing_stays:
             part = source.column(column.name)
-            cells.append((f"NULLIF(trimmed({part.sql}), '')" if part.is_text else part.sql) + f" AS w{position}")
+            spelled = f"NULLIF(trimmed({part.sql}), '')" if part.is_text else part.sql
+            cells.append(("NULL" if plain_missing(source, target) else spelled) + f" AS w{position}")
             counts.append(f"min(CASE WHEN k{position} = {quoted(MISSING)} THEN w{position} END) AS m{position}")
     listed = ", ".join(held)
     engine.run(
@@ -242,12 +257,13 @@ def _sizes(engine: Engine, columns: Sequence[ColumnRecode], sensitive: int) -> N
 def _view(
     engine: Engine,
     source: Source,
+    target: Source,
     released: Sequence[Column],
     columns: Sequence[ColumnRecode],
     complete: str,
 ) -> None:
     """The records with their groups and released cells, as a view."""
-    rows = ", ".join([*(column.sql for column in released), *_keys(source, columns)])
+    rows = ", ".join([*(raw_cell(source, column, target) for column in released), *_keys(source, columns)])
     cells = [_cell(column, columns) for column in released]
     engine.run(
         f"CREATE OR REPLACE TEMP VIEW recoded AS SELECT {', '.join([*_groups(columns), *cells])} "

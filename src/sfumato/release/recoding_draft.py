@@ -24,6 +24,7 @@ from sfumato.release.dependences import dependence_findings
 from sfumato.release.dictionary import data_dictionary, labels_in
 from sfumato.release.draft import Draft, Measured
 from sfumato.release.extremes import extreme_columns, extreme_warnings
+from sfumato.release.formats import format_of, target_of
 from sfumato.release.history.shown import Description, describe_recoding
 from sfumato.release.labels import Naming, named_trees, namings
 from sfumato.release.manifest import Content
@@ -34,6 +35,8 @@ from sfumato.release.rows import differing_rows, refuse_torn, write_mixed
 from sfumato.report.release_pages import external_page, internal_page
 from sfumato.runtime.stages import stage
 from sfumato.sources.engines.engine import Engine
+from sfumato.sources.labelled.writing import Written
+from sfumato.sources.source import Source
 from sfumato.study import Study
 from sfumato.tables.frequency import FrequencyTable
 
@@ -63,11 +66,13 @@ def named_plan(
 
 @dataclass(eq=False, kw_only=True)
 class RecodingDraft(Draft):
-    """A point of a front. `given` is the table where its hierarchies are not those of the study, `earlier` how an
-    earlier release named their groups, `noted` what else the publisher should know."""
+    """A point of a front. `target` is the source in the format of the release, `given` the table where its hierarchies
+    are not those of the study, `earlier` how an earlier release named their groups, `noted` what else the publisher
+    should know."""
 
     front: Front
     point: Point
+    target: Source
     given: FrequencyTable | None = None
     earlier: Mapping[str, Naming] = field(default_factory=dict)
     noted: Sequence[str] = ()
@@ -83,16 +88,20 @@ class RecodingDraft(Draft):
     dependences: Sequence[Finding] = field(init=False)
 
     @classmethod
-    def of(cls, front: Front, point: Point, name: str | None = None, **given: Any) -> RecodingDraft:
-        """A draft of one point, with the file under a name of its own if one is asked for."""
+    def of(
+        cls, front: Front, point: Point, name: str | None = None, kind: str | None = None, **given: Any
+    ) -> RecodingDraft:
+        """A draft of one point, with the file under a name or in a format (`kind`) of its own if one is asked for."""
         _refuse_printed(front)
         study, source = front.study, front.study.source()
+        kind = format_of(source, name, kind)
         return cls(
             system=front.system,
             study=study,
             source=source,
             fingerprint=front.fingerprint,
-            data=pack.data_name(source, name),
+            data=pack.data_name(source, name, kind),
+            target=target_of(source, kind),
             front=front,
             point=point,
             **given,
@@ -110,12 +119,13 @@ class RecodingDraft(Draft):
 
     def describe(self, engine: Engine) -> Description:
         with stage("count classes"):
-            self.recoded = recode(engine, self.source, self.study, self.columns, Below.of(self.point.recoding_plan))
+            below = Below.of(self.point.recoding_plan)
+            self.recoded = recode(engine, self.source, self.study, self.columns, below, self.target)
         return describe_recoding(self.system, self.study, self.recoded, self.columns)
 
     def write(self, engine: Engine, folder: Path) -> Study:
-        write_mixed(engine, self.recoded, folder / self.data)
-        return write_run_file(folder, self.study, self.table, self.recoded, self.data, self.files)
+        written = write_mixed(engine, self.recoded, folder / self.data)
+        return write_run_file(folder, self.study, self.table, self.recoded, self.data, self.files, written)
 
     def compare(self, engine: Engine, own: Study) -> None:
         written = own.source()
@@ -211,7 +221,13 @@ def release_findings(
 
 
 def write_run_file(
-    folder: Path, study: Study, table: FrequencyTable, recoded: Recoded, data: str, files: Mapping[str, str]
+    folder: Path,
+    study: Study,
+    table: FrequencyTable,
+    recoded: Recoded,
+    data: str,
+    files: Mapping[str, str],
+    written: Written,
 ) -> Study:
     """The run file of a release: the same roles, of the columns that were released, and their saved hierarchies."""
     columns: dict[str, dict[str, Any]] = {}
@@ -228,12 +244,13 @@ def write_run_file(
             path = Path(files[name]).relative_to(pack.PRIVATE).as_posix()
             columns[name]["hierarchy"] = {"path": path, "separator": ",", "header": True}
     data_section = {"na": list(study.data.na), "missing": study.data.missing, "removed": recoded.suppressed}
+    data_section |= written.settings()
     sections: dict[str, Any] = {"data": data_section, "columns": columns}
     if study.measures:
         sections["measures"] = {name: dict(given) for name, given in study.measures.items()}
     if study.search.weights:
         sections["search"] = {"weights": dict(study.search.weights)}
-    return pack.write_run_file(folder, study, recoded.source, recoded.names, data, sections)
+    return pack.write_run_file(folder, study, recoded.target, recoded.names, data, sections)
 
 
 def _label_warnings(columns: Sequence[ColumnRecode], names: Mapping[str, Naming]) -> list[str]:

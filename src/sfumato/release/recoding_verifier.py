@@ -13,6 +13,7 @@ from sfumato.release import pack
 from sfumato.release.columns import ColumnRecode, column_recodes
 from sfumato.release.dictionary import data_dictionary, labels_in
 from sfumato.release.facts import released_loss
+from sfumato.release.formats import target_of
 from sfumato.release.manifest import Content, Manifest
 from sfumato.release.readback import figure_value, figures_of, loss_of, released_classes, same
 from sfumato.release.recode import Below, recode
@@ -71,7 +72,9 @@ def rows_again(check: Check, study: Study) -> list[Difference]:
     point = check.manifest["point"]
     below = Below(point["suppress_below"], point.get("diversity_below", 0))
     with open_engine(study.engine, study.engine_options) as engine:
-        recoded = recode(engine, table_of(study), study, columns_of(check), below)
+        source = table_of(study)
+        target = target_of(source, check.written.format)
+        recoded = recode(engine, source, study, columns_of(check), below, target)
         torn = differing_rows(engine, recoded, check.written)
     return [Difference(check.data, f"{torn} rows differ from the source recoded again")] if torn else []
 

@@ -8,15 +8,26 @@ from pathlib import Path
 from typing import Protocol
 
 from sfumato.errors import DataError
+from sfumato.release.formats import same_text, write_rows
 from sfumato.sources.engines.engine import Engine, quoted
+from sfumato.sources.labelled.writing import Written
 from sfumato.sources.source import Source
 
 
 class Rows(Protocol):
-    """Rows to be released: a query whose columns are `c0`, `c1`, …, their names, and the source they are like."""
+    """Rows to be released: a query whose columns are `c0`, `c1`, …, their names, and the source they are from.
+
+    `target` is the source as it is written, `coded` the columns whose cells are categories.
+    """
 
     @property
     def source(self) -> Source: ...
+
+    @property
+    def target(self) -> Source: ...
+
+    @property
+    def coded(self) -> frozenset[str]: ...
 
     @property
     def names(self) -> list[str]: ...
@@ -24,15 +35,15 @@ class Rows(Protocol):
     def sql(self) -> str: ...
 
 
-def write_mixed(engine: Engine, rows: Rows, path: Path) -> None:
-    """Write rows in the order of a hash of their cells and a salt that is never kept.
+def write_mixed(engine: Engine, rows: Rows, path: Path) -> Written:
+    """Write rows in the order of a hash of their cells and a salt that is never kept; how they are read back.
 
     Row numbers are not used: the order tells nothing of the source's, and an engine that makes some rows again
     makes them the same.
     """
     cells = [quoted(os.urandom(16).hex()), *(f"c{position}" for position in range(len(rows.names)))]
     ordered = f"SELECT * FROM ({rows.sql()}) AS t ORDER BY {engine.hashed(cells)}"
-    engine.write(ordered, path, rows.source, rows.names)
+    return write_rows(engine, ordered, path, rows.target, rows.names, rows.coded)
 
 
 def differing_rows(engine: Engine, rows: Rows, written: Source) -> int:
@@ -43,12 +54,7 @@ def differing_rows(engine: Engine, rows: Rows, written: Source) -> int:
     alike are found in seconds, and remain alike behind any other cell.
     """
     engine.attach(written, "written")
-    text = rows.source.dialect is not None  # in text, an empty cell and a missing one are the same
-
-    def cell(position: int) -> str:
-        cast = f"CAST(c{position} AS STRING)"
-        return f"coalesce({cast}, '') AS c{position}" if text else f"{cast} AS c{position}"
-
+    cell = same_text(rows.source, written)  # in text, an empty cell and a missing one are the same
     cells = ", ".join(cell(position) for position in range(len(rows.names)))
     keys = [f"c{position}" for position in range(len(rows.names))]
     sides = [f"SELECT {cells} FROM ({rows.sql()}) AS a", f"SELECT {cells} FROM written AS b"]

@@ -20,6 +20,12 @@ def reading(study: Study, path: str) -> Study:
     if path.endswith(".toml"):
         own = read(path)
         return study.model_copy(update={"data": own.data, "population": own.population})._placed(own.folder)
+    if study.data.codebook is not None:
+        raise InputError(
+            "the release was made with a codebook, which is not read from a folder",
+            expected="a run file of your own that names the codebook",
+            remedy="give the run file as the source",
+        )
     elsewhere = {"path": located(path, Path()), "format": None, "password_file": None}
     if not is_database(path):
         elsewhere |= {"table": None, "query": None}

@@ -16,9 +16,10 @@ from typing import Any
 from sfumato.auditing.whole import WholeFile
 from sfumato.errors import InputError, SfumatoError, StudyError
 from sfumato.release import pack
+from sfumato.release.described import codebook_of, described
 from sfumato.release.manifest import Content, Manifest
 from sfumato.release.policy import Finding
-from sfumato.release.publish import dictionary_pages
+from sfumato.release.publish import data_files, dictionary_pages
 from sfumato.release.sources import reading, table_of
 from sfumato.release.verification import (
     BROKEN,
@@ -30,11 +31,12 @@ from sfumato.release.verification import (
     unaccepted,
     unfinished_release,
 )
+from sfumato.sources.engines.engine import open_engine
 from sfumato.sources.settings import EngineOptions
 from sfumato.sources.source import Source
 from sfumato.study import Study, read
 
-REQUIRED = (pack.RUN, *pack.DICTIONARY, pack.INTERNAL, pack.EXTERNAL)
+REQUIRED = (pack.RUN, *pack.DICTIONARY, *pack.METADATA, pack.INTERNAL, pack.EXTERNAL)
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,9 @@ def verify_release(
     given = None if source is None else reading(study, source)
     table = None if given is None else table_of(given)
     with _noted(differences, pack.MANIFEST, "its pages cannot be drawn"):
-        drawn = {**dictionary_pages(manifest), **verifier.pages(folder, manifest)}
+        listed = manifest["files"]
+        files = {name: listed[f"{pack.PUBLIC}/{name}"] for name in data_files(listed, manifest["data"])}
+        drawn = {**dictionary_pages(manifest, files), **verifier.pages(folder, manifest)}
         differences += page_differences(folder, manifest, drawn)
     data = str(manifest["data"])
     check = None
@@ -160,6 +164,9 @@ def _measured(check: Check, again: Again) -> list[Difference]:
     """Compare what was measured again with what every manifest says."""
     manifest, data = check.manifest, check.data
     released = again.whole.everything.records
+    with open_engine(check.own.engine, check.own.engine_options) as engine:
+        book = codebook_of(manifest["dictionary"])
+        dictionary = described(engine, check.written, again.dictionary, book, check.study)
     agree = {
         (data, "it has different columns from those published"): list(check.written.names) == manifest["columns"],
         (data, f"it has {released} rows, not {manifest['released']}"): released == manifest["released"],
@@ -168,7 +175,7 @@ def _measured(check: Check, again: Again) -> list[Difference]:
         (pack.MANIFEST, "its record counts are inconsistent"): manifest["released"]
         == manifest["records"] - manifest["suppressed"],
         (pack.DICTIONARY[0], "it does not describe the columns as they were released"): manifest["dictionary"]
-        == again.dictionary,
+        == dictionary,
         (pack.MANIFEST, "its policy is not that of its run file"): manifest["policy"]
         == check.study.policy.model_dump(mode="json", exclude={"accept"}),
     }

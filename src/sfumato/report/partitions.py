@@ -14,6 +14,7 @@ from sfumato.report.page import ACCENT
 from sfumato.report.panels import Panel, panel_figure
 from sfumato.runtime.arrays import Counts64
 from sfumato.sources.cells import MISSING
+from sfumato.sources.codebook import group_label
 from sfumato.tables.domain import Domain
 from sfumato.tables.frequency import FrequencyTable
 
@@ -58,8 +59,10 @@ def bars_of(domain: Domain, part: ColumnRecoding, counts: Counts64) -> list[Bar]
         bars = len(codes) if total <= MOST else max(round(MOST * len(codes) / total), 1)
         for some in np.array_split(np.array(codes), min(bars, len(codes))):
             low, high = domain.labels[some[0]], domain.labels[some[-1]]
+            low, high = domain.shown(low), domain.shown(high)
             text = _shown(low) if len(some) == 1 else f"{_shown(low)} to {_shown(high)}"
-            drawn.append(Bar(group, f"{text} → {_shown(part.labels[group])}", int(counts[some].sum())))
+            target = _shown(domain.shown(part.labels[group]))
+            drawn.append(Bar(group, f"{text} → {target}", int(counts[some].sum())))
     return drawn
 
 
@@ -69,7 +72,8 @@ def _panel(domain: Domain, part: ColumnRecoding, counts: Counts64) -> Panel:
     edges = [number for number in range(1, len(bars)) if groups[number] != groups[number - 1]]
     boxes = list(zip([0, *edges], [*edges, len(bars)], strict=True))
     shown = _labelled(boxes)
-    texts = [_short(_shown(part.labels[groups[a]])) for a, _ in shown]
+    names = [part.labels[groups[a]] for a, _ in shown]
+    texts = [_short(_shown(group_label(name, domain.value_labels) or name)) for name in names]
     held = np.array([bar.records for bar in bars if bar.records > 0])
     uneven = len(held) > 4 and bool(held.max() > UNEVEN * np.median(held))
     line = {"type": "line", "line": {"color": "#52606d", "width": 0.6}}

@@ -45,7 +45,7 @@ def dictionary_page(dictionary: Mapping[str, Any]) -> str:
         groups: dict[str, list[str]] = {}
         for original, released in column.get("recode", {}).items():
             groups.setdefault(released, []).append(original)
-        shown = {"missing": "", "note": "", "labels": []} | column
+        shown = {"missing": "", "note": "", "labels": [], "label": "", "values": {}} | column
         columns.append(shown | {"groups": list(groups.items())})
     return page(
         "dictionary.html",

@@ -7,10 +7,11 @@ from sfumato.sources.source import Column, Source
 
 MISSING = ""  # an empty cell is always missing, so the empty text can stand for every missing value
 FLOATING = ("DOUBLE", "FLOAT")
+END = 1e300  # beyond it a range is open: SPSS writes its lowest and highest number
 
 
 def cleaned(source: Source, column: Column) -> str:
-    """A cell as text, or NULL where it is missing. An empty cell is always missing.
+    """A cell as text, or NULL where it is missing. An empty cell is always missing, and so are codes of the codebook.
 
     Numbers that are whole are written without a fraction, so `39.0` in a Parquet file is the leaf `39`.
     """
@@ -27,7 +28,19 @@ def cleaned(source: Source, column: Column) -> str:
         cell = f"trimmed({cell})"
     for value in dict.fromkeys(("", *source.settings.na)):
         cell = f"NULLIF({cell}, {quoted(value)})"
-    return cell
+    return _declared(source, column, cell)
+
+
+def _declared(source: Source, column: Column, cell: str) -> str:
+    """The cell without what the codebook declares as missing in its column."""
+    about = source.codebook.column(column.name)
+    for value in about.missing:
+        cell = f"NULLIF({cell}, {quoted(value)})"
+    spans = []
+    for low, high in about.ranges:
+        ends = [(">=", low)] * (abs(low) < END) + [("<=", high)] * (abs(high) < END)
+        spans.append(" AND ".join(f"{numeric(source, cell)} {sign} {end!r}" for sign, end in ends) or "1 = 1")
+    return f"CASE WHEN {' OR '.join(spans)} THEN NULL ELSE {cell} END" if spans else cell
 
 
 def _as_text(column: Column) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 from sfumato.errors import DataError, counted, shortened
@@ -14,6 +15,9 @@ from sfumato.sources.database import Database
 from sfumato.sources.dialect import SAMPLE_BYTES, detect
 from sfumato.sources.engines.engine import open_engine
 from sfumato.sources.engines.engine_names import engine_name
+from sfumato.sources.labelled.codebook_files import read_codebook
+from sfumato.sources.labelled.converting import converted
+from sfumato.sources.labelled.extra import ENDINGS, LABELLED, TITLES
 from sfumato.sources.settings import FOREIGN, DataSettings
 from sfumato.sources.source import TEXT, Column, Source
 
@@ -41,10 +45,19 @@ def open_source(settings: DataSettings, folder: Path | None = None) -> Source:
     path = Path(settings.path)
     path = path if path.is_absolute() else (folder or Path()) / path
     files = [note_input(file) for file in matching_files(path)]
-    kind = settings.format or ("parquet" if files[0].suffix in (".parquet", ".pq") else "csv")
-    source = _open_parquet(path, files, settings) if kind == "parquet" else _open_csv(path, files, settings)
+    kind = settings.format or _kind(files[0])
+    if kind in LABELLED:
+        source = _open_labelled(path, files, settings, kind)
+    else:
+        source = _open_parquet(path, files, settings) if kind == "parquet" else _open_csv(path, files, settings)
     _check_names(source)
-    return source
+    return _with_codebook(source, folder or Path())
+
+
+def _kind(file: Path) -> str:
+    """The format of a file by its ending; what has no other is text."""
+    ending = file.suffix.lower()
+    return "parquet" if file.suffix in (".parquet", ".pq") else ENDINGS.get(ending, "csv")
 
 
 def matching_files(path: Path) -> list[Path]:
@@ -144,6 +157,49 @@ def _open_parquet(path: Path, files: list[Path], settings: DataSettings) -> Sour
     return Source(path, "parquet", columns, settings, native_names=tuple(natives), files=tuple(files))
 
 
+def _open_labelled(path: Path, files: list[Path], settings: DataSettings, kind: str) -> Source:
+    """A file of SPSS, Stata, SAS or Excel: all that is read is read from the Parquet that it is converted to."""
+    if len(files) > 1:
+        raise DataError(
+            f"{path.name} stands for {len(files)} files of {TITLES[kind]}",
+            expected="one file; only CSV and Parquet may come in parts",
+        )
+    found = converted(files[0], kind, settings)
+    _refuse_wide(len(found.names), path.name)
+    names = _given(settings, list(found.names))
+    columns = tuple(Column(n.strip(), t, i) for i, (n, t) in enumerate(zip(names, found.types, strict=True)))
+    renamed = {old: column.name for old, column in zip(found.names, columns, strict=True)}
+    return Source(
+        path,
+        kind,
+        columns,
+        settings if found.sheet is None else settings.model_copy(update={"sheet": found.sheet}),
+        native_names=tuple(f"c{place}" for place in range(len(columns))),
+        files=(found.file,),
+        originals=tuple(files),
+        held=found,
+        codebook=found.codebook.with_names(renamed),
+    )
+
+
+def _with_codebook(source: Source, folder: Path) -> Source:
+    """The source with what the codebook that its settings name says of it, over what it says itself."""
+    given = source.settings.codebook
+    if given is None:
+        return source
+    if given == FOREIGN:
+        raise DataError("the folder was made by somebody else, so no codebook that it names is opened")
+    formats = {name: source.codebook.column(name).format for name in source.names}
+    book = read_codebook(folder / given, formats)
+    if not set(book.columns) & set(source.names):
+        raise DataError(
+            f"the codebook {Path(given).name} describes no column of {source.title}",
+            expected="names of columns as the table has them",
+            remedy=f"columns of the table: {shortened(source.names)}",
+        )
+    return replace(source, codebook=book.over(source.codebook))
+
+
 def _scan(source: Source) -> None:
     """Read a table of a database once, so that its digest is known."""
     with open_engine() as engine:
@@ -157,7 +213,7 @@ def _open_database(settings: DataSettings, folder: Path) -> Source:
     columns = tuple(Column(n, t, i) for i, (n, t) in enumerate(zip(names, database.types, strict=True)))
     source = Source(Path(database.file_name), "parquet", columns, settings, database=database)
     _check_names(source)
-    return source
+    return _with_codebook(source, folder)
 
 
 def _given(settings: DataSettings, names: list[str]) -> list[str]:

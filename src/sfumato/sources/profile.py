@@ -21,7 +21,8 @@ class ColumnProfile:
     """The figures of one column. `kind` is whole, number, date or text; `typical` holds nine in ten of its values.
 
     `na_words` are the values that nearly always mean "missing", `candidates` those that may. `examples` are common
-    values of a column of text, for whoever suggests a role; no report shows them.
+    values of a column of text, for whoever suggests a role; no report shows them. `label` is what the column's codebook
+    calls it.
     """
 
     name: str
@@ -36,6 +37,7 @@ class ColumnProfile:
     na_words: tuple[str, ...]
     candidates: tuple[str, ...]
     examples: tuple[str, ...]
+    label: str = ""
 
     @property
     def present(self) -> int:
@@ -55,6 +57,7 @@ class ColumnProfile:
             "kind": self.kind,
             "na_words": list(self.na_words),
             "missing_candidates": list(self.candidates),
+            **({"label": self.label} if self.label else {}),
         }
 
 
@@ -121,6 +124,7 @@ def _profiled(engine: Engine, source: Source, column: Column) -> ColumnProfile:
         na_words=na_words,
         candidates=missing_candidates(known, examples, distinct - numbers - len(na_words)),
         examples=tuple(word for word in examples if word not in na_words) if kind == "text" else (),
+        label=source.codebook.column(column.name).label,
     )
 
 

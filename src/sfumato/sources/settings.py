@@ -33,13 +33,20 @@ class DataSettings(Settings):
     With `neutralise_formulas` a release writes a mark before kept cells that a spreadsheet would run.
     `removed` is how many suppressed records a release lacks, so that they stay in every measurement.
     Of a database, `table` or `query` says what is read, and `password_file` where its password is.
+    Of a workbook, `sheet` is the sheet (the first unless given) and `header_row` the row of its names. `codebook` is a
+    file with labels and missing codes: a data dictionary (CSV, JSON) or DDI Codebook (XML). `codes` says of columns of
+    a labelled file which value each code stands for, where the value and not the code is to be read.
     """
 
     path: str
     table: str | None = None
     query: str | None = None
     password_file: str | None = None
-    format: Literal["csv", "parquet"] | None = None
+    format: Literal["csv", "parquet", "sav", "dta", "sas7bdat", "xlsx"] | None = None
+    sheet: str | None = None
+    header_row: int | None = Field(default=None, ge=1, le=1 << 20)
+    codebook: str | None = None
+    codes: dict[str, dict[str, str]] = Field(default_factory=dict)
     separator: str | None = Field(default=None, min_length=1, max_length=1)
     quote: str | None = Field(default=None, max_length=1)
     decimal: Literal[".", ","] | None = None

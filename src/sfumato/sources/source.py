@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfumato.errors import DataError
+from sfumato.sources.codebook import Codebook
 from sfumato.sources.dialect import Dialect
 from sfumato.sources.settings import DataSettings
 
@@ -45,6 +46,8 @@ class Source:
     """A readable table. Made by `open_source`, which has looked at its head but not at its rows.
 
     `path` is what the user wrote; `files` are what it stood for when it was opened: all that is read is read from them.
+    Of a file that was converted first, `originals` are the user's own, and `held` keeps the conversion. `codebook` has
+    the labels of columns and values.
     """
 
     path: Path
@@ -55,6 +58,9 @@ class Source:
     native_names: tuple[str, ...] = ()
     database: Database | None = None
     files: tuple[Path, ...] = ()
+    originals: tuple[Path, ...] = ()
+    held: object = None
+    codebook: Codebook = field(default_factory=Codebook, repr=False)
 
     @property
     def title(self) -> str:
@@ -79,7 +85,7 @@ class Source:
         if self.database is not None:
             return self._read_digest()
         digest = hashlib.sha256()
-        for file in self.files:
+        for file in self.originals or self.files:
             with file.open("rb") as stream:
                 while block := stream.read(1 << 22):
                     digest.update(block)

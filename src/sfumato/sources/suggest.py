@@ -18,6 +18,7 @@ from sfumato.sources.roles import Role
 NEARLY_ALL = 0.95  # of the records have a value of their own
 SINGLED_OUT = 0.05  # of the records found by an amount alone: then it is known, not only secret
 MOST_CODES = 30
+MOST_WORDS = 6  # of a label that names its column
 DATE = re.compile(
     r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T]\d.*)?|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})([ T]\d.*)?"
     r"|\d{1,2}[- ]?(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\w*[- ]?\d{2,4}",
@@ -96,8 +97,11 @@ def suggest(column: ColumnProfile) -> Suggestion:
 
 def _by_name(column: ColumnProfile) -> Suggestion | None:
     code = code_of(column.name)
-    words = spelled(column.name)
-    for known in (*([code] if code else []), *(known for known in NAMES if known.pattern.search(words))):
+    texts = [spelled(column.name)]
+    if len(column.label.split()) <= MOST_WORDS:  # a long label mentions much that the column is not
+        texts.append(spelled(column.label))
+    by_text = (known for words in texts for known in NAMES if known.pattern.search(words))
+    for known in (*([code] if code else []), *by_text):
         found = _fitting(known, column)
         if found is not None:
             return found

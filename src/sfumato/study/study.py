@@ -117,6 +117,17 @@ class SearchSettings(Settings):
         return tuple(ObjectiveSettings(name=o) if isinstance(o, str) else o for o in self.objectives)
 
 
+class ReleaseSettings(Settings):
+    """What the metadata of a release say of it as a whole. All of it is public."""
+
+    title: str | None = Field(default=None, min_length=1, max_length=500)
+    description: str | None = Field(default=None, min_length=1, max_length=20_000)
+    creator: str | None = Field(default=None, min_length=1, max_length=500)
+    license: str | None = Field(default=None, min_length=1, max_length=500)
+    url: str | None = Field(default=None, min_length=1, max_length=2_000)
+    version: str | None = Field(default=None, min_length=1, max_length=100)
+
+
 class Study(Settings):
     """A whole run file. Make one with `sfumato.read`, or in Python.
 
@@ -136,6 +147,7 @@ class Study(Settings):
     engine_options: EngineOptions = EngineOptions()
     search: SearchSettings = SearchSettings()
     channel: ChannelSettings = ChannelSettings()
+    release: ReleaseSettings = ReleaseSettings()
     _folder: Path = PrivateAttr(default_factory=Path)
 
     def __init__(self, **settings: Any) -> None:
@@ -210,6 +222,8 @@ class Study(Settings):
         for name, given in (("data", self.data), ("population", self.population)):
             if given is not None and given.password_file is not None:
                 settings[name]["password_file"] = str((self._folder / given.password_file).absolute())
+            if given is not None and given.codebook not in (None, FOREIGN):
+                settings[name]["codebook"] = str((self._folder / str(given.codebook)).absolute())
         if self.population is not None:
             settings["population"]["path"] = located(self.population.path, self._folder)
         if self.channel.prior is not None:
@@ -303,13 +317,13 @@ class Study(Settings):
         """
         settings = self.data
         if path is not None:
-            elsewhere = {"path": located(str(path), Path()), "format": None}
+            elsewhere = {"path": located(str(path), Path()), "format": None, "sheet": None}
             if not is_database(str(path)):
                 elsewhere |= {"table": None, "query": None, "password_file": None}
             settings = settings.model_copy(update=elsewhere)
         measured = [name for name, column in self.columns.items() if column.role in KEYED]
         source = open_source(settings, self._folder)
-        for file in source.files:
+        for file in source.originals or source.files:
             refuse_disguised(file, measured)
         check_roles(self, source, partial=path is not None, undecided=undecided)
         return source
@@ -459,7 +473,7 @@ def without_trees(study: Study) -> Study:
 
 def _foreign(study: Study) -> Study:
     settings = study.model_dump(exclude_unset=True, exclude={"engine", "engine_options", "population"})
-    elsewhere = ("password_file", "table", "query")
+    elsewhere = ("password_file", "table", "query", "codebook")
     settings["data"] = {n: v for n, v in settings["data"].items() if n not in elsewhere} | {"path": FOREIGN}
     for auxiliary in (settings.get("groups") or {}).get("auxiliary", ()):
         auxiliary["path"] = FOREIGN
@@ -534,6 +548,7 @@ def _keys_at(place: Sequence[str | int]) -> list[str]:
         "search": SearchSettings,
         "channel": ChannelSettings,
         "policy": PolicySettings,
+        "release": ReleaseSettings,
     }
     if not place:
         return list(Study.model_fields)

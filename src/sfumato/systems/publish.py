@@ -21,6 +21,7 @@ def publish(
     reason: str | None = None,
     accept: Mapping[str, str] | Sequence[Acceptance] = (),
     name: str | None = None,
+    format: str | None = None,  # noqa: A002
     state: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Release:
@@ -28,9 +29,10 @@ def publish(
 
     The file is read back and measured after it is written, and nothing is left if a figure differs or if it breaks
     the study's policy; `accept` gives a reason for each rule that it may break: `{"uniques": "the file stays in the
-    safe room"}`. `name` is that of the released file, `state` the folder of the ledger, the user's own unless given.
+    safe room"}`. `name` is that of the released file, `format` csv, parquet, sav, dta or xlsx (that of the source
+    unless given), `state` the folder of the ledger, the user's own unless given.
     """
     stated = choice.reason if reason is None else reason
     refuse_existing_folder(Path(folder).absolute())
-    draft = system_named(choice.front.system).draft(choice, Publishing(accept, name, progress))
+    draft = system_named(choice.front.system).draft(choice, Publishing(accept, name, progress, format))
     return publish_draft(draft, folder, reason=stated, state=state)

@@ -60,7 +60,7 @@ class Recodings:
     def draft(self, choice: Choice, how: Publishing) -> Draft:
         front = choice.front
         accepted = replace(front, study=front.study.with_accepted(acceptances(how.accept)))
-        return RecodingDraft.of(accepted, choice.point, how.name)
+        return RecodingDraft.of(accepted, choice.point, how.name, how.format)
 
     def figures(self, manifest: Manifest) -> Mapping[str, list[list[str]]]:
         values = {name: manifest["figures"][name]["value"] for name in manifest["point"]["values"]}

@@ -29,11 +29,12 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Publishing:
-    """How a release is to be made: rules that may be broken, the name of the file, and who is told how far it is."""
+    """How a release is to be made: rules that may be broken, name and format of the file, who is told how far it is."""
 
     accept: Mapping[str, str] | Sequence[Acceptance] = ()
     name: str | None = None
     progress: Progress | None = None
+    format: str | None = None
 
 
 class System(Protocol):

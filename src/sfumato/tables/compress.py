@@ -140,7 +140,7 @@ def _domain(engine: Engine, source: Source, position: int, use: Use, others: Seq
     observed = dict.fromkeys(others, 0) | {str(label): int(count) for label, count in counts}
     settings = source.settings
     try:
-        return domain_of(
+        domain = domain_of(
             use.name,
             observed,
             use.hierarchy,
@@ -151,6 +151,7 @@ def _domain(engine: Engine, source: Source, position: int, use: Use, others: Seq
             order=use.order,
             along_tree=use.along_tree,
         )
+        return replace(domain, value_labels=source.codebook.column(use.name).values)
     except UncoveredError as error:
         row = _first_row(engine, source, use.name, error.labels)
         if use.role is Role.SENSITIVE:

@@ -7,7 +7,7 @@ hierarchy, an interval or `*`; then it stands for several leaves, and measures o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from sfumato.hierarchies.hierarchy import ROOT, Hierarchy, flat
 from sfumato.hierarchies.labels import interval, numbers
 from sfumato.runtime.arrays import Codes, Counts64, Flags, Floats
 from sfumato.sources.cells import MISSING
+from sfumato.sources.codebook import shown_value
 from sfumato.tables.missing import missing_leaf
 
 Builder = Callable[[Sequence[str], Sequence[int]], Hierarchy]
@@ -30,6 +31,7 @@ class Domain:
     `distance` is how far apart two values are in t-closeness: equal, ordered (the default of numbers) or hierarchical.
     `insides` are, for each generalized label behind the leaves, the leaves it stands for.
     `order` are the leaves in the order in which neighbours may be joined.
+    `value_labels` are what a codebook calls some of the values; nothing is measured by them.
     """
 
     name: str
@@ -47,6 +49,11 @@ class Domain:
     decimal: str = "."
     insides: tuple[Flags, ...] = ()
     order: tuple[int, ...] = ()
+    value_labels: Mapping[str, str] = field(default_factory=dict)
+
+    def shown(self, label: str) -> str:
+        """A label as pages show it: with what the codebook calls it behind."""
+        return shown_value(label, self.value_labels)
 
     @property
     def generalized(self) -> bool:

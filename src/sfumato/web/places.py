@@ -13,13 +13,14 @@ from sfumato.errors import DataError, InputError
 from sfumato.runtime.atomic import write_text
 from sfumato.runtime.json_files import read_json as read_checked
 from sfumato.runtime.scratch import sweep
+from sfumato.sources.labelled.extra import ENDINGS
 from sfumato.sources.opening import matching_files
 from sfumato.web.keys import FOLDER as KEYS
 
 WORK = "workbench"
 PART = ".part"  # the ending of an upload that has not arrived whole
 ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}$")
-TABLES = (".csv", ".tsv", ".txt", ".data", ".gz", ".parquet", ".pq")
+TABLES = (".csv", ".tsv", ".txt", ".data", ".gz", ".parquet", ".pq", *ENDINGS)
 
 
 class AbsentError(InputError):

@@ -103,7 +103,8 @@ def test_the_true_counts_are_in_no_public_file(study: sf.Study, tmp_path: Path, 
     assert channel_of(front.point(1)).notes["designed_for_records"] == RECORDS  # it is there to be lost
     out = tmp_path / "out"
     sf.publish(sf.pick(front, point=1), out)
-    names = ["data.csv", "data.csv.channel.json", "dictionary.html", "dictionary.json", "external.html"]
+    names = ["croissant.json", "data.csv", "data.csv.channel.json", "ddi.xml"]
+    names += ["dictionary.html", "dictionary.json", "external.html"]
     assert [path.name for path in public(out)] == names
     told = numbers_in(json.loads((out / "public" / "data.csv.channel.json").read_text("utf-8")))
     assert all(n == int(n) or n == float(f"{n:.3g}") for n in told)

@@ -317,7 +317,8 @@ def test_no_secret_is_in_the_public_part(release: Path, made: Path) -> None:
     canaries = [str(made), "canary", str(Path.home()), socket.gethostname(), manifest["source"]["sha256"], "aux.csv"]
     canaries += ["giver", "secret", "seed", *manifest["files"].values()]
     public = sorted(path for path in (release / "public").rglob("*") if path.is_file())
-    assert [path.name for path in public] == ["data.csv", "dictionary.html", "dictionary.json", "external.html"]
+    names = ["croissant.json", "data.csv", "ddi.xml", "dictionary.html", "dictionary.json", "external.html"]
+    assert [path.name for path in public] == names
     for path in public:
         text = path.read_text("utf-8")
         assert [canary for canary in canaries if canary in text] == [], path.name

@@ -63,7 +63,9 @@ class Channels:
         front = choice.front
         refuse_unlike(front)
         study = front.study.with_accepted(acceptances(how.accept))
-        return disguise_draft(study, [chosen_channel(choice)], study.channel.keep, name=how.name or "data.csv")
+        return disguise_draft(
+            study, [chosen_channel(choice)], study.channel.keep, name=how.name or f"data.{how.format or 'csv'}"
+        )
 
     def figures(self, manifest: Manifest) -> Mapping[str, list[list[str]]]:
         return {

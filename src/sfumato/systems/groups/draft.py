@@ -21,6 +21,7 @@ from sfumato.release.rows import differing_rows, refuse_torn, write_mixed
 from sfumato.release.sources import table_of
 from sfumato.runtime.stages import stage
 from sfumato.sources.engines.engine import Engine
+from sfumato.sources.source import Source
 from sfumato.study import Study
 from sfumato.systems.groups.files.read import settings_of
 from sfumato.systems.groups.pages import protected_page, swapped_page
@@ -54,6 +55,7 @@ class SwapDraft(Draft):
 
     system: str = "groups"
     plan: SwapPlan
+    target: Source
     work_out: Callable[[], Protected]
 
     swapped: Swapped = field(init=False)
@@ -61,17 +63,18 @@ class SwapDraft(Draft):
 
     def describe(self, engine: Engine) -> Description:
         with stage("exchange places"):
-            self.swapped = exchange(engine, self.source, self.study, settings_of(self.study), self.plan)
+            settings = settings_of(self.study)
+            self.swapped = exchange(engine, self.source, self.study, settings, self.plan, self.target)
         exchanged = sorted(self.swapped.exchanged)
         return describe_swaps(self.study, self.source, self.swapped.names, exchanged, self.plan)
 
     def write(self, engine: Engine, folder: Path) -> Study:
         """The file, and the run file with the mapping, but without those who are in the group."""
-        write_mixed(engine, self.swapped, folder / self.data)
+        written = write_mixed(engine, self.swapped, folder / self.data)
         mapping = settings_of(self.study).mapping().model_dump(mode="json", exclude_none=True, exclude_defaults=True)
         groups = {name: mapping[name] for name in MAPPING if name in mapping}
-        sections = {"data": {"na": list(self.study.data.na)}, "groups": groups}
-        return pack.write_run_file(folder, self.study, self.source, self.swapped.names, self.data, sections)
+        sections = {"data": {"na": list(self.study.data.na)} | written.settings(), "groups": groups}
+        return pack.write_run_file(folder, self.study, self.target, self.swapped.names, self.data, sections)
 
     def compare(self, engine: Engine, own: Study) -> None:
         written = table_of(own)

@@ -9,6 +9,7 @@ from typing import Any
 from sfumato.errors import SfumatoError
 from sfumato.front import Front
 from sfumato.release import pack
+from sfumato.release.formats import format_of, target_of
 from sfumato.release.policy import acceptances
 from sfumato.release.publish import Release, publish_draft
 from sfumato.release.sources import table_of
@@ -45,6 +46,7 @@ def protection_draft(
     *,
     accept: Mapping[str, str] | Sequence[Acceptance] = (),
     name: str | None = None,
+    kind: str | None = None,
     progress: Progress | None = None,
 ) -> SwapDraft:
     """The release of a protected file, to be written, read back and attacked.
@@ -55,11 +57,13 @@ def protection_draft(
     chosen = front.point(int(front.details["chosen"]) if point is None else point)
     study = front.study.with_accepted(acceptances(accept))
     source = table_of(study)
+    kind = format_of(source, name, kind)
     return SwapDraft(
         study=study,
         source=source,
         fingerprint=front.fingerprint,
-        data=pack.data_name(source, name),
+        data=pack.data_name(source, name, kind),
+        target=target_of(source, kind),
         plan=swaps_of(chosen),
         work_out=lambda: _worked_out(front, chosen.id, Run(progress)),
     )

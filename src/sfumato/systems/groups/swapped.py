@@ -13,6 +13,7 @@ import numpy as np
 
 from sfumato.errors import DataError, StudyError, counted, nearest, shortened
 from sfumato.plans.swaps import SwapPlan
+from sfumato.release.formats import raw_cell
 from sfumato.sources.cells import cleaned
 from sfumato.sources.engines.engine import Engine, require_order
 from sfumato.sources.source import Column, Source
@@ -28,6 +29,7 @@ class Swapped:
     """What will be released: the columns, which of them change places, and how many rows there are."""
 
     source: Source
+    target: Source
     columns: tuple[Column, ...]
     exchanged: frozenset[str]
     rows: int
@@ -36,6 +38,11 @@ class Swapped:
     @property
     def names(self) -> list[str]:
         return [column.name for column in self.columns]
+
+    @property
+    def coded(self) -> frozenset[str]:
+        """No column is generalized."""
+        return frozenset()
 
     def sql(self, mark: bool = False) -> str:
         """The released rows; their columns are `c0`, `c1`, …, and for us alone `swapped`."""
@@ -53,13 +60,24 @@ class Swapped:
         )
 
 
-def exchange(engine: Engine, source: Source, study: Study, settings: GroupsSettings, plan: SwapPlan) -> Swapped:
-    """Make the engine ready to release a source with the places of some pairs of rows exchanged."""
+def exchange(
+    engine: Engine,
+    source: Source,
+    study: Study,
+    settings: GroupsSettings,
+    plan: SwapPlan,
+    target: Source | None = None,
+) -> Swapped:
+    """Make the engine ready to release a source with the places of some pairs of rows exchanged.
+
+    `target` is the source in the format that the release is written in, its own unless given.
+    """
+    target = target or source
     require_order(engine, "the groups system")
     withheld = withheld_columns(study, settings, source)
     mapping = settings.mapping()
     engine.attach(source, "raw")
-    listed = ", ".join(column.sql for column in source.columns)
+    listed = ", ".join(raw_cell(source, column, target) for column in source.columns)
     engine.run(f"CREATE OR REPLACE TEMP TABLE held AS SELECT row_number() OVER () - 1 AS r, {listed} FROM raw")
     rows = np.concatenate([plan.givers, plan.takers])
     engine.upload("swaps", {"r": rows, "partner": np.concatenate([plan.takers, plan.givers])})
@@ -74,7 +92,7 @@ def exchange(engine: Engine, source: Source, study: Study, settings: GroupsSetti
     count = int(engine.rows("SELECT count(*) FROM held")[0][0])
     if len(rows) and int(rows.max()) >= count:
         raise DataError("the plan swaps rows that are not in the file", expected="the file that was protected")
-    swapped = Swapped(source, released, frozenset(exchanged), count, plan.swaps)
+    swapped = Swapped(source, target, released, frozenset(exchanged), count, plan.swaps)
     # As columns of the released rows, where they have other positions than in the source.
     cells = {c.name: f"coalesce({cleaned(source, replace(c, position=i))}, '')" for i, c in enumerate(released)}
     places = [cells[name] for name in mapping.area if name in cells]

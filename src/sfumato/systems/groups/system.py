@@ -74,7 +74,9 @@ class Groups:
 
     def draft(self, choice: Choice, how: Publishing) -> Draft:
         point = choice.point.id
-        return protection_draft(choice.front, point, accept=how.accept, name=how.name, progress=how.progress)
+        return protection_draft(
+            choice.front, point, accept=how.accept, name=how.name, kind=how.format, progress=how.progress
+        )
 
     def figures(self, manifest: Manifest) -> Mapping[str, list[list[str]]]:
         own, figures = manifest["own"], manifest["figures"]

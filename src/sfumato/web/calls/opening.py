@@ -29,8 +29,12 @@ from sfumato.web.places import Places, new_id, read_json, write_json
 def open_table(places: Places, path: str, settings: dict[str, Any]) -> dict[str, Any]:
     """A new study of a table: profiled, with roles as suggestions that still have to be checked."""
     table = places.table(path)
+    book = settings.get("codebook")
+    if book is not None:
+        settings = settings | {"codebook": str(places.allowed(str(book)))}
     inspection = inspect(str(table), **settings)
-    study = Study(**parse_toml(inspection.run_file(str(table)).encode("utf-8"), "run.toml"))
+    text = inspection.run_file(str(table), codebook=settings.get("codebook"))
+    study = Study(**parse_toml(text.encode("utf-8"), "run.toml"))
     single = [{"columns": list(c.columns), "unique": c.unique} for c in inspection.combinations]
     about = {"name": table.name, "reviewed": False, "undecided": inspection.undecided, "rows": inspection.rows}
     about |= {"combinations": single, "unique": inspection.everything.unique_share}

@@ -86,7 +86,9 @@ def undecided_columns(study: Study) -> list[str]:
 
 def paths_of(study: Study) -> list[Path]:
     """Every path that a study names."""
-    paths = [study.channel.prior] if study.channel.prior is not None else []
+    settings = [study.data, *([study.population] if study.population is not None else [])]
+    read = [study.channel.prior, *(one.codebook for one in settings)]
+    paths = [path for path in read if path is not None]
     for column in study.columns.values():
         tree = column.hierarchy
         if isinstance(tree, str):

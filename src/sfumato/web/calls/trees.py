@@ -14,6 +14,7 @@ from sfumato.errors import HierarchyError, InputError, nearest
 from sfumato.hierarchies import Hierarchy, load, save
 from sfumato.hierarchies.edit import edited
 from sfumato.hierarchies.recipes import HierarchyFile, builder, recipe
+from sfumato.sources.codebook import shown_values
 from sfumato.sources.opening import open_source
 from sfumato.sources.profile import values_of
 from sfumato.sources.roles import Role
@@ -152,8 +153,9 @@ def joined(study: Study, column: str) -> dict[str, Any]:
 
 def _described(study: Study, column: str, tree: Hierarchy, counts: Mapping[str, int] | None = None) -> dict[str, Any]:
     """A hierarchy for the page: its paths, the records under each label of each level, whether it covers the data."""
-    if counts is None:
-        counts, _ = _values(study, column)
+    observed, source = _values(study, column)
+    counts = observed if counts is None else counts
+    shown = shown_values((label for level in tree.levels for label in level), source.codebook.column(column).values)
     levels = []
     for labels, groups in zip(tree.levels, tree.maps, strict=True):
         records = [0] * len(labels)
@@ -168,6 +170,7 @@ def _described(study: Study, column: str, tree: Hierarchy, counts: Mapping[str, 
         "paths": tree.paths,
         "counts": {leaf: counts.get(leaf, 0) for leaf in tree.leaves},
         "levels": levels,
+        "shown": shown,
         "covers": covers,
         "badge": badge,
         "sensitive": secret,

@@ -31,7 +31,7 @@ export async function editHierarchy(column, about, saved) {
     const choose = h("div", { class: "pills", role: "radiogroup", "aria-label": "Level shown" }, found.levels.map((each, place) => h("label", {},
       h("input", { type: "radio", name: "level", checked: place === level, onchange: () => { level = place; show(found); } }), place === 0 ? "values" : place === found.height ? "root" : `level ${place}`, ` (${each.labels})`)));
     const shown = found.levels[level].bars;
-    fill(picture, choose, h("figure", {}, bars(shown.map(([, count]) => count), { labels: shown.map(([label]) => label), height: 170, label: `records under each label of level ${level}` }),
+    fill(picture, choose, h("figure", {}, bars(shown.map(([, count]) => count), { labels: shown.map(([label]) => found.shown?.[label] ?? label), height: 170, label: `records under each label of level ${level}` }),
       h("figcaption", {}, `Records under each of ${plural(found.levels[level].labels, "label")} of this level`)));
   }
   const build = later(async (next) => {

@@ -72,7 +72,7 @@ export function treeEditor(column, start, says, changed) {
     }, h("label", {}, movable && h("input", { type: "checkbox", checked: chosen.has(id), onchange: (event) => {
       if (event.target.checked) chosen.set(id, { level: depth, label }); else chosen.delete(id);
       drawBar();
-    } }), h("span", {}, label)), h("span", { class: "bar", style: `width:${Math.round((records / Math.max(most, 1)) * 90)}px` }), h("small", {}, number(records)));
+    } }), h("span", {}, found.shown?.[label] ?? label)), h("span", { class: "bar", style: `width:${Math.round((records / Math.max(most, 1)) * 90)}px` }), h("small", {}, number(records)));
     if (depth === 0) return h("li", {}, row);
     const groups = new Map();
     for (const path of paths) groups.set(path[depth - 1], [...(groups.get(path[depth - 1]) ?? []), path]);

@@ -26,8 +26,8 @@ async function listed(card, folder) {
       found.folders.map((name) => h("li", {}, button([h("span", {}, "▸"), name], () => into(name)))),
       found.files.map((file) => h("li", {}, button([h("span", {}, file.kind === "table" ? "▦" : "⚙"), file.name, h("small", {}, file.kind, " · ", size(file.bytes))],
         () => opened({ path: file.path }), { "data-file": file.path })))),
-    !found.files.length && !found.folders.length && h("p", { class: "quiet" }, "No CSV, Parquet or run file here."),
-    h("p", { class: "quiet" }, h("small", {}, "CSV (also .gz), Parquet, or a run file (.toml). Nothing leaves this machine.")));
+    !found.files.length && !found.folders.length && h("p", { class: "quiet" }, "No table or run file here."),
+    h("p", { class: "quiet" }, h("small", {}, "CSV (also .gz), Parquet, SPSS, Stata, SAS, Excel, or a run file (.toml). Nothing leaves this machine.")));
 }
 
 async function opened(body, says) {
@@ -38,7 +38,7 @@ async function opened(body, says) {
 }
 
 async function uploads() {
-  const chooser = h("input", { type: "file", hidden: true, accept: ".csv,.tsv,.txt,.data,.gz,.parquet,.pq,.toml", onchange: () => send(chooser.files[0]) });
+  const chooser = h("input", { type: "file", hidden: true, accept: ".csv,.tsv,.txt,.data,.gz,.parquet,.pq,.sav,.zsav,.dta,.sas7bdat,.xlsx,.xlsm,.xlsb,.xls,.ods,.toml", onchange: () => send(chooser.files[0]) });
   const says = h("div", {});
   async function send(file) {
     if (!file) return;

@@ -1,0 +1,98 @@
+"""What a data dictionary says of columns beyond what was done to them: labels, labels of values that occur, kinds.
+
+All is taken from the written file, so that nothing is described that is not in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from sfumato.sources.cells import cleaned
+from sfumato.sources.codebook import Codebook, ColumnLabels, group_label
+from sfumato.sources.engines.engine import Engine
+from sfumato.sources.source import Column, Source
+from sfumato.study import Study
+
+UNLISTED = ("sensitive", "disguised")  # roles whose values no dictionary lists
+MOST_VALUES = 5_000
+KINDS = {
+    "whole": "^-?(0|[1-9][0-9]*)$",
+    "number": "^-?(0|[1-9][0-9]*)([.][0-9]+)?$",
+    "date": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
+}
+
+
+def described(
+    engine: Engine, written: Source, dictionary: Mapping[str, Any], book: Codebook, study: Study
+) -> dict[str, Any]:
+    """A dictionary with the labels of its columns, the labels of values that occur, the kind of each column, and what
+    the study says of the release as a whole."""
+    engine.attach(written, "described")
+    columns = []
+    kinds = _kinds(engine, written)
+    for entry in dictionary["columns"]:
+        about = book.column(entry["name"])
+        column = written.column(entry["name"])
+        found: dict[str, Any] = {"kind": kinds[entry["name"]]}
+        if about.label:
+            found["label"] = about.label
+        if about.values and entry["role"] not in UNLISTED:
+            occurring = _values(engine, written, column)
+            labels = {value: group_label(value, about.values) for value in occurring}
+            found |= {"values": labels} if (labels := {v: label for v, label in labels.items() if label}) else {}
+            missing = [value for value in labels if about.means_missing(value)]
+            found |= {"missing_values": missing} if missing else {}
+        columns.append({**entry, **found})
+    title = study.release.model_dump(mode="json", exclude_none=True)
+    return {**dictionary, "columns": columns, **({"about": title} if title else {})}
+
+
+def codebook_of(dictionary: Mapping[str, Any]) -> Codebook:
+    """The labels that a dictionary lists: with them it can be made again from the file it describes."""
+    return Codebook(
+        {
+            str(entry["name"]): ColumnLabels(
+                str(entry.get("label", "")),
+                {str(value): str(label) for value, label in entry.get("values", {}).items()},
+                tuple(map(str, entry.get("missing_values", ()))),
+            )
+            for entry in dictionary["columns"]
+        }
+    )
+
+
+def _text(written: Source, column: Column) -> str:
+    """A cell as text, codes that mean missing included."""
+    plain = replace(written, codebook=Codebook(), settings=written.settings.model_copy(update={"na": ()}))
+    return cleaned(plain, column)
+
+
+def _values(engine: Engine, written: Source, column: Column) -> list[str]:
+    text = _text(written, column)
+    rows = engine.rows(
+        f"SELECT DISTINCT v FROM (SELECT {text} AS v FROM described) AS t WHERE v IS NOT NULL "
+        f"ORDER BY v LIMIT {MOST_VALUES}"
+    )
+    return [str(value) for (value,) in rows]
+
+
+def _kinds(engine: Engine, written: Source) -> dict[str, str]:
+    """The kind of each column: whole, number, date or text, the narrowest that all cells are. One scan for all."""
+    sums = []
+    for place in range(len(written.columns)):
+        sums.append(f"count(v{place})")
+        sums += [
+            f"sum(CASE WHEN regexp_replace(v{place}, '{pattern}', '') = '' THEN 1 ELSE 0 END)"
+            for pattern in KINDS.values()
+        ]
+    cells = ", ".join(f"{cleaned(written, column)} AS v{place}" for place, column in enumerate(written.columns))
+    counts = engine.rows(f"SELECT {', '.join(sums)} FROM (SELECT {cells} FROM described) AS t")[0]
+    width = 1 + len(KINDS)
+    found = {}
+    for place, column in enumerate(written.columns):
+        there, *fitting = counts[place * width : (place + 1) * width]
+        narrow = (kind for kind, count in zip(KINDS, fitting, strict=True) if there and count == there)
+        found[column.name] = next(narrow, "text")
+    return found

@@ -1,0 +1,219 @@
+"""The metadata of a release for catalogues and archives: Croissant 1.1 and DDI Codebook 2.5.
+
+Both say what the data dictionary says, and nothing else: no path, no source, no time.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+from xml.sax.saxutils import escape, quoteattr
+
+from sfumato.release.pack import METADATA
+from sfumato.version import __version__
+
+CROISSANT, DDI = METADATA
+TITLE = "Anonymised microdata"
+WHAT = "Records about people, changed to protect them: see dictionary.html and external.html beside the file."
+TYPES = {"whole": "sc:Integer", "number": "sc:Float", "date": "sc:Date", "text": "sc:Text"}
+MEDIA = {
+    ".csv": "text/csv",
+    ".gz": "application/gzip",
+    ".parquet": "application/x-parquet",
+    ".sav": "application/x-spss-sav",
+    ".dta": "application/x-stata-dta",
+    ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+}
+FORMATS = {
+    ".csv": "comma-separated text",
+    ".gz": "comma-separated text, compressed by gzip",
+    ".parquet": "Apache Parquet",
+    ".sav": "SPSS system file",
+    ".dta": "Stata data file",
+    ".xlsx": "Excel workbook",
+}
+CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+LANGUAGE = {"@container": "@language"}
+TERMS = (
+    "arrayShape citeAs column containedIn equivalentProperty extract field fileProperty fileObject fileSet format "
+    "includes isArray isLiveDataset jsonPath key md5 parentField path recordSet references regex repeated replace "
+    "samplingRate separator source subField transform"
+)
+
+
+def metadata_pages(dictionary: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, str]:
+    """Both descriptions by their names in the folder. `files` are the data files with their SHA-256, by name."""
+    return {
+        CROISSANT: json.dumps(croissant(dictionary, files), indent=1, ensure_ascii=False) + "\n",
+        DDI: ddi(dictionary),
+    }
+
+
+def croissant(dictionary: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, Any]:
+    """The release as a dataset of Croissant 1.1: its file, its columns, the labels of values as enumerations."""
+    about, name = dictionary.get("about", {}), str(dictionary["file"])
+    found: dict[str, Any] = {
+        "@context": _context(),
+        "@type": "sc:Dataset",
+        "conformsTo": "http://mlcommons.org/croissant/1.1",
+        "name": about.get("title", TITLE),
+        "description": about.get("description", WHAT),
+    }
+    if "creator" in about:
+        found["creator"] = {"@type": "sc:Organization", "name": about["creator"]}
+    found |= {key: about[key] for key in ("license", "url", "version") if key in about}
+    found["distribution"] = [
+        {
+            "@type": "cr:FileObject",
+            "@id": file,
+            "name": file,
+            "contentUrl": file,
+            "encodingFormat": _of(MEDIA, name),
+            "sha256": digest,
+        }
+        for file, digest in sorted(files.items())
+    ]
+    if list(files) == [name]:
+        columns = list(enumerate(dictionary["columns"], start=1))
+        enumerations = [_enumeration(f"values{place}", column) for place, column in columns if column.get("values")]
+        rows = {
+            "@type": "cr:RecordSet",
+            "@id": "records",
+            "name": "records",
+            "field": [_field(place, column, name) for place, column in columns],
+        }
+        found["recordSet"] = [rows, *enumerations]
+    return found
+
+
+def _context() -> dict[str, Any]:
+    return {
+        "@language": "en",
+        "@vocab": "https://schema.org/",
+        "conformsTo": "dct:conformsTo",
+        "cr": "http://mlcommons.org/croissant/",
+        "rai": "http://mlcommons.org/croissant/RAI/",
+        "data": {"@id": "cr:data", "@type": "@json"},
+        "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+        "dct": "http://purl.org/dc/terms/",
+        "description": LANGUAGE,
+        "examples": {"@id": "cr:examples", "@type": "@json"},
+        "name": LANGUAGE,
+        "sc": "https://schema.org/",
+        **{term: f"cr:{term}" for term in TERMS.split()},
+    }
+
+
+def _field(place: int, column: Mapping[str, Any], file: str) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "@type": "cr:Field",
+        "@id": f"records/column{place}",
+        "name": column["name"],
+        "description": _words(column),
+        "dataType": TYPES[column["kind"]],
+        "source": {"fileObject": {"@id": file}, "extract": {"column": column["name"]}},
+    }
+    if column.get("values"):
+        found["references"] = {"field": {"@id": f"values{place}/value"}}
+    return found
+
+
+def _enumeration(name: str, column: Mapping[str, Any]) -> dict[str, Any]:
+    kind = column["kind"]
+    return {
+        "@type": "cr:RecordSet",
+        "@id": name,
+        "name": name,
+        "description": f"What the values of {column['name']} mean.",
+        "dataType": "sc:Enumeration",
+        "key": {"@id": f"{name}/value"},
+        "field": [
+            {"@type": "cr:Field", "@id": f"{name}/{part}", "name": part, "dataType": type_}
+            for part, type_ in (("value", TYPES[kind]), ("label", "sc:Text"))
+        ],
+        "data": [{f"{name}/value": _typed(v, kind), f"{name}/label": label} for v, label in column["values"].items()],
+    }
+
+
+def _typed(value: str, kind: str) -> int | float | str:
+    """A value as its column has it; a letter that means missing stays a letter.
+
+    >>> _typed("1", "whole"), _typed(".b", "whole")
+    (1, '.b')
+    """
+    try:
+        return int(value) if kind == "whole" else float(value) if kind == "number" else value
+    except ValueError:
+        return value
+
+
+def _words(column: Mapping[str, Any]) -> str:
+    label = column.get("label", "")
+    return f"{label}. {column['words']}" if label else str(column["words"])
+
+
+def ddi(dictionary: Mapping[str, Any]) -> str:
+    """The release as a codebook of DDI Codebook 2.5; elements stand in the order of its schema."""
+    about, name = dictionary.get("about", {}), str(dictionary["file"])
+    creator = f"<rspStmt><AuthEnty>{_safe(about['creator'])}</AuthEnty></rspStmt>" if "creator" in about else ""
+    use = ""
+    if "license" in about:
+        use = f"  <dataAccs><useStmt><conditions>{_safe(about['license'])}</conditions></useStmt></dataAccs>\n"
+    charset = ' charset="UTF-8"' if name.endswith((".csv", ".csv.gz")) else ""
+    variables = "".join(_variable(place, column) for place, column in enumerate(dictionary["columns"], start=1))
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        '<codeBook xmlns="ddi:codebook:2_5" version="2.5" xml:lang="en">\n'
+        " <stdyDscr>\n"
+        f"  <citation><titlStmt><titl>{_safe(about.get('title', TITLE))}</titl></titlStmt>{creator}</citation>\n"
+        f"  <stdyInfo><abstract>{_safe(about.get('description', WHAT))}</abstract></stdyInfo>\n"
+        f"{use}"
+        " </stdyDscr>\n"
+        ' <fileDscr ID="F1">\n'
+        f"  <fileTxt><fileName>{_safe(name)}</fileName><dimensns><varQnty>{len(dictionary['columns'])}</varQnty>"
+        f"</dimensns><fileType{charset}>{_of(FORMATS, name)}</fileType>"
+        f"<software version={_quoted(__version__)}>Sfumato</software></fileTxt>\n"
+        " </fileDscr>\n"
+        " <dataDscr>\n"
+        f"{variables}"
+        " </dataDscr>\n"
+        "</codeBook>\n"
+    )
+
+
+def _variable(place: int, column: Mapping[str, Any]) -> str:
+    missing: Sequence[str] = column.get("missing_values", ())
+    values = column.get("values") or dict.fromkeys(column.get("labels", ()), "")
+    categories = "".join(
+        f"   <catgry{' missing=' + _quoted('Y') if value in missing else ''}><catValu>{_safe(value)}</catValu>"
+        + (f"<labl>{_safe(label)}</labl>" if label else "")
+        + "</catgry>\n"
+        for value, label in values.items()
+    )
+    kind = column["kind"]
+    interval = "contin" if kind == "number" else "discrete"
+    weight = ' wgt="wgt"' if column["role"] == "weight" else ""
+    type_ = "numeric" if kind in ("whole", "number") else "character"
+    dated = ' category="date"' if kind == "date" else ""
+    label = f"   <labl>{_safe(column['label'])}</labl>\n" if column.get("label") else ""
+    return (
+        f'  <var ID="V{place}" name={_quoted(column["name"])} files="F1" intrvl="{interval}"{weight}>\n'
+        f"{label}   <txt>{_safe(column['words'])}</txt>\n{categories}"
+        f'   <varFormat type="{type_}"{dated}/>\n'
+        "  </var>\n"
+    )
+
+
+def _of(names: Mapping[str, str], file: str) -> str:
+    return next((meaning for ending, meaning in names.items() if file.endswith(ending)), "application/octet-stream")
+
+
+def _safe(text: object) -> str:
+    """Text of an element. What XML cannot hold is shown by a mark."""
+    return escape(CONTROL.sub("\ufffd", str(text)))
+
+
+def _quoted(text: object) -> str:
+    return quoteattr(CONTROL.sub("\ufffd", str(text)))

@@ -1,0 +1,119 @@
+"""A labelled file or spreadsheet as private Parquet: made once for the bytes that a file has, and kept while used."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sfumato.errors import DataError
+from sfumato.runtime.scratch import Scratch, sweep
+from sfumato.sources.codebook import Codebook, code_text
+from sfumato.sources.labelled import spreadsheet
+from sfumato.sources.labelled.apart import read_apart
+from sfumato.sources.labelled.extra import STATISTICAL
+from sfumato.sources.labelled.private_parquet import TYPES, PrivateParquet
+from sfumato.sources.settings import DataSettings
+
+KEPT = 4  # conversions that are held for the next opening of the same file
+
+
+@dataclass(frozen=True, eq=False)
+class Converted:
+    """The rows of a file as Parquet in a scratch folder, which lives as long as this does."""
+
+    scratch: Scratch
+    names: tuple[str, ...]
+    types: tuple[str, ...]
+    codebook: Codebook
+    sheet: str | None = None
+
+    @property
+    def file(self) -> Path:
+        return self.scratch.path / "rows.parquet"
+
+
+_kept: OrderedDict[str, Converted] = OrderedDict()
+_lock = threading.Lock()
+
+
+def converted(path: Path, kind: str, settings: DataSettings) -> Converted:
+    """The rows of a file as Parquet. The same bytes, read the same way, are converted once."""
+    digest = _digest(path)
+    read = {"sheet", "header", "header_row", "encoding", "codes", "names"}
+    key = json.dumps([kind, digest, settings.model_dump(mode="json", include=read)])
+    with _lock:
+        if key in _kept:
+            _kept.move_to_end(key)
+            return _kept[key]
+    found = _decoded(_convert(path, kind, settings), settings.codes, settings.names)
+    if _digest(path) != digest:
+        raise DataError(
+            f"{path.name} was changed while it was read", expected="a file at rest", remedy="try again when it is done"
+        )
+    with _lock:
+        _kept[key] = found
+        while len(_kept) > KEPT:
+            _kept.popitem(last=False)
+    return found
+
+
+def _convert(path: Path, kind: str, settings: DataSettings) -> Converted:
+    sweep()
+    scratch = Scratch()
+    target = scratch.path / "rows.parquet"
+    sheet = None
+    try:
+        if kind in STATISTICAL:
+            encoding = None if settings.encoding in ("utf-8", "auto") else settings.encoding
+            names, types, codebook = read_apart(path, kind, scratch.path, encoding)
+        else:
+            names, types, sheet = spreadsheet.convert(path, target, settings)
+            codebook = Codebook()
+    except BaseException:
+        scratch.close()
+        raise
+    return Converted(scratch, tuple(names), tuple(TYPES[type_] for type_ in types), codebook, sheet)
+
+
+def _decoded(found: Converted, codes: Mapping[str, Mapping[str, str]], names: Sequence[str] | None) -> Converted:
+    """The same with the values that codes stand for, in the columns where that is declared."""
+    if not codes:
+        return found
+    import pyarrow
+    import pyarrow.parquet
+
+    called = names if names is not None and len(names) == len(found.names) else found.names
+    places = {place: codes[name] for place, name in enumerate(called) if name in codes}
+    scratch = Scratch()
+    file = pyarrow.parquet.ParquetFile(found.file)
+    types = [pyarrow.string() if place in places else field.type for place, field in enumerate(file.schema_arrow)]
+    with PrivateParquet(scratch.path / "rows.parquet", types) as out:
+        for batch in file.iter_batches():
+            columns = [
+                pyarrow.array([_value(cell, places[place]) for cell in column.to_pylist()], pyarrow.string())
+                if place in places
+                else column
+                for place, column in enumerate(batch.columns)
+            ]
+            out.write(columns)
+    return replace(found, scratch=scratch, types=tuple(TYPES[str(type_)] for type_ in types))
+
+
+def _value(cell: object, codes: Mapping[str, str]) -> str | None:
+    return None if cell is None else codes.get(code_text(cell), code_text(cell))
+
+
+def _digest(path: Path) -> str:
+    found = hashlib.sha256()
+    try:
+        with path.open("rb") as stream:
+            while block := stream.read(1 << 22):
+                found.update(block)
+    except OSError as error:
+        raise DataError(f"cannot read {path.name}: {error.strerror}", expected="a readable file") from None
+    return found.hexdigest()
