@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -124,8 +123,8 @@ class Audit:
         }
 
 
-def audit(study: Study, path: str | Path | None = None) -> Audit:
-    """Measure a study's table, or another file read the same way, as it stands."""
+def audit(study: Study, path: Any = None) -> Audit:
+    """Measure a study's table, or another (a file, or a table in memory) read the same way, as it stands."""
     chosen = with_settings(study.measures)
     classes = classify(study.table(path))
     figures = {name: figure(classes, found) for name, found in chosen.items()}
@@ -133,7 +132,7 @@ def audit(study: Study, path: str | Path | None = None) -> Audit:
     return Audit(classes, figures, tuple(contributions(classes)), whole, (_about_whole(whole), *_notes(classes)))
 
 
-def _whole(study: Study, path: str | Path | None) -> WholeFile:
+def _whole(study: Study, path: Any) -> WholeFile:
     source = study.source(path)
     with open_engine(study.engine, study.engine_options) as engine, stage("all columns together"):
         engine.attach(source, "raw")

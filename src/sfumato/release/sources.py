@@ -6,7 +6,6 @@ from pathlib import Path
 
 from sfumato.errors import InputError
 from sfumato.sources.address import is_database, located
-from sfumato.sources.opening import open_source
 from sfumato.sources.source import Source
 from sfumato.study import Study, read
 
@@ -39,7 +38,7 @@ def reading(study: Study, path: str) -> Study:
 
 def table_of(study: Study) -> Source:
     """The table of a study, without asking a role of every column."""
-    return open_source(study.data, study.folder)
+    return study.opened()
 
 
 def require_source(source: Source, fingerprint: str, *, remedy: str = "search again") -> None:

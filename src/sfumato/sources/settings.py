@@ -32,6 +32,8 @@ class DataSettings(Settings):
     than UTF-8 and a missing header are never assumed: `sfumato inspect` detects them and writes them down.
     With `neutralise_formulas` a release writes a mark before kept cells that a spreadsheet would run.
     `removed` is how many suppressed records a release lacks, so that they stay in every measurement.
+    `digest` is what a fingerprint is of: the bytes of a file, or the content of a Parquet file, which is that of the
+    table in memory it was written from.
     Of a database, `table` or `query` says what is read, and `password_file` where its password is.
     """
 
@@ -40,6 +42,7 @@ class DataSettings(Settings):
     query: str | None = None
     password_file: str | None = None
     format: Literal["csv", "parquet"] | None = None
+    digest: Literal["bytes", "content"] = "bytes"
     separator: str | None = Field(default=None, min_length=1, max_length=1)
     quote: str | None = Field(default=None, max_length=1)
     decimal: Literal[".", ","] | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from sfumato.front import Front
 from sfumato.runtime.stages import Progress
@@ -20,16 +21,20 @@ def search(
     checkpoint: str | Path | None = None,
     resume: bool = False,
     live: Live | None = None,
+    **settings: Any,
 ) -> Front:
     """Find the front of a study, by the system that it names.
 
-    The same study, data and seed give the same front on any number of threads.
+    `settings` are those of the [search] section, in place of the study's own: `objectives=["k", "general_loss"]`,
+    `max_suppression=0.02`, `system="cuts"`. The same study, data and seed give the same front on any number of threads.
 
     `progress(done, total)` is told how far it is, and stops it by returning True; what was found is kept. `table` is
     the study's frequency table, where it was read before. The state of a search is written to `checkpoint` every few
     seconds, and with `resume` it goes on from there to the front that an unbroken run finds. `live` is handed, as
     often as progress is told, a function that gives the best so far.
     """
+    if settings:
+        study = study.with_search(**settings)
     run = Run(progress, live, None if checkpoint is None else Path(checkpoint), resume)
     run.require_state()
     return system_named(study.system).search(study, run, table)

@@ -92,6 +92,13 @@ class DuckEngine:
             self._connection.execute(f"SET memory_limit = '{_most}B'")
 
     def attach(self, source: Source, view: str) -> None:
+        if source.frame is not None:
+            # Read where it stands: the engine is handed the buffers of the table, not a copy.
+            names = [column.sql for column in source.columns]
+            self._connection.register(f"{view}_frame", source.frame.table().rename_columns(names))
+            self.run(f"CREATE OR REPLACE VIEW {view} AS SELECT * FROM {view}_frame")
+            self.run(f"CREATE OR REPLACE VIEW {view}_numbered AS SELECT row_number() OVER () AS r, * FROM {view}")
+            return
         if source.database is not None:
             self._read(source, source.database, view)
             self.run(f"CREATE OR REPLACE VIEW {view}_numbered AS SELECT row_number() OVER () AS r, * FROM {view}")

@@ -16,7 +16,6 @@ from sfumato.measures import channel as measures
 from sfumato.plans.channel import Channel
 from sfumato.runtime.arrays import Floats
 from sfumato.runtime.stages import Progress
-from sfumato.sources.opening import open_source
 from sfumato.study import ChannelSettings, Study
 from sfumato.systems.channel.engines.exact import MOST_CATEGORIES, ExactSearch
 from sfumato.systems.channel.engines.optrr import Archive, OptrrSettings, optrr
@@ -47,7 +46,7 @@ class _Found:
 def search_channel(study: Study, run: Run, prior: Prior | None = None) -> Front:
     """Find the channels of a study. The same study, data and seed give the same front on any number of threads."""
     settings, began = study.channel, time.process_time()
-    fingerprint = "" if settings.prior is not None else open_source(study.data, study.folder).fingerprint
+    fingerprint = "" if settings.prior is not None else study.opened().fingerprint
     prior = prior_of(study) if prior is None else prior
     span = measures.attainable(prior.shares, settings.delta)
     measures.require_room(prior.shares, settings.delta)
