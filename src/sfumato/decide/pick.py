@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from sfumato.errors import InputError, UnreachableError, nearest
 from sfumato.front import Front, Objective, Point
 from sfumato.measures.registry import known_measures
 from sfumato.measures.standard import K
+from sfumato.release.applied import recoded_frame
 from sfumato.runtime.arrays import Floats
 
 ALIASES = {"error": "mse"}
@@ -31,6 +33,15 @@ class Choice:
     point: Point
     reason: str
     binding: tuple[str, ...] = ()
+
+    def apply(self, table: Any = None) -> Any:
+        """Recode a table in memory as chosen: the same kind of table, without the records that are suppressed.
+
+        The table is the study's own unless given; another is recoded by the same hierarchies, and suppressed by its own
+        class sizes. Columns that are never released are left out. Rows stay in their order and keep their index, so
+        the result is for work inside: `sf.publish` mixes the rows, measures the file and holds it to the policy.
+        """
+        return recoded_frame(self.front, self.point, table)
 
 
 @dataclass(frozen=True)

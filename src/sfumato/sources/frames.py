@@ -51,6 +51,10 @@ class Frame:
         self._once = None if _can_be_read_again(native) else _arrow(native)
 
     @property
+    def can_be_read_again(self) -> bool:
+        return self._once is None
+
+    @property
     def kind(self) -> str:
         """The package that the caller's table is of."""
         return type(self.native).__module__.partition(".")[0].removeprefix("_")
