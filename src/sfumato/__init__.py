@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     )
     from sfumato.measures.classes import ClassTable, classify
     from sfumato.measures.registry import known_measures, measure
+    from sfumato.notebook.progress import ProgressBar
     from sfumato.plans.channel import Channel, load_channel
     from sfumato.plans.levels import LevelPlan
     from sfumato.prediction.cost import predict
@@ -86,6 +87,7 @@ _HOMES = {
     "MeasureError": "errors",
     "Objective": "front",
     "Point": "front",
+    "ProgressBar": "notebook.progress",
     "Release": "release.publish",
     "Role": "sources.roles",
     "SfumatoError": "errors",
@@ -144,6 +146,7 @@ __all__ = [
     "MeasureError",
     "Objective",
     "Point",
+    "ProgressBar",
     "Release",
     "Role",
     "SfumatoError",

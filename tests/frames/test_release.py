@@ -101,7 +101,7 @@ def test_other_tables_and_missing_values() -> None:
     assert columns_of(choice.apply(reader)) == columns_of(choice.apply(polars.DataFrame(SIX)))
     spelt = {**SIX, "zip": ["10115", "?", "10117", "20095", "?", "20097"]}
     study = sf.Study(polars.DataFrame(spelt), **ROLES, na=["?"], missing="category").with_hierarchies(
-        age=sf.intervals(20)
+        age=sf.intervals(20), zip=sf.flat()
     )
     front = sf.search(study)
     raw = next(point for point in front.points if point.plan.levels["zip"] == 0)

@@ -19,7 +19,7 @@ from sfumato.sources.source import Source
 from sfumato.sources.suggest import Suggestion, suggest_all
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Inspection:
     """What a look at a table showed.
 
@@ -35,6 +35,9 @@ class Inspection:
     rows_searched: int
     everything: Uniqueness
     complete: int
+
+    def __repr__(self) -> str:
+        return f"<Inspection of {self.source.title}: {self.rows:,} records, {len(self.columns)} columns>"
 
     @property
     def rows(self) -> int:

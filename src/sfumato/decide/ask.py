@@ -24,12 +24,13 @@ from sfumato.errors import InputError, MeasureError
 from sfumato.front import Front
 from sfumato.measures.facts import Form
 from sfumato.measures.standard import DISTINCT_L, K
+from sfumato.notebook.card import card
 from sfumato.tables.frequency import FrequencyTable
 
 USUAL_LOSS, USUAL_SUPPRESSION = 0.25, 0.10  # what the four questions are asked with where nothing is given
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Answer:
     """The best offer within limits and all that helps to judge it. `choice` can be published."""
 
@@ -48,6 +49,19 @@ class Answer:
     notes: tuple[str, ...]
     command: str
     publish: str
+
+    def __repr__(self) -> str:
+        return f"<Answer: {self.says}>"
+
+    def _repr_html_(self) -> str:
+        offer = self.offer
+        rows = [["k", str(offer.k)], *([["ℓ", str(offer.l)]] if offer.l is not None and offer.l > 0 else [])]
+        rows += [["loss", share(offer.loss)], ["suppressed", f"{offer.suppressed:,} ({share(offer.suppression)})"]]
+        rows += [["binding limits", ", ".join(self.binds) or "none"]]
+        rows += [["could be relaxed", found.says] for found in self.relaxations[:3]]
+        return card(
+            f"Answer: {self.says}", ["figure", "value"], rows, self.front.picture(offer.point), [*self.notes[:3]]
+        )
 
     @property
     def says(self) -> str:

@@ -50,6 +50,9 @@ class Frame:
         self.native = native
         self._once = None if _can_be_read_again(native) else _arrow(native)
 
+    def __repr__(self) -> str:
+        return f"<Frame of {self.kind}>"
+
     @property
     def can_be_read_again(self) -> bool:
         return self._once is None

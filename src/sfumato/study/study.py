@@ -11,6 +11,9 @@ from pydantic import Field, PrivateAttr, ValidationError, model_validator
 from sfumato.errors import DataError, HierarchyError, SfumatoError, StudyError, counted, nearest, shortened
 from sfumato.hierarchies import Hierarchy, load
 from sfumato.hierarchies.recipes import BRANCHES, RECIPES, Declared, HierarchyFile, HierarchyPaths, builder
+from sfumato.notebook.card import card, some
+from sfumato.notebook.pictures import parts_picture
+from sfumato.notebook.tabular import KINDS
 from sfumato.runtime.atomic import new_file
 from sfumato.runtime.inputs import note_input, note_unsealed
 from sfumato.runtime.seal import sealed
@@ -227,6 +230,15 @@ class Study(Settings):
         return f"<Study of {self.title}: {', '.join(told) or 'no columns declared'}>"
 
     __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        return study_card(self)
+
+    @property
+    def frame_kind(self) -> str | None:
+        """The kind of frame that figures are given as: that of its table, if it is one of those."""
+        kind = self._frame.kind if self._frame is not None else None
+        return kind if kind in KINDS else None
 
     @property
     def title(self) -> str:
@@ -525,6 +537,26 @@ class Study(Settings):
             if column.role is Role.SENSITIVE:
                 raise secret_hierarchy(name) from None
             raise
+
+
+def study_card(study: Study) -> str:
+    """The columns with their roles and hierarchies, as HTML. No value of any column is in it."""
+    rows = [[name, str(column.role), _told(column.hierarchy)] for name, column in study.columns.items()]
+    roles = [(str(role).replace("_", "-"), float(len(study.named(role)))) for role in Role]
+    return card(repr(study)[1:-1], ["column", "role", "hierarchy"], some(rows, 24), parts_picture(roles))
+
+
+def _told(tree: Any) -> str:
+    match tree:
+        case None:
+            return ""
+        case str():
+            return Path(tree).name
+        case HierarchyFile():
+            return Path(tree.path).name
+        case HierarchyPaths():
+            return f"given, {len(tree.paths[0])} levels"
+    return str(tree.build)
 
 
 def _merged(one: Mapping[str, Any], two: Mapping[str, Any]) -> dict[str, Any]:

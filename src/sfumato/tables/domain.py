@@ -20,7 +20,7 @@ from sfumato.sources.cells import MISSING
 Builder = Callable[[Sequence[str], Sequence[int]], Hierarchy]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Domain:
     """Labels of a column and what they cover.
 
@@ -46,6 +46,9 @@ class Domain:
     decimal: str = "."
     insides: tuple[Flags, ...] = ()
     order: tuple[int, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Domain of {self.name}: {len(self.labels)} labels>"
 
     @property
     def generalized(self) -> bool:

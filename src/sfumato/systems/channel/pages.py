@@ -6,8 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sfumato.notebook.plot import INK
 from sfumato.report.figures import number, percent
-from sfumato.report.page import ACCENT, INK, SECOND, figure, page
+from sfumato.report.page import ACCENT, SECOND, figure, page
 from sfumato.report.release_pages import internal, json_block
 from sfumato.version import __version__
 
