@@ -188,6 +188,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "measures":  # a room whose functions are for everybody: sf.measures.k(df, ["age", "zip"])
+        return importlib.import_module(f"{__name__}.measures")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
@@ -196,4 +198,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+    return sorted([*__all__, "__version__", "measures"])
