@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         StudyError,
         UnreachableError,
     )
+    from sfumato.estimator import Anonymizer
     from sfumato.front import Front, Objective, Point, compare_fronts
     from sfumato.hierarchies import Hierarchy
     from sfumato.hierarchies.made import (
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
 
 # Names load when they are first used, so that `sfumato --help` does not wait for compilers and databases.
 _HOMES = {
+    "Anonymizer": "estimator",
     "Answer": "decide",
     "Audit": "auditing.audit",
     "Channel": "plans.channel",
@@ -128,6 +130,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Anonymizer",
     "Answer",
     "Audit",
     "Channel",

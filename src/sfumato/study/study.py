@@ -317,6 +317,12 @@ class Study(Settings):
         changed._frame = Frame(table) if is_frame(table) else None
         return changed
 
+    def without_table(self) -> Study:
+        """The same study without the table in memory: what is left holds none of its rows."""
+        bare = self.model_copy()
+        bare._frame = None
+        return bare
+
     def with_hierarchies(self, given: Mapping[str, Any] | None = None, /, **named: Any) -> Study:
         """The same study with hierarchies for some columns.
 
