@@ -14,7 +14,7 @@ from sfumato.hierarchies.recipes import BRANCHES, RECIPES, Declared, HierarchyFi
 from sfumato.notebook.card import card, some
 from sfumato.notebook.pictures import parts_picture
 from sfumato.notebook.tabular import KINDS
-from sfumato.runtime.atomic import new_file
+from sfumato.runtime.atomic import new_file, new_folder
 from sfumato.runtime.inputs import note_input, note_unsealed
 from sfumato.runtime.seal import sealed
 from sfumato.runtime.settings import Settings
@@ -25,6 +25,7 @@ from sfumato.sources.frames import Frame, is_frame
 from sfumato.sources.mark import refuse_disguised
 from sfumato.sources.opening import open_source
 from sfumato.sources.roles import Role
+from sfumato.sources.saving import write_frame
 from sfumato.sources.settings import FOREIGN, DataSettings, EngineOptions, Missing, Seed, Threads
 from sfumato.sources.source import Source
 from sfumato.study.declaring import Names, declared_columns, declared_hierarchy, table_settings
@@ -35,6 +36,7 @@ from sfumato.tables.compress import KEYED, Use, compress, secret_hierarchy
 from sfumato.tables.domain import Builder
 from sfumato.tables.frequency import FrequencyTable
 
+SAVED = "table.parquet"  # what a table in memory is called beside its run file
 BUILT = tuple(RECIPES.values())
 ALGORITHMS = {"lattice": ("exact", "exhaustive", "pbg_ea", "best_first"), "cuts": ("memetic", "nsga2")}
 SYSTEM_OF = {  # settings of [search] that only one system reads
@@ -348,8 +350,27 @@ class Study(Settings):
         """The same study with other settings of its [data] section."""
         return self._changed(data=self.data.model_dump(exclude_unset=True) | settings)
 
+    def save(self, folder: str | Path) -> Path:
+        """Write the study as a new folder, readable by its owner alone, and return its run file: the command line
+        replays it to the same front. A table in memory is written beside it as Parquet.
+
+        Its fingerprint stays that of the table in memory, so what was published from one is verified with the other.
+        """
+        folder = Path(folder).absolute()
+        with new_folder(folder) as inside:
+            settings = self._located_settings()
+            if self._frame is not None:
+                write_frame(self.opened(), inside / SAVED)
+                settings["data"]["path"] = SAVED
+            (inside / "run.toml").write_text(toml_text(settings), "utf-8")
+            read(inside / "run.toml")
+        return folder / "run.toml"
+
     def as_toml(self) -> str:
         """The study as a run file that can stand anywhere: paths are absolute."""
+        return toml_text(self._located_settings())
+
+    def _located_settings(self) -> dict[str, Any]:
         settings = self.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
         settings = {"version": self.version} | settings
         settings["data"]["path"] = located(self.data.path, self._folder)
@@ -370,7 +391,7 @@ class Study(Settings):
                 column["hierarchy"] = str((self._folder / tree).absolute())
             elif isinstance(tree, HierarchyFile):
                 column["hierarchy"]["path"] = str((self._folder / tree.path).absolute())
-        return toml_text(settings)
+        return settings
 
     def with_columns(self, columns: Mapping[str, ColumnSettings]) -> Study:
         """The same study with other settings for some columns."""
