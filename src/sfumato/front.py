@@ -209,18 +209,20 @@ class Front:
         scale = {"type": "log", "dtick": 1} if log else {}
         return plotly_figure(traces, {"title": "information loss, %"}, {"title": first.label} | scale, 420)
 
-    def picture(self, chosen: int | None = None) -> str:
-        """The front as a small picture, in SVG."""
+    def picture(self, chosen: int | None = None, mark: tuple[float, float] | None = None) -> str:
+        """The front as a small picture, in SVG; a point is marked, or a loss and a value of the first objective."""
         if not self.points:
             return ""
         first = self.objectives[0]
+        if mark is None and chosen is not None:
+            mark = self.point(chosen).loss, float(self.point(chosen).values[first.name])
         return points_picture(
             [100 * point.loss for point in self.points],
             [float(point.values[first.name]) for point in self.points],
             x_title="information loss, %",
             y_title=first.label,
             log=first.privacy is None and known_measures()[first.name].scale == "log",
-            chosen=chosen,
+            mark=None if mark is None else (100 * mark[0], mark[1]),
         )
 
     def _repr_html_(self) -> str:

@@ -59,9 +59,9 @@ class Answer:
         rows += [["loss", share(offer.loss)], ["suppressed", f"{offer.suppressed:,} ({share(offer.suppression)})"]]
         rows += [["binding limits", ", ".join(self.binds) or "none"]]
         rows += [["could be relaxed", found.says] for found in self.relaxations[:3]]
-        return card(
-            f"Answer: {self.says}", ["figure", "value"], rows, self.front.picture(offer.point), [*self.notes[:3]]
-        )
+        same = self.wish.privacy.measure == self.front.objectives[0].name
+        picture = self.front.picture(offer.point, (offer.loss, float(offer.value)) if same else None)
+        return card(f"Answer: {self.says}", ["figure", "value"], rows, picture, self.notes[:3])
 
     @property
     def says(self) -> str:

@@ -19,12 +19,13 @@ def points_picture(
     x_title: str,
     y_title: str,
     log: bool = False,
-    chosen: int | None = None,
+    mark: tuple[float, float] | None = None,
 ) -> str:
-    """Points over two axes, the chosen one marked; values that are not finite are left out."""
+    """Points over two axes and a mark among them; values that are not finite are left out."""
+    drawn = [*zip(xs, ys, strict=True), *([mark] if mark is not None else [])]
     held = [
         (place, x, y)
-        for place, (x, y) in enumerate(zip(xs, ys, strict=True))
+        for place, (x, y) in enumerate(drawn)
         if math.isfinite(x) and math.isfinite(y) and (y > 0 or not log)
     ]
     if not held:
@@ -33,9 +34,9 @@ def points_picture(
     scaled = [math.log10(y) if log else y for _, _, y in held]
     y_low, y_high = _span(scaled)
     dots = []
-    for (place, x, _), y in sorted(zip(held, scaled, strict=True), key=lambda one: one[0][0] == chosen):
+    for (place, x, _), y in zip(held, scaled, strict=True):
         at = _at(x, x_low, x_high, LEFT, WIDTH - RIGHT), _at(y, y_low, y_high, HEIGHT - BOTTOM, TOP)
-        size, colour = (6, SECOND) if place == chosen else (3, ACCENT)
+        size, colour = (6, SECOND) if place == len(xs) else (3, ACCENT)
         dots.append(f'<circle cx="{at[0]:.1f}" cy="{at[1]:.1f}" r="{size}" fill="{colour}"/>')
     ends = [10**y if log else y for y in (y_low, y_high)]
     return _framed("".join(dots), x_title, y_title, (x_low, x_high), (ends[0], ends[1]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -69,9 +69,10 @@ class DuckEngine:
             config["threads"] = str(options.threads)
         try:
             self._connection = duckdb.connect(":memory:", config=config)
-            # Progress is tracked but not printed.
-            self._connection.execute("SET enable_progress_bar = true")
-            self._connection.execute("SET enable_progress_bar_print = false")
+            with suppress(duckdb.Error):  # in a notebook it asks for ipywidgets, which nothing else needs
+                # Progress is tracked but not printed.
+                self._connection.execute("SET enable_progress_bar = true")
+                self._connection.execute("SET enable_progress_bar_print = false")
             self._bound()
             for name, meaning in MACROS.items():
                 self._connection.execute(f"CREATE MACRO {name}(x) AS {meaning}")
