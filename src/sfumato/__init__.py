@@ -1,6 +1,15 @@
 """Sfumato: the whole trade-off between privacy and information loss of a table about people.
 
->>> import sfumato as sf
+Of a table in memory (pandas, polars, pyarrow, …):
+
+>>> import pyarrow, sfumato as sf
+>>> people = pyarrow.table({"age": [31, 33, 35, 62, 64, 68], "ill": ["flu", "none", "flu", "none", "none", "flu"]})
+>>> study = sf.Study(people, quasi_identifiers=["age"], sensitive=["ill"]).with_hierarchies(age=sf.intervals(20))
+>>> sf.pick(sf.search(study), min_k=3).apply(people).to_pydict()["age"]
+['20-39', '20-39', '20-39', '60-79', '60-79', '60-79']
+
+Of a run file:
+
 >>> study = sf.read(sf.sample("adult"))
 >>> audit = sf.audit(study)
 >>> audit.rows, audit.figures["k"].value
@@ -19,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from sfumato import measures
     from sfumato.auditing.audit import Audit, audit
     from sfumato.auditing.inspection import Inspection, inspect
     from sfumato.comparisons.baselines import baselines
@@ -177,6 +187,7 @@ __all__ = [
     "load_channel",
     "load_front",
     "measure",
+    "measures",
     "pick",
     "predict",
     "prefixes",
@@ -201,4 +212,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__", "measures"])
+    return sorted([*__all__, "__version__"])
