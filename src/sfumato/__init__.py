@@ -1,6 +1,15 @@
 """Sfumato: the whole trade-off between privacy and information loss of a table about people.
 
->>> import sfumato as sf
+Of a table in memory (pandas, polars, pyarrow, …):
+
+>>> import pyarrow, sfumato as sf
+>>> people = pyarrow.table({"age": [31, 33, 35, 62, 64, 68], "ill": ["flu", "none", "flu", "none", "none", "flu"]})
+>>> study = sf.Study(people, quasi_identifiers=["age"], sensitive=["ill"]).with_hierarchies(age=sf.intervals(20))
+>>> sf.pick(sf.search(study), min_k=3).apply(people).to_pydict()["age"]
+['20-39', '20-39', '20-39', '60-79', '60-79', '60-79']
+
+Of a run file:
+
 >>> study = sf.read(sf.sample("adult"))
 >>> audit = sf.audit(study)
 >>> audit.rows, audit.figures["k"].value
@@ -19,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from sfumato import measures
     from sfumato.auditing.audit import Audit, audit
     from sfumato.auditing.inspection import Inspection, inspect
     from sfumato.comparisons.baselines import baselines
@@ -34,10 +44,22 @@ if TYPE_CHECKING:
         StudyError,
         UnreachableError,
     )
+    from sfumato.estimator import Anonymizer
     from sfumato.front import Front, Objective, Point, compare_fronts
     from sfumato.hierarchies import Hierarchy
+    from sfumato.hierarchies.made import (
+        breaks,
+        dates,
+        flat,
+        hierarchy_file,
+        intervals,
+        prefixes,
+        quantiles,
+        rare_values,
+    )
     from sfumato.measures.classes import ClassTable, classify
     from sfumato.measures.registry import known_measures, measure
+    from sfumato.notebook.progress import ProgressBar
     from sfumato.plans.channel import Channel, load_channel
     from sfumato.plans.levels import LevelPlan
     from sfumato.prediction.cost import predict
@@ -58,6 +80,7 @@ if TYPE_CHECKING:
 
 # Names load when they are first used, so that `sfumato --help` does not wait for compilers and databases.
 _HOMES = {
+    "Anonymizer": "estimator",
     "Answer": "decide",
     "Audit": "auditing.audit",
     "Channel": "plans.channel",
@@ -76,6 +99,7 @@ _HOMES = {
     "MeasureError": "errors",
     "Objective": "front",
     "Point": "front",
+    "ProgressBar": "notebook.progress",
     "Release": "release.publish",
     "Role": "sources.roles",
     "SfumatoError": "errors",
@@ -87,20 +111,28 @@ _HOMES = {
     "attack": "systems.groups.attack.attack",
     "audit": "auditing.audit",
     "baselines": "comparisons.baselines",
+    "breaks": "hierarchies.made",
     "classify": "measures.classes",
     "compare_fronts": "front",
+    "dates": "hierarchies.made",
     "disguise": "systems.channel.disguise",
     "draw": "systems.draw",
     "draw_baselines": "comparisons.page",
     "estimate": "systems.channel.estimate",
+    "flat": "hierarchies.made",
+    "hierarchy_file": "hierarchies.made",
     "inspect": "auditing.inspection",
+    "intervals": "hierarchies.made",
     "known_measures": "measures.registry",
     "load_channel": "plans.channel",
     "load_front": "systems.registry",
     "measure": "measures.registry",
     "pick": "decide",
     "predict": "prediction.cost",
+    "prefixes": "hierarchies.made",
     "publish": "systems.publish",
+    "quantiles": "hierarchies.made",
+    "rare_values": "hierarchies.made",
     "read": "study",
     "sample": "samples.bundled",
     "search": "systems.search",
@@ -108,6 +140,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Anonymizer",
     "Answer",
     "Audit",
     "Channel",
@@ -126,6 +159,7 @@ __all__ = [
     "MeasureError",
     "Objective",
     "Point",
+    "ProgressBar",
     "Release",
     "Role",
     "SfumatoError",
@@ -137,20 +171,29 @@ __all__ = [
     "attack",
     "audit",
     "baselines",
+    "breaks",
     "classify",
     "compare_fronts",
+    "dates",
     "disguise",
     "draw",
     "draw_baselines",
     "estimate",
+    "flat",
+    "hierarchy_file",
     "inspect",
+    "intervals",
     "known_measures",
     "load_channel",
     "load_front",
     "measure",
+    "measures",
     "pick",
     "predict",
+    "prefixes",
     "publish",
+    "quantiles",
+    "rare_values",
     "read",
     "sample",
     "search",
@@ -159,6 +202,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "measures":  # a room whose functions are for everybody: sf.measures.k(df, ["age", "zip"])
+        return importlib.import_module(f"{__name__}.measures")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import math
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -19,6 +19,10 @@ from sfumato.errors import InputError, shortened
 from sfumato.measures.histograms import Histogram, Histograms, histograms_of
 from sfumato.measures.registry import known_measures
 from sfumato.measures.standard import GENERALIZATION_LOSS, SUPPRESSION_LOSS
+from sfumato.notebook.card import card, short
+from sfumato.notebook.pictures import ACCENT, SECOND, points_picture
+from sfumato.notebook.plot import plotly_figure
+from sfumato.notebook.tabular import to_frame
 from sfumato.plans.cuts import CutPlan
 from sfumato.plans.levels import LevelPlan
 from sfumato.plans.plan import Plan, RecodingPlan
@@ -84,7 +88,7 @@ class Objective:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Point:
     """One plan of a front. `loss` is in [0, 1]; `values` are the measures in their own units.
 
@@ -99,6 +103,10 @@ class Point:
     plan: Plan
     bound: float | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name} = {short(value)}" for name, value in self.values.items())
+        return f"<Point {self.id}: {values}, loss {100 * self.loss:.1f} %, {self.suppressed:,} suppressed>"
 
     @property
     def recoding_plan(self) -> RecodingPlan:
@@ -154,6 +162,96 @@ class Front:
     def __repr__(self) -> str:
         sought = ", ".join(objective.name for objective in self.objectives)
         return f"<Front of {self.system}: {len(self.points)} points over {sought}, {self.rows:,} records>"
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __bool__(self) -> bool:
+        return True  # a front without points is still a front
+
+    def __iter__(self) -> Iterator[Point]:
+        return iter(self.points)
+
+    @overload
+    def __getitem__(self, number: int) -> Point: ...
+    @overload
+    def __getitem__(self, number: slice) -> tuple[Point, ...]: ...
+    def __getitem__(self, number: int | slice) -> Point | tuple[Point, ...]:
+        return self.points[number]
+
+    def to_frame(self, kind: str | None = None) -> Any:
+        """The points as a frame, one row for each: of the kind of the study's own table, or as asked
+        ("pandas", "polars", "pyarrow"). Behind the figures stand the level, or the number of groups, of each column."""
+        columns: dict[str, list[Any]] = {"point": [point.id for point in self.points]}
+        for name in self.points[0].values if self.points else ():
+            columns[name] = [float(point.values[name]) for point in self.points]
+        columns["loss"] = [point.loss for point in self.points]
+        columns["suppressed"] = [point.suppressed for point in self.points]
+        if self.recodes and self.points:
+            for name in self.points[0].recoding_plan.choices:
+                chosen = [point.recoding_plan.choices[name] for point in self.points]
+                levels = all(isinstance(one, int) for one in chosen)
+                cells = [one if isinstance(one, int) else len(one) for one in chosen]
+                columns[f"{name}_{'level' if levels else 'groups'}"] = cells
+        return to_frame(columns, kind or self.study.frame_kind)
+
+    def plot(self, chosen: int | None = None) -> Any:
+        """The front as a plotly figure: privacy over loss, a point marked if it is chosen."""
+        first = self.objectives[0]
+        log = first.privacy is None and known_measures()[first.name].scale == "log"
+        traces: list[dict[str, Any]] = [
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": "front",
+                "x": [100 * point.loss for point in self.points],
+                "y": [point.values[first.name] for point in self.points],
+                "text": [repr(point)[1:-1] for point in self.points],
+                "hovertemplate": "%{text}<extra></extra>",
+                "marker": {"color": ACCENT, "size": 8},
+            }
+        ]
+        if chosen is not None:
+            point = self.point(chosen)
+            mark = {"color": SECOND, "size": 14, "symbol": "diamond"}
+            traces.append(
+                traces[0]
+                | {"name": "chosen", "x": [100 * point.loss], "y": [point.values[first.name]], "marker": mark}
+                | {"text": [repr(point)[1:-1]]}
+            )
+        scale = {"type": "log", "dtick": 1} if log else {}
+        return plotly_figure(traces, {"title": "information loss, %"}, {"title": first.label} | scale, 420)
+
+    def picture(self, chosen: int | None = None, mark: tuple[float, float] | None = None) -> str:
+        """The front as a small picture, in SVG; a point is marked, or a loss and a value of the first objective."""
+        if not self.points:
+            return ""
+        first = self.objectives[0]
+        if mark is None and chosen is not None:
+            mark = self.point(chosen).loss, float(self.point(chosen).values[first.name])
+        return points_picture(
+            [100 * point.loss for point in self.points],
+            [float(point.values[first.name]) for point in self.points],
+            x_title="information loss, %",
+            y_title=first.label,
+            log=first.privacy is None and known_measures()[first.name].scale == "log",
+            mark=None if mark is None else (100 * mark[0], mark[1]),
+        )
+
+    def _repr_html_(self) -> str:
+        heads = ["point", *(objective.name for objective in self.objectives), "loss", "suppressed"]
+        places = sorted({round(step * (len(self.points) - 1) / 9) for step in range(10)}) if self.points else []
+        rows = [
+            [
+                point.id,
+                *(short(point.values[objective.name]) for objective in self.objectives),
+                f"{100 * point.loss:.1f} %",
+                f"{point.suppressed:,}",
+            ]
+            for point in (self.points[place] for place in places)
+        ]
+        fewer = f" {len(rows)} of {len(self.points)} points are shown." if len(rows) < len(self.points) else ""
+        return card(repr(self)[1:-1], heads, rows, self.picture(), [f"{self.how[:1].upper()}{self.how[1:]}.{fewer}"])
 
     @property
     def recodes(self) -> bool:

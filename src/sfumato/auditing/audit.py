@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from sfumato.auditing.contribution import Contribution, contributions
 from sfumato.auditing.whole import WholeFile, whole_file
-from sfumato.errors import counted, shortened
+from sfumato.errors import MeasureError, counted, shortened
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.measure import Measure
-from sfumato.measures.registry import with_settings
+from sfumato.measures.registry import headlines, measure, with_settings
 from sfumato.measures.standard import K
+from sfumato.notebook.card import card, short
+from sfumato.notebook.pictures import bars_picture
+from sfumato.notebook.tabular import to_frame
 from sfumato.runtime.arrays import Counts64, Floats
 from sfumato.runtime.json_files import without_infinities
 from sfumato.runtime.stages import stage
 from sfumato.sources.engines.engine import open_engine
 from sfumato.study import Study
 
+SIZES = (1, 2, 3, 5, 10, 50, 10**18)  # classes of similar size stand in one bar
 SHARES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Figure:
     """One measure of a table: its value, its folds, and the value for each sensitive column."""
 
@@ -37,6 +41,9 @@ class Figure:
     quantiles: Mapping[str, float] | None = None
     columns: Mapping[str, float] | None = None
     reason: str | None = None
+
+    def __repr__(self) -> str:
+        return f"<{self.measure.name} = {short(self.value)}>"
 
     def as_dict(self) -> dict[str, Any]:
         measure = self.measure
@@ -60,16 +67,73 @@ class Figure:
 
 @dataclass(frozen=True, repr=False)
 class Audit:
-    """What `sfumato audit` found."""
+    """What an audit measured. `audit["k"]` is a figure's value; `audit.figures["k"]` has its folds as well.
+
+    >>> import pyarrow, sfumato as sf
+    >>> people = pyarrow.table({"age": [31, 31, 42], "ill": ["flu", "none", "flu"]})
+    >>> audit = sf.audit(sf.Study(people, quasi_identifiers=["age"], sensitive=["ill"]))
+    >>> print(str(audit).partition(",")[0])
+    <Audit of 3 records
+    >>> audit["k"], audit["prosecutor_risk"], audit.to_frame("pyarrow").column_names[:2]
+    (1.0, 1.0, ['measure', 'value'])
+    """
 
     classes: ClassTable
     figures: Mapping[str, Figure]
     contributions: tuple[Contribution, ...]
     whole: WholeFile
     notes: tuple[str, ...]
+    frame_kind: str | None = None
 
     def __repr__(self) -> str:
         return f"<Audit of {self.rows:,} records, {len(self.figures)} figures: k = {self.figures[K.name].value:g}>"
+
+    def __getitem__(self, name: str) -> float:
+        """The value of a figure, by a name of its measure; MeasureError says why there is none."""
+        figure = self.figures[measure(name).name]
+        if figure.value is None:
+            raise MeasureError(f"{name} could not be measured: {figure.reason}", expected="a figure of this table")
+        return figure.value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def __len__(self) -> int:
+        return len(self.keys())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.keys()
+
+    def keys(self) -> list[str]:
+        """The names of the figures that could be measured."""
+        return [name for name, figure in self.figures.items() if figure.value is not None]
+
+    def to_frame(self, kind: str | None = None) -> Any:
+        """The figures as a frame, one row for each: of the kind of the study's own table, or as asked
+        ("pandas", "polars", "pyarrow")."""
+        some = [(name, figure, figure.measure) for name, figure in self.figures.items()]
+        columns: dict[str, list[Any]] = {
+            "measure": [name for name, _, _ in some],
+            "value": [figure.value for _, figure, _ in some],
+            "kind": [found.kind for _, _, found in some],
+            "better": ["more" if found.direction == "max" else "less" for _, _, found in some],
+            "worst": [figure.worst for _, figure, _ in some],
+            "mean": [figure.mean for _, figure, _ in some],
+            "title": [found.title for _, _, found in some],
+            "says": [figure.reason or found.sentence for _, figure, found in some],
+        }
+        return to_frame(columns, kind or self.frame_kind)
+
+    def _repr_html_(self) -> str:
+        heads = [found for found in headlines() if self.figures[found.name].value is not None]
+        rows = [[found.title, short(self.figures[found.name].value)] for found in heads]
+        risky = sorted(self.contributions, key=lambda found: -found.marketer_risk)
+        rows += [["riskiest columns", ", ".join(found.column for found in risky[:4])]]
+        size, records = self.classes.size[self.classes.kept], self.classes.rows[self.classes.kept]
+        inside = [float(records[(size >= low) & (size < high)].sum()) for low, high in pairwise(SIZES)]
+        names = [*(str(a) if b == a + 1 else f"{a}–{b - 1}" for a, b in pairwise(SIZES[:-1])), f"{SIZES[-2]}+"]
+        picture = bars_picture(names, inside, x_title="size of the class", y_title="records")
+        return card(repr(self)[1:-1], ["figure", "value"], rows, picture, self.notes)
 
     @property
     def rows(self) -> int:
@@ -124,16 +188,17 @@ class Audit:
         }
 
 
-def audit(study: Study, path: str | Path | None = None) -> Audit:
-    """Measure a study's table, or another file read the same way, as it stands."""
+def audit(study: Study, path: Any = None) -> Audit:
+    """Measure a study's table, or another (a file, or a table in memory) read the same way, as it stands."""
     chosen = with_settings(study.measures)
     classes = classify(study.table(path))
     figures = {name: figure(classes, measure) for name, measure in chosen.items()}
     whole = _whole(study, path)
-    return Audit(classes, figures, tuple(contributions(classes)), whole, (_about_whole(whole), *_notes(classes)))
+    notes = (_about_whole(whole), *_notes(classes))
+    return Audit(classes, figures, tuple(contributions(classes)), whole, notes, study.frame_kind)
 
 
-def _whole(study: Study, path: str | Path | None) -> WholeFile:
+def _whole(study: Study, path: Any) -> WholeFile:
     source = study.source(path)
     with open_engine(study.engine, study.engine_options) as engine, stage("all columns together"):
         engine.attach(source, "raw")

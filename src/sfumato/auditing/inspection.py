@@ -9,7 +9,9 @@ from typing import Any
 from sfumato.auditing.first_run_file import first_run_file
 from sfumato.auditing.singling_out import Combination, sets_that_single_out
 from sfumato.auditing.whole import Uniqueness, uniqueness_of
+from sfumato.sources.address import IN_MEMORY
 from sfumato.sources.engines.engine import open_engine
+from sfumato.sources.frames import Frame, is_frame
 from sfumato.sources.opening import open_source
 from sfumato.sources.profile import ColumnProfile, complete_rows, profile
 from sfumato.sources.settings import DataSettings, EngineOptions
@@ -17,7 +19,7 @@ from sfumato.sources.source import Source
 from sfumato.sources.suggest import Suggestion, suggest_all
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Inspection:
     """What a look at a table showed.
 
@@ -33,6 +35,9 @@ class Inspection:
     rows_searched: int
     everything: Uniqueness
     complete: int
+
+    def __repr__(self) -> str:
+        return f"<Inspection of {self.source.title}: {self.rows:,} records, {len(self.columns)} columns>"
 
     @property
     def rows(self) -> int:
@@ -82,12 +87,16 @@ class Inspection:
         )
 
 
-def inspect(path: str, options: EngineOptions | None = None, **settings: Any) -> Inspection:
+def inspect(table: Any, options: EngineOptions | None = None, **settings: Any) -> Inspection:
     """Profile a table, suggest roles, and find the small sets of columns that single most records out.
 
-    `settings` are those of the [data] section; encoding and header are detected unless given.
+    `table` is the path of a file, the address of a database, or a table in memory. `settings` are those of the [data]
+    section; encoding and header are detected unless given.
     """
-    source = open_source(DataSettings.given(path=path, **({"encoding": "auto", "header": "auto"} | settings)))
+    if is_frame(table):
+        source = open_source(DataSettings.given(path=IN_MEMORY, **settings), frame=Frame(table))
+    else:
+        source = open_source(DataSettings.given(path=str(table), **({"encoding": "auto", "header": "auto"} | settings)))
     with open_engine("duckdb", options) as engine:
         columns = profile(engine, source)
         suggestions = suggest_all(columns)

@@ -24,13 +24,14 @@ from sfumato.errors import InputError, MeasureError
 from sfumato.front import Front
 from sfumato.measures.facts import Form
 from sfumato.measures.standard import DISTINCT_L, K
+from sfumato.notebook.card import card
 from sfumato.runtime.figures import number, percent
 from sfumato.tables.frequency import FrequencyTable
 
 USUAL_LOSS, USUAL_SUPPRESSION = 0.25, 0.10  # what the four questions are asked with where nothing is given
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Answer:
     """The best offer within limits and all that helps to judge it. `choice` can be published."""
 
@@ -49,6 +50,19 @@ class Answer:
     notes: tuple[str, ...]
     command: str
     publish: str
+
+    def __repr__(self) -> str:
+        return f"<Answer: {self.says}>"
+
+    def _repr_html_(self) -> str:
+        offer = self.offer
+        rows = [["k", str(offer.k)], *([["ℓ", str(offer.l)]] if offer.l is not None and offer.l > 0 else [])]
+        rows += [["loss", percent(offer.loss)], ["suppressed", f"{offer.suppressed:,} ({percent(offer.suppression)})"]]
+        rows += [["binding limits", ", ".join(self.binds) or "none"]]
+        rows += [["could be relaxed", found.says] for found in self.relaxations[:3]]
+        same = self.wish.privacy.measure == self.front.objectives[0].name
+        picture = self.front.picture(offer.point, (offer.loss, float(offer.value)) if same else None)
+        return card(f"Answer: {self.says}", ["figure", "value"], rows, picture, self.notes[:3])
 
     @property
     def says(self) -> str:

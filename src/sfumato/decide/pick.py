@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from sfumato.errors import InputError, UnreachableError, nearest
+from sfumato.errors import InputError, UnreachableError, counted, nearest
 from sfumato.front import Front, Objective, Point
 from sfumato.measures.registry import known_measures
 from sfumato.measures.standard import K
+from sfumato.notebook.card import card, short
+from sfumato.release.applied import recoded_frame
 from sfumato.runtime.arrays import Floats
 from sfumato.runtime.figures import percent
 
@@ -23,7 +26,7 @@ CAPPED = {"epsilon": 'search with engine = "square" and a cap on epsilon under [
 TOLERANCE = 1e-9
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Choice:
     """A point of a front and why it was chosen. `binding` are the limits without which another would have been."""
 
@@ -31,6 +34,28 @@ class Choice:
     point: Point
     reason: str
     binding: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Choice of {repr(self.point)[1:-1].lower()}: {self.reason}>"
+
+    def _repr_html_(self) -> str:
+        point, front = self.point, self.front
+        rows: list[list[str]] = [[name, short(value)] for name, value in point.values.items()]
+        rows += [["loss", f"{100 * point.loss:.1f} %"], ["suppressed", f"{point.suppressed:,} of {front.rows:,}"]]
+        if front.recodes:
+            chosen = point.recoding_plan.choices.items()
+            rows += [[name, f"level {c}" if isinstance(c, int) else counted(len(c), "group")] for name, c in chosen]
+        title = f"Choice: point {point.id} of {len(front)}"
+        return card(title, ["figure", "value"], rows, front.picture(point.id), [f"Chosen: {self.reason}."])
+
+    def apply(self, table: Any = None) -> Any:
+        """Recode a table in memory as chosen: the same kind of table, without the records that are suppressed.
+
+        The table is the study's own unless given; another is recoded by the same hierarchies, and suppressed by its own
+        class sizes. Columns that are never released are left out. Rows stay in their order and keep their index, so
+        the result is for work inside: `sf.publish` mixes the rows, measures the file and holds it to the policy.
+        """
+        return recoded_frame(self.front, self.point, table)
 
 
 @dataclass(frozen=True)

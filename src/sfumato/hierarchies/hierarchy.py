@@ -15,7 +15,7 @@ ROOT = "*"
 MOST_LEVELS = 64
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Hierarchy:
     """A tree of labels in which every leaf has the same height.
 
@@ -29,6 +29,9 @@ class Hierarchy:
     name: str
     levels: tuple[tuple[str, ...], ...]
     maps: tuple[Codes, ...]
+
+    def __repr__(self) -> str:
+        return f"<Hierarchy of {self.name}: {len(self.leaves)} values, {self.height + 1} levels>"
 
     @classmethod
     def from_paths(cls, name: str, paths: Sequence[Sequence[str]]) -> Hierarchy:

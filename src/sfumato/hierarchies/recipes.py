@@ -27,6 +27,12 @@ class HierarchyFile(Settings):
     public: bool = False
 
 
+class HierarchyPaths(Settings):
+    """A hierarchy as it is: for each value the labels it has from its own level up, as rows of equal length."""
+
+    paths: tuple[tuple[str, ...], ...] = Field(min_length=1)
+
+
 class IntervalRecipe(Settings):
     """Intervals of equal width, nested."""
 
@@ -96,13 +102,14 @@ def _branch(declared: Any) -> str | None:
     if isinstance(declared, str):
         return "text"
     if isinstance(declared, Mapping):
-        return str(declared.get("build", "file"))
-    return getattr(declared, "build", "file")
+        return str(declared.get("build", "paths" if "paths" in declared else "file"))
+    return getattr(declared, "build", "paths" if hasattr(declared, "paths") else "file")
 
 
 Declared = Annotated[
     Annotated[str, Tag("text")]
     | Annotated[HierarchyFile, Tag("file")]
+    | Annotated[HierarchyPaths, Tag("paths")]
     | Annotated[IntervalRecipe, Tag("interval")]
     | Annotated[QuantileRecipe, Tag("quantile")]
     | Annotated[BreaksRecipe, Tag("breaks")]
@@ -112,7 +119,7 @@ Declared = Annotated[
     | Annotated[FlatRecipe, Tag("flat")],
     Discriminator(_branch),
 ]
-BRANCHES = {"text", "file", *RECIPES}
+BRANCHES = {"text", "file", "paths", *RECIPES}
 
 
 def recipe(kind: str, options: Mapping[str, Any]) -> Recipe:

@@ -22,7 +22,7 @@ SLACK = 1e-6  # how far the sums of a file written by hand may be off; they are 
 ROUNDING = 1e-12
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Channel:
     """Row y, column x of `matrix` is P(report y | truth x); a column sums to 1.
 
@@ -43,6 +43,9 @@ class Channel:
     reference: Floats | None = None
     notes: Mapping[str, Any] = field(default_factory=dict)
     cells: tuple[tuple[str, ...], ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Channel of {', '.join(self.columns)}: {len(self.categories)} categories, {len(self.outputs)} reports>"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "matrix", checked_matrix(self.matrix, len(self.outputs), len(self.categories)))

@@ -150,7 +150,7 @@ def compared(predicted: Mapping[str, Any], happened: Mapping[str, Any]) -> list[
 
 
 def _of(study: Study, source: Source) -> Study:
-    return study if source.database is not None else study.with_data(path=str(source.path.absolute()))
+    return study if not source.files else study.with_data(path=str(source.path.absolute()))
 
 
 @dataclass(frozen=True)
@@ -238,9 +238,9 @@ def _release(study: Study, table: FrequencyTable, folder: Path) -> list[Any]:
 
 def _fingerprint(source: Source) -> float:
     """Seconds of reading the whole source once, from its first megabytes."""
-    if source.database is not None:  # read with the rows
-        return 0.0
     files = source.files
+    if not files:  # digested with the rows
+        return 0.0
     size = sum(file.stat().st_size for file in files)
     import hashlib
 

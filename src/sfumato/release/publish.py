@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.front import Front, versions
+from sfumato.notebook.card import card, short
+from sfumato.notebook.pictures import parts_picture
 from sfumato.release import pack
 from sfumato.release.described import described
 from sfumato.release.draft import Draft, Measured
@@ -29,7 +31,7 @@ from sfumato.study.policy import Acceptance
 from sfumato.tables.frequency import FrequencyTable
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Release:
     """A folder that was published: the file, its reports, its manifest; and what the publisher should know.
 
@@ -41,6 +43,22 @@ class Release:
     manifest: Manifest
     warnings: tuple[str, ...] = ()
     stages: tuple[Stage, ...] = ()
+
+    def __repr__(self) -> str:
+        about = self.manifest
+        return (
+            f"<Release {self.folder.name}: {about['released']:,} of {about['records']:,} records, "
+            f"loss {100 * about['loss']:.1f} %>"
+        )
+
+    def _repr_html_(self) -> str:
+        about = self.manifest
+        figures = {name: about["figures"].get(name, {}).get("value") for name in about["point"].get("values", {})}
+        rows = [["may leave", str(self.public)], ["file", self.data.name]]
+        rows += [[f"{name}, measured on the file", short(value)] for name, value in figures.items()]
+        rows += [["loss", f"{100 * about['loss']:.1f} %"]]
+        parts = [("released", float(about["released"])), ("suppressed", float(about["suppressed"]))]
+        return card(repr(self)[1:-1], ["release", ""], rows, parts_picture(parts), self.warnings)
 
     @property
     def public(self) -> Path:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from sfumato.errors import InputError
 from sfumato.sources.address import is_database, located
-from sfumato.sources.opening import open_source
+from sfumato.sources.frames import is_frame
 from sfumato.sources.source import Source
 from sfumato.study import Study, read
 
 
-def reading(study: Study, path: str) -> Study:
-    """The study with the table that the user names in place of its own.
+def reading(study: Study, path: Any) -> Study:
+    """The study with the table that the user names, or has in memory, in place of its own.
 
     A run file of the user's names everything: that is how a query of a database is given, which no folder may bring
     along.
     """
+    if is_frame(path):
+        return study.with_table(path).model_copy(update={"population": None})
     if path.endswith(".toml"):
         own = read(path)
         return study.model_copy(update={"data": own.data, "population": own.population})._placed(own.folder)
@@ -40,7 +43,7 @@ def reading(study: Study, path: str) -> Study:
 
 def table_of(study: Study) -> Source:
     """The table of a study, without asking a role of every column."""
-    return open_source(study.data, study.folder)
+    return study.opened()
 
 
 def require_source(source: Source, fingerprint: str, *, remedy: str = "search again") -> None:

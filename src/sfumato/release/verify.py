@@ -97,7 +97,7 @@ class Verifier:
 def verify_release(
     verifiers: Mapping[str, Verifier],
     folder: str | Path,
-    source: str | None,
+    source: Any,
     engine: str,
     options: EngineOptions,
 ) -> Verification:
@@ -139,7 +139,7 @@ def verify_release(
         elif check is not None:
             with _noted(differences, data, "it cannot be compared with the source"):
                 differences += verifier.rows(check, given)
-    if verifier.attack is not None and source is not None and source.endswith(".toml"):
+    if verifier.attack is not None and isinstance(source, str) and source.endswith(".toml"):
         compared.append("attacks")
         if check is not None:
             with _noted(differences, data, "it cannot be attacked again"):

@@ -8,10 +8,10 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-INK = "#1f2933"
+from sfumato.notebook.plot import plotly_figure
+
 ACCENT = "#0b6e75"
 SECOND = "#c8553d"
-GRID = "#e4e7eb"
 
 
 @cache
@@ -33,23 +33,9 @@ def page(template: str, **values: Any) -> str:
 
 def figure(traces: list[dict[str, Any]], x: dict[str, Any], y: dict[str, Any], name: str, height: int = 340) -> Markup:
     """One plotly figure as HTML, in the page's colours."""
-    import plotly.graph_objects as go
     import plotly.io
 
-    axis = {"gridcolor": GRID, "zerolinecolor": GRID, "linecolor": GRID, "title": {"standoff": 8}}
-    drawn = go.Figure(data=traces)
-    drawn.update_layout(
-        template="none",
-        font={"family": "system-ui, sans-serif", "size": 13, "color": INK},
-        margin={"l": 64, "r": 16, "t": 12, "b": 52},
-        height=height,
-        xaxis=axis | x,
-        yaxis=axis | y,
-        showlegend=len(traces) > 1,
-        bargap=0.08,
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-    )
+    drawn = plotly_figure(traces, x, y, height)
     html = plotly.io.to_html(
         drawn,
         include_plotlyjs=False,

@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from sfumato.report.page import GRID, INK
+from sfumato.notebook.plot import GRID, INK
 
 GAP = 0.09
 

@@ -9,6 +9,7 @@ from sfumato.errors import StudyError
 
 POSTGRESQL = ("postgresql://", "postgres://")
 SQLITE = "sqlite:"
+IN_MEMORY = "(a table in memory)"  # stands for a path where a run file tells of a frame
 # A passfile is only the name of a file, but it has a key of its own in the run file.
 REFUSED = ("password", "sslpassword", "passfile")
 
@@ -28,7 +29,7 @@ def located(path: str, folder: Path) -> str:
     >>> located("sqlite:people.db", Path("/data")), located("postgresql://host/db", Path("/data"))
     ('sqlite:/data/people.db', 'postgresql://host/db')
     """
-    if path.startswith(POSTGRESQL):
+    if path == IN_MEMORY or path.startswith(POSTGRESQL):
         return path
     if path.startswith(SQLITE):
         return SQLITE + str((folder / path.removeprefix(SQLITE)).absolute())

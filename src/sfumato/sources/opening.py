@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,11 +11,12 @@ from sfumato.errors import DataError, counted, shortened
 from sfumato.runtime.inputs import note_input
 from sfumato.runtime.scratch import Scratch
 from sfumato.runtime.settings import UNPRINTABLE
-from sfumato.sources.address import is_database
+from sfumato.sources.address import IN_MEMORY, is_database
 from sfumato.sources.database import Database
 from sfumato.sources.dialect import SAMPLE_BYTES, detect
 from sfumato.sources.engines.engine import open_engine
 from sfumato.sources.engines.engine_names import engine_name
+from sfumato.sources.frames import Frame
 from sfumato.sources.labelled.codebook_files import read_codebook
 from sfumato.sources.labelled.converting import converted
 from sfumato.sources.labelled.extra import ENDINGS, LABELLED, TITLES
@@ -24,11 +26,14 @@ from sfumato.sources.source import TEXT, Column, Source
 MOST_COLUMNS = 4_000  # each is looked at by itself, so that many take minutes
 
 
-def open_source(settings: DataSettings, folder: Path | None = None) -> Source:
+def open_source(settings: DataSettings, folder: Path | None = None, frame: Frame | None = None) -> Source:
     """Look at a file's head and say what its columns are.
 
-    `folder` is what a relative path is relative to: the folder of the run file.
+    `folder` is what a relative path is relative to: the folder of the run file. `frame` is the table itself,
+    where the settings say that it is in memory.
     """
+    if settings.path == IN_MEMORY:
+        return _open_frame(settings, frame)
     if settings.path == FOREIGN:
         raise DataError(
             "the folder was made by somebody else, or was changed since, so no table that it names is opened",
@@ -146,6 +151,36 @@ def _open_parquet(path: Path, files: list[Path], settings: DataSettings) -> Sour
         raise DataError(f"{path.name} is not a Parquet file", expected="CSV text or a Parquet file") from error
     # The engine renames names that differ only in case; the file's own spelling is what a user knows.
     names = _given(settings, leaves if len(leaves) == len(natives) else natives)
+    _refuse_nested(names, types)
+    columns = tuple(Column(n, t, i) for i, (n, t) in enumerate(zip(names, types, strict=True)))
+    return Source(path, "parquet", columns, settings, native_names=tuple(natives), files=tuple(files))
+
+
+def _open_frame(settings: DataSettings, frame: Frame | None) -> Source:
+    import duckdb
+
+    if frame is None:
+        raise DataError(
+            "the table was in memory, so it cannot be opened from a run file",
+            expected="the table itself",
+            remedy="give it as source, or write it beside its run file with study.save(folder)",
+        )
+    table = frame.table()
+    _refuse_wide(table.num_columns, "the table in memory")
+    names = _given(settings, table.column_names)
+    head = table.slice(0, 0).rename_columns([f"c{place}" for place in range(len(names))])
+    with duckdb.connect() as connection:
+        types = [str(type_) for type_ in connection.from_arrow(head).types] if names else []
+    _refuse_nested(names, types)
+    if not names or table.num_rows == 0:
+        raise DataError("the table in memory has no rows", expected="a table with rows")
+    columns = tuple(Column(n, t, i) for i, (n, t) in enumerate(zip(names, types, strict=True)))
+    source = Source(Path("table.parquet"), "parquet", columns, settings, frame=frame)
+    _check_names(source)
+    return source
+
+
+def _refuse_nested(names: Sequence[str], types: Sequence[str]) -> None:
     nested = [n for n, t in zip(names, types, strict=True) if t.endswith("]") or t.startswith(("STRUCT", "MAP"))]
     if nested:
         raise DataError(
@@ -153,8 +188,6 @@ def _open_parquet(path: Path, files: list[Path], settings: DataSettings) -> Sour
             expected="one plain value per cell",
             remedy="flatten them first",
         )
-    columns = tuple(Column(n, t, i) for i, (n, t) in enumerate(zip(names, types, strict=True)))
-    return Source(path, "parquet", columns, settings, native_names=tuple(natives), files=tuple(files))
 
 
 def _open_labelled(path: Path, files: list[Path], settings: DataSettings, kind: str) -> Source:

@@ -16,7 +16,7 @@ ENDS = 40  # numbers looked at from each end of a column
 EXAMPLES = 40  # values of a column of text
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ColumnProfile:
     """The figures of one column. `kind` is whole, number, date or text; `typical` holds nine in ten of its values.
 
@@ -38,6 +38,9 @@ class ColumnProfile:
     candidates: tuple[str, ...]
     examples: tuple[str, ...]
     label: str = ""
+
+    def __repr__(self) -> str:
+        return f"<ColumnProfile of {self.name}: {self.kind}, {self.distinct:,} values>"
 
     @property
     def present(self) -> int:

@@ -21,11 +21,11 @@ PLACES = 50  # of a source that rows are taken from
 def rows_of(source: Source) -> int:
     """How many rows a source has: told by Parquet files, reckoned for text from the length of its first lines.
 
-    A database's are not known before they are read, which is all at once: 0.
+    Those of a database or a frame are read all at once and not sampled: 0.
     """
-    if source.database is not None:
-        return 0
     files = source.files
+    if not files:
+        return 0
     if source.dialect is None:
         import pyarrow.parquet
 

@@ -32,6 +32,8 @@ class DataSettings(Settings):
     than UTF-8 and a missing header are never assumed: `sfumato inspect` detects them and writes them down.
     With `neutralise_formulas` a release writes a mark before kept cells that a spreadsheet would run.
     `removed` is how many suppressed records a release lacks, so that they stay in every measurement.
+    `digest` is what a fingerprint is of: the bytes of a file, or the content of a Parquet file, which is that of the
+    table in memory it was written from.
     Of a database, `table` or `query` says what is read, and `password_file` where its password is.
     Of a workbook, `sheet` is the sheet (the first unless given) and `header_row` the row of its names. `codebook` is a
     file with labels and missing codes: a data dictionary (CSV, JSON) or DDI Codebook (XML). `codes` says of columns of
@@ -43,6 +45,7 @@ class DataSettings(Settings):
     query: str | None = None
     password_file: str | None = None
     format: Literal["csv", "parquet", "sav", "dta", "sas7bdat", "xlsx"] | None = None
+    digest: Literal["bytes", "content"] = "bytes"
     sheet: str | None = None
     header_row: int | None = Field(default=None, ge=1, le=1 << 20)
     codebook: str | None = None

@@ -1,4 +1,4 @@
-"""A table on disk: its columns, and a fingerprint that changes when a byte of it does."""
+"""A table where it is: its columns, and a fingerprint that changes when a byte of it does."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from sfumato.errors import DataError
 from sfumato.sources.codebook import Codebook
 from sfumato.sources.dialect import Dialect
+from sfumato.sources.frames import Frame, file_digest
 from sfumato.sources.settings import DataSettings
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class Source:
     dialect: Dialect | None = None
     native_names: tuple[str, ...] = ()
     database: Database | None = None
+    frame: Frame | None = None
     files: tuple[Path, ...] = ()
     originals: tuple[Path, ...] = ()
     held: object = None
@@ -65,6 +67,8 @@ class Source:
     @property
     def title(self) -> str:
         """How messages call it."""
+        if self.frame is not None:
+            return "the table in memory"
         return self.path.name if self.database is None else self.database.title
 
     @property
@@ -81,7 +85,11 @@ class Source:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over the bytes of every file of the source, in name order; of a database, over what it holds."""
+        """SHA-256 over the bytes of every file, in name order; of a database or a frame, over what it holds."""
+        if self.frame is not None:
+            return self.frame.digest()
+        if self.settings.digest == "content" and self.format == "parquet" and self.files:
+            return file_digest(self.files)
         if self.database is not None:
             return self._read_digest()
         digest = hashlib.sha256()

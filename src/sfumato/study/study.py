@@ -10,20 +10,26 @@ from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
 from sfumato.errors import DataError, HierarchyError, SfumatoError, StudyError, counted, nearest, shortened
 from sfumato.hierarchies import Hierarchy, load
-from sfumato.hierarchies.recipes import BRANCHES, RECIPES, Declared, HierarchyFile, builder
-from sfumato.runtime.atomic import new_file
+from sfumato.hierarchies.recipes import BRANCHES, RECIPES, Declared, HierarchyFile, HierarchyPaths, builder
+from sfumato.notebook.card import card, some
+from sfumato.notebook.pictures import parts_picture
+from sfumato.notebook.tabular import KINDS
+from sfumato.runtime.atomic import new_file, new_folder
 from sfumato.runtime.inputs import note_input, note_unsealed
 from sfumato.runtime.seal import sealed
 from sfumato.runtime.settings import Settings
 from sfumato.runtime.toml import MAX_BYTES, parse_toml, toml_key, toml_text, too_large
-from sfumato.sources.address import is_database, located
+from sfumato.sources.address import IN_MEMORY, is_database, located
 from sfumato.sources.engines.engine import open_engine
+from sfumato.sources.frames import Frame, is_frame
 from sfumato.sources.mark import refuse_disguised
 from sfumato.sources.opening import open_source
 from sfumato.sources.roles import Role
+from sfumato.sources.saving import write_frame
 from sfumato.sources.settings import FOREIGN, DataSettings, EngineOptions, Missing, Seed, Threads
 from sfumato.sources.source import Source
 from sfumato.study.channel import ChannelSettings
+from sfumato.study.declaring import Names, declared_columns, declared_hierarchy, table_settings
 from sfumato.study.file_mapping import Attribute, Case, TermSettings
 from sfumato.study.groups import AttackSettings, AuxiliarySettings, GroupsSettings, ProtectSettings
 from sfumato.study.policy import Acceptance, PolicySettings
@@ -32,6 +38,7 @@ from sfumato.tables.domain import Builder
 from sfumato.tables.frequency import FrequencyTable
 from sfumato.tables.missing import KEYED
 
+SAVED = "table.parquet"  # what a table in memory is called beside its run file
 BUILT = tuple(RECIPES.values())
 ALGORITHMS = {"lattice": ("exact", "exhaustive", "pbg_ea", "best_first"), "cuts": ("memetic", "nsga2")}
 SYSTEM_OF = {  # settings of [search] that only one system reads
@@ -129,8 +136,26 @@ class ReleaseSettings(Settings):
 
 
 class Study(Settings):
-    """A whole run file. Make one with `sfumato.read`, or in Python.
+    """A table, and what each of its columns is: made of a table and lists of columns, or read from a run file.
 
+    The table is one of pandas, polars, pyarrow or DuckDB (anything with `__arrow_c_stream__`), or the path of a file.
+    Every column is named once; `keep` are those released as they are, `drop` those left out. Other sections of a run
+    file are given by their names.
+
+    Parameters
+    ----------
+    table : the table, or a path. Left out, `data` says where it is.
+    quasi_identifiers : columns that outsiders may know; these are recoded.
+    sensitive : columns that must not be learned about a person.
+    identifiers, drop : columns that are never released.
+    keep : columns that are released unchanged, and not counted in any measure.
+    label, weight : the column an analyst predicts; the column with the weight of each record.
+    na, missing : texts that mean missing; what is done with records that lack a value.
+
+    >>> import pyarrow
+    >>> people = pyarrow.table({"age": [31, 35, 42], "ill": ["flu", "none", "flu"], "name": ["A", "B", "C"]})
+    >>> Study(people, quasi_identifiers=["age"], sensitive=["ill"], drop=["name"])
+    <Study of the table in memory: 1 quasi-identifier, 1 sensitive, 1 dropped>
     >>> study = Study(data={"path": "people.csv"}, columns={"age": {"role": "quasi_identifier"}})
     >>> study.columns["age"].role.value, study.data.missing
     ('quasi_identifier', 'drop')
@@ -149,12 +174,71 @@ class Study(Settings):
     channel: ChannelSettings = ChannelSettings()
     release: ReleaseSettings = ReleaseSettings()
     _folder: Path = PrivateAttr(default_factory=Path)
+    _frame: Frame | None = PrivateAttr(default=None)
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(
+        self,
+        table: Any = None,
+        /,
+        *,
+        quasi_identifiers: Names = (),
+        sensitive: Names = (),
+        identifiers: Names = (),
+        drop: Names = (),
+        keep: Names = (),
+        label: str | None = None,
+        weight: str | None = None,
+        na: Sequence[str] | None = None,
+        missing: Missing | None = None,
+        **settings: Any,
+    ) -> None:
+        lists = {
+            Role.QUASI_IDENTIFIER: quasi_identifiers,
+            Role.SENSITIVE: sensitive,
+            Role.IDENTIFIER: identifiers,
+            Role.DROP: drop,
+            Role.OTHER: keep,
+            Role.LABEL: label or (),
+            Role.WEIGHT: weight or (),
+        }
+        columns = declared_columns(lists, settings.get("columns", {}))
+        settings |= {"columns": columns} if columns else {}
+        given = {name: value for name, value in (("na", na), ("missing", missing)) if value is not None}
+        if table is not None or given:
+            settings["data"] = table_settings(table, settings.get("data", {}), given)
         try:
             super().__init__(**settings)
         except ValidationError as error:
             raise _explained(error) from None
+        if table is not None:
+            self._frame = Frame(table) if is_frame(table) else None
+            check_roles(self, self.opened())
+
+    def __repr__(self) -> str:
+        named = {"quasi-identifier": Role.QUASI_IDENTIFIER, "sensitive": Role.SENSITIVE, "label": Role.LABEL}
+        named |= {"weight": Role.WEIGHT, "kept": Role.OTHER, "identifier": Role.IDENTIFIER, "dropped": Role.DROP}
+        counts = {word: len(self.named(role)) for word, role in named.items()}
+        plural = {"quasi-identifier", "identifier"}
+        told = [counted(n, word) if word in plural else f"{n} {word}" for word, n in counts.items() if n]
+        return f"<Study of {self.title}: {', '.join(told) or 'no columns declared'}>"
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        return study_card(self)
+
+    @property
+    def frame_kind(self) -> str | None:
+        """The kind of frame that figures are given as: that of its table, if it is one of those."""
+        kind = self._frame.kind if self._frame is not None else None
+        return kind if kind in KINDS else None
+
+    @property
+    def title(self) -> str:
+        """How messages call its table."""
+        if self.data.path == IN_MEMORY:
+            return "the table in memory"
+        return self.data.table or "a query" if is_database(self.data.path) else Path(self.data.path).name
 
     @model_validator(mode="before")
     @classmethod
@@ -210,12 +294,74 @@ class Study(Settings):
         """The folder its paths are relative to."""
         return self._folder
 
+    @property
+    def frame(self) -> Frame | None:
+        """The table, where it is in memory."""
+        return self._frame
+
+    def opened(self) -> Source:
+        """The table, without asking a role of every column."""
+        return open_source(self.data, self._folder, self._frame)
+
+    def with_table(self, table: Any) -> Study:
+        """The same study of another table: one in memory, or the path of a file."""
+        settings = self.data.model_dump(exclude_unset=True, exclude={"table", "query", "password_file", "format"})
+        changed = self._changed(data=table_settings(table, settings, {}))
+        changed._frame = Frame(table) if is_frame(table) else None
+        return changed
+
+    def without_table(self) -> Study:
+        """The same study without the table in memory: what is left holds none of its rows."""
+        bare = self.model_copy()
+        bare._frame = None
+        return bare
+
+    def with_hierarchies(self, given: Mapping[str, Any] | None = None, /, **named: Any) -> Study:
+        """The same study with hierarchies for some columns.
+
+        A hierarchy is the path of a file, a recipe (`sf.intervals(5, 10, 20)`, `sf.prefixes()`), a `Hierarchy`, a table
+        whose columns are the levels, or a mapping from level to labels. Columns whose names are no Python names go into
+        a mapping: `with_hierarchies({"marital-status": "marital.csv"})`.
+        """
+        columns = {}
+        for name, hierarchy in ({**(given or {}), **named}).items():
+            if name not in self.columns:
+                raise StudyError(
+                    f'a hierarchy for "{name}", which is not a column of the study',
+                    expected="columns that have a role",
+                    remedy=nearest(name, self.columns),
+                )
+            declared = self.columns[name].model_dump(exclude_unset=True) | {
+                "hierarchy": declared_hierarchy(name, hierarchy)
+            }
+            columns[name] = declared
+        return self._changed(columns={**self.columns, **columns})
+
     def with_data(self, **settings: Any) -> Study:
         """The same study with other settings of its [data] section."""
         return self._changed(data=self.data.model_dump(exclude_unset=True) | settings)
 
+    def save(self, folder: str | Path) -> Path:
+        """Write the study as a new folder, readable by its owner alone, and return its run file: the command line
+        replays it to the same front. A table in memory is written beside it as Parquet.
+
+        Its fingerprint stays that of the table in memory, so what was published from one is verified with the other.
+        """
+        folder = Path(folder).absolute()
+        with new_folder(folder) as inside:
+            settings = self._located_settings()
+            if self._frame is not None:
+                write_frame(self.opened(), inside / SAVED)
+                settings["data"]["path"] = SAVED
+            (inside / "run.toml").write_text(toml_text(settings), "utf-8")
+            read(inside / "run.toml")
+        return folder / "run.toml"
+
     def as_toml(self) -> str:
         """The study as a run file that can stand anywhere: paths are absolute."""
+        return toml_text(self._located_settings())
+
+    def _located_settings(self) -> dict[str, Any]:
         settings = self.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
         settings = {"version": self.version} | settings
         settings["data"]["path"] = located(self.data.path, self._folder)
@@ -238,7 +384,7 @@ class Study(Settings):
                 column["hierarchy"] = str((self._folder / tree).absolute())
             elif isinstance(tree, HierarchyFile):
                 column["hierarchy"]["path"] = str((self._folder / tree.path).absolute())
-        return toml_text(settings)
+        return settings
 
     def with_columns(self, columns: Mapping[str, ColumnSettings]) -> Study:
         """The same study with other settings for some columns."""
@@ -281,7 +427,7 @@ class Study(Settings):
 
     def with_settings(self, settings: Mapping[str, Any]) -> Study:
         """The same study with some settings changed, given by section: `{"channel": {"delta": 0.6}}`."""
-        return Study(**_merged(self.model_dump(exclude_unset=True, warnings=False), settings))._placed(self._folder)
+        return Study(**_merged(self.model_dump(exclude_unset=True, warnings=False), settings))._like(self)
 
     def with_groups(self, groups: GroupsSettings) -> Study:
         """The same study with another [groups] section."""
@@ -290,7 +436,7 @@ class Study(Settings):
     def _changed(self, **sections: Any) -> Study:
         """A copy with other sections, which are checked like those of a run file."""
         kept = {name: getattr(self, name) for name in self.model_fields_set}
-        return Study(**(kept | sections))._placed(self._folder)
+        return Study(**(kept | sections))._like(self)
 
     def weights_for(self, table: FrequencyTable) -> tuple[float, ...]:
         """The weight of each quasi-identifier of a table in its losses: 1 unless given."""
@@ -310,19 +456,22 @@ class Study(Settings):
         """The columns whose missing values leave a row out."""
         return [n for n, c in self.columns.items() if c.role in KEYED and self.missing_rule(n) == "drop"]
 
-    def source(self, path: str | Path | None = None, *, undecided: bool = False) -> Source:
-        """The table, or another file read the same way, after checking that every column has a role.
+    def source(self, path: Any = None, *, undecided: bool = False) -> Source:
+        """The table, or another (a file, or a table in memory) read the same way, after checking that every column has
+        a role.
 
         With `undecided`, columns may still be without one: for whoever is about to decide.
         """
-        settings = self.data
-        if path is not None:
+        settings, frame = self.data, self._frame
+        if is_frame(path):
+            settings, frame = settings.model_copy(update={"path": IN_MEMORY, "format": None}), Frame(path)
+        elif path is not None:
             elsewhere = {"path": located(str(path), Path()), "format": None, "sheet": None}
             if not is_database(str(path)):
                 elsewhere |= {"table": None, "query": None, "password_file": None}
             settings = settings.model_copy(update=elsewhere)
         measured = [name for name, column in self.columns.items() if column.role in KEYED]
-        source = open_source(settings, self._folder)
+        source = open_source(settings, self._folder, frame)
         for file in source.originals or source.files:
             refuse_disguised(file, measured)
         check_roles(self, source, partial=path is not None, undecided=undecided)
@@ -330,12 +479,12 @@ class Study(Settings):
 
     def table(
         self,
-        path: str | Path | None = None,
+        path: Any = None,
         *,
         trees: Mapping[str, Hierarchy] | None = None,
         distances: Mapping[str, str] | None = None,
     ) -> FrequencyTable:
-        """The frequency table of the data, or of another file read the same way.
+        """The frequency table of the data, or of another table read the same way.
 
         Hierarchies that are built from values are always built from the values of the study's own data: a
         generalized file no longer has them. `trees` and `distances` stand in for those that the study declares.
@@ -377,6 +526,12 @@ class Study(Settings):
         self._folder = folder
         return self
 
+    def _like(self, other: Study) -> Study:
+        """Relative to the same folder as another study, and of the same table if that is in memory."""
+        self._folder = other._folder
+        self._frame = other._frame if self.data.path == IN_MEMORY else None
+        return self
+
     def _use(
         self,
         name: str,
@@ -389,6 +544,8 @@ class Study(Settings):
         hierarchy: Hierarchy | Builder | None = None
         if built is not None:
             hierarchy = built
+        elif isinstance(tree, HierarchyPaths):
+            hierarchy = self._own_tree(name, column, tree)
         elif isinstance(tree, str | HierarchyFile):
             file = HierarchyFile(path=tree) if isinstance(tree, str) else tree
             try:
@@ -403,6 +560,34 @@ class Study(Settings):
         return Use(
             name, column.role, self.missing_rule(name), hierarchy, distance or column.distance, column.order, along
         )
+
+    def _own_tree(self, name: str, column: ColumnSettings, tree: HierarchyPaths) -> Hierarchy:
+        try:
+            return Hierarchy.from_paths(name, tree.paths)
+        except HierarchyError:
+            if column.role is Role.SENSITIVE:
+                raise secret_hierarchy(name) from None
+            raise
+
+
+def study_card(study: Study) -> str:
+    """The columns with their roles and hierarchies, as HTML. No value of any column is in it."""
+    rows = [[name, str(column.role), _told(column.hierarchy)] for name, column in study.columns.items()]
+    roles = [(str(role).replace("_", "-"), float(len(study.named(role)))) for role in Role]
+    return card(repr(study)[1:-1], ["column", "role", "hierarchy"], some(rows, 24), parts_picture(roles))
+
+
+def _told(tree: Any) -> str:
+    match tree:
+        case None:
+            return ""
+        case str():
+            return Path(tree).name
+        case HierarchyFile():
+            return Path(tree.path).name
+        case HierarchyPaths():
+            return f"given, {len(tree.paths[0])} levels"
+    return str(tree.build)
 
 
 def _merged(one: Mapping[str, Any], two: Mapping[str, Any]) -> dict[str, Any]:

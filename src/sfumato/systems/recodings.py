@@ -78,7 +78,7 @@ class Recodings:
         compare: tuple[int, int] | None,
         table: FrequencyTable | None = None,
     ) -> str:
-        from sfumato.report.map import map_page
+        from sfumato.decide.map import map_page
 
         return map_page(front, front.study.table() if table is None else table, chosen, compare)
 

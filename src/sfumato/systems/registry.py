@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,10 +49,12 @@ class Verifiers(Mapping[str, Verifier]):
 VERIFIERS = Verifiers()
 
 
-def load_front(folder: str | Path, run: str | Path | None = None) -> Front:
+def load_front(folder: str | Path, run: str | Path | None = None, *, source: Any = None) -> Front:
     """Read a front back from its folder.
 
     A folder that this user did not make here is data: what it says can be looked at, and the table that it names is
-    not opened. `run` is a run file of one's own, which names the table again.
+    not opened. `run` is a run file of one's own, which names the table again; `source` the table itself, where it was
+    in memory.
     """
-    return read_front(folder, lambda name: system_named(name).plan.from_saved, run)
+    front = read_front(folder, lambda name: system_named(name).plan.from_saved, run)
+    return front if source is None else replace(front, study=front.study.with_table(source))

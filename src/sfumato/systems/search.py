@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from sfumato.front import Front
+from sfumato.notebook.progress import ProgressBar
 from sfumato.runtime.stages import Progress
 from sfumato.study import Study
 from sfumato.systems.registry import system_named
@@ -14,22 +16,31 @@ from sfumato.tables.frequency import FrequencyTable
 
 def search(
     study: Study,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     *,
     table: FrequencyTable | None = None,
     checkpoint: str | Path | None = None,
     resume: bool = False,
     live: Live | None = None,
+    **settings: Any,
 ) -> Front:
     """Find the front of a study, by the system that it names.
 
-    The same study, data and seed give the same front on any number of threads.
+    `settings` are those of the [search] section, in place of the study's own: `objectives=["k", "general_loss"]`,
+    `max_suppression=0.02`, `system="cuts"`. The same study, data and seed give the same front on any number of threads.
 
-    `progress(done, total)` is told how far it is, and stops it by returning True; what was found is kept. `table` is
-    the study's frequency table, where it was read before. The state of a search is written to `checkpoint` every few
-    seconds, and with `resume` it goes on from there to the front that an unbroken run finds. `live` is handed, as
-    often as progress is told, a function that gives the best so far.
+    `progress=True` shows a bar; `progress(done, total)` is told how far it is, and stops it by returning True; what was
+    found is kept. `table` is the study's frequency table, where it was read before. The state of a search is written to
+    `checkpoint` every few seconds, and with `resume` it goes on from there to the front that an unbroken run finds.
+    `live` is handed, as often as progress is told, a function that gives the best so far.
     """
+    if settings:
+        study = study.with_search(**settings)
+    if isinstance(progress, bool):
+        progress = ProgressBar() if progress else None
     run = Run(progress, live, None if checkpoint is None else Path(checkpoint), resume)
     run.require_state()
-    return system_named(study.system).search(study, run, table)
+    front = system_named(study.system).search(study, run, table)
+    if isinstance(progress, ProgressBar):
+        progress.finish()
+    return front

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from sfumato.release.verification import Verification
 from sfumato.release.verify import verify_release
+from sfumato.sources.frames import is_frame
 from sfumato.sources.settings import EngineOptions
 from sfumato.systems.registry import VERIFIERS
 
 
 def verify(
     folder: str | Path,
-    source: str | Path | None = None,
+    source: Any = None,
     *,
     engine: str = "duckdb",
     engine_options: EngineOptions | None = None,
 ) -> Verification:
     """Compare a release folder with what was published, and with its source if that is given.
 
-    `source` is the table, or a run file of one's own that says how to read it (needed for a query of a database). The
-    files that an attack on a protected group learns from are never taken from the folder: such a release is attacked
-    again if `source` is the run file that names them.
+    `source` is the table (a path, or a table in memory), or a run file of one's own that says how to read it (needed
+    for a query of a database). The files that an attack on a protected group learns from are never taken from the
+    folder: such a release is attacked again if `source` is the run file that names them.
     """
-    named = None if source is None else str(source)
+    named = source if source is None or is_frame(source) else str(source)
     return verify_release(VERIFIERS, folder, named, engine, engine_options or EngineOptions())

@@ -22,7 +22,7 @@ from sfumato.tables.missing import missing_leaf
 Builder = Callable[[Sequence[str], Sequence[int]], Hierarchy]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Domain:
     """Labels of a column and what they cover.
 
@@ -54,6 +54,9 @@ class Domain:
     def shown(self, label: str) -> str:
         """A label as pages show it: with what the codebook calls it behind."""
         return shown_value(label, self.value_labels)
+
+    def __repr__(self) -> str:
+        return f"<Domain of {self.name}: {len(self.labels)} labels>"
 
     @property
     def generalized(self) -> bool:

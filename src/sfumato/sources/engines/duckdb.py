@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -70,9 +70,10 @@ class DuckEngine:
             config["threads"] = str(options.threads)
         try:
             self._connection = duckdb.connect(":memory:", config=config)
-            # Progress is tracked but not printed.
-            self._connection.execute("SET enable_progress_bar = true")
-            self._connection.execute("SET enable_progress_bar_print = false")
+            with suppress(duckdb.Error):  # in a notebook it asks for ipywidgets, which nothing else needs
+                # Progress is tracked but not printed.
+                self._connection.execute("SET enable_progress_bar = true")
+                self._connection.execute("SET enable_progress_bar_print = false")
             self._bound()
             for name, meaning in MACROS.items():
                 self._connection.execute(f"CREATE MACRO {name}(x) AS {meaning}")
@@ -93,6 +94,13 @@ class DuckEngine:
             self._connection.execute(f"SET memory_limit = '{_most}B'")
 
     def attach(self, source: Source, view: str) -> None:
+        if source.frame is not None:
+            # Read where it stands: the engine is handed the buffers of the table, not a copy.
+            names = [column.sql for column in source.columns]
+            self._connection.register(f"{view}_frame", source.frame.table().rename_columns(names))
+            self.run(f"CREATE OR REPLACE VIEW {view} AS SELECT * FROM {view}_frame")
+            self.run(f"CREATE OR REPLACE VIEW {view}_numbered AS SELECT row_number() OVER () AS r, * FROM {view}")
+            return
         if source.database is not None:
             self._read(source, source.database, view)
             self.run(f"CREATE OR REPLACE VIEW {view}_numbered AS SELECT row_number() OVER () AS r, * FROM {view}")

@@ -75,6 +75,12 @@ class SparkEngine:
     def attach(self, source: Source, view: str) -> None:
         from pyspark.sql.functions import monotonically_increasing_id
 
+        if source.frame is not None:
+            raise StudyError(
+                "a table in memory cannot be read by Spark",
+                expected='engine = "duckdb", which reads it where it is',
+                remedy="leave engine out; for Spark, write the table to Parquet files",
+            )
         readable = transcoded(source, self._folder / f"utf8-{len(self._sources)}")
         self._sources.append(readable)
         with self._explaining():

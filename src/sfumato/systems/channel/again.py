@@ -6,7 +6,6 @@ from sfumato.errors import InputError
 from sfumato.front import Front, Point
 from sfumato.plans.channel import Channel
 from sfumato.release.sources import require_source
-from sfumato.sources.opening import open_source
 from sfumato.systems.channel.matrices import CLOSE
 from sfumato.systems.channel.prior import prior_of
 from sfumato.systems.channel.search import point_of
@@ -30,7 +29,7 @@ def refuse_unlike(front: Front) -> None:
             expected="a run file with a table under [data]",
             remedy="sfumato channel export writes a channel, and sfumato channel disguise takes it for a table",
         )
-    source = open_source(study.data, study.folder)
+    source = study.opened()
     if front.fingerprint:
         require_source(source, front.fingerprint)
     prior = prior_of(study.with_channel(columns=channel_of(front.point(0)).columns))

@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sfumato.report.page import ACCENT, INK, SECOND, figure, page
+from sfumato.notebook.plot import INK
+from sfumato.report.page import ACCENT, SECOND, figure, page
 from sfumato.report.release_pages import internal, json_block
 from sfumato.runtime.figures import number, percent
 from sfumato.version import __version__

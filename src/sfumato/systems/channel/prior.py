@@ -15,7 +15,6 @@ from sfumato.runtime.arrays import Floats
 from sfumato.runtime.inputs import note_input
 from sfumato.sources.cells import MISSING
 from sfumato.sources.engines.engine import open_engine
-from sfumato.sources.opening import open_source
 from sfumato.sources.roles import Role
 from sfumato.sources.value_counts import Tally, tally
 from sfumato.study import ChannelSettings, Study
@@ -78,7 +77,7 @@ def prior_of(study: Study) -> Prior:
                 remedy=f'{name} = {{ role = "sensitive" }} under [columns]',
             )
     with open_engine(study.engine, study.engine_options) as engine:
-        source = open_source(study.data, study.folder)
+        source = study.opened()
         found = tally(engine, source, settings.columns, complete_columns(study, settings.columns))
     return designed_for(prior_from(found, settings.records), settings)
 

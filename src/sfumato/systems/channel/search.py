@@ -13,7 +13,6 @@ from sfumato.algorithms.dominance import comparable, first_non_dominated
 from sfumato.front import Front, Objective, Point
 from sfumato.measures import channel as measures
 from sfumato.plans.channel import Channel
-from sfumato.sources.opening import open_source
 from sfumato.study import ChannelSettings, Study
 from sfumato.systems.channel.matrices import (
     CLOSE,
@@ -44,7 +43,7 @@ LOCAL_OBJECTIVES = (
 def search_channel(study: Study, run: Run, prior: Prior | None = None) -> Front:
     """Find the channels of a study. The same study, data and seed give the same front on any number of threads."""
     settings, began = study.channel, time.process_time()
-    fingerprint = "" if settings.prior is not None else open_source(study.data, study.folder).fingerprint
+    fingerprint = "" if settings.prior is not None else study.opened().fingerprint
     prior = prior_of(study) if prior is None else prior
     # These matrices are small: more threads would only wait for each other, and change the last digits.
     with threadpool_limits(1):

@@ -9,7 +9,6 @@ import numpy as np
 from sfumato.errors import InputError
 from sfumato.front import Front, Objective, Point
 from sfumato.plans.swaps import SwapPlan
-from sfumato.sources.opening import open_source
 from sfumato.systems.groups.attack.disclosure import WAYS
 from sfumato.systems.groups.attack.outliers import find_outliers
 from sfumato.systems.groups.files.read import settings_of
@@ -41,7 +40,7 @@ def front_of(protection: Protection, seconds: float = 0.0) -> Front:
         evaluations=len(protection.levels),
         space=0,
         seconds=round(seconds, 3),
-        fingerprint=open_source(study.data, study.folder).fingerprint,
+        fingerprint=study.opened().fingerprint,
         rows=target.dropped.read,
         system="groups",
         details={

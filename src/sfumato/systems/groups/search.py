@@ -12,7 +12,6 @@ from sfumato.algorithms.dominance import first_non_dominated
 from sfumato.errors import InputError, StoppedError, UnreachableError, shortened
 from sfumato.plans.swaps import SwapPlan
 from sfumato.runtime.arrays import Counts64, Flags, Floats
-from sfumato.sources.opening import open_source
 from sfumato.study import Study
 from sfumato.systems.groups.attack.attack import Attack, attack_with
 from sfumato.systems.groups.attack.residual import Residual, residual_of
@@ -269,7 +268,7 @@ def protect(study: Study, run: Run, *, test_seed: int | None = None) -> Protecti
     """
     settings = settings_of(study)
     test_seed = settings.protect.test_seed if test_seed is None else test_seed
-    withheld_columns(study, settings, open_source(study.data, study.folder))  # nothing runs while a role is missing
+    withheld_columns(study, settings, study.opened())  # nothing runs while a role is missing
     target = read_target(study)
     truths = truths_of(study, target)
     known, fresh, silent = attacks_on(study, target, truths, run)

@@ -31,7 +31,7 @@ def settings_of(study: Study) -> GroupsSettings:
 def read_target(study: Study) -> Microfile:
     """The file to publish, harmonised. It may lack the vital columns: then nobody knows the truth."""
     settings = settings_of(study)
-    source = open_source(study.data, study.folder)
+    source = study.opened()
     with open_engine(study.engine, study.engine_options) as engine:
         microfile = read_microfile(engine, source, settings.mapping(), source.title, need_members=False)
     if len(microfile.areas) < 2:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from sfumato.decide import Answer, ask
+from sfumato.decide.ask import Answer, ask
 from sfumato.errors import counted
 from sfumato.front import Front, Objective, Point
 from sfumato.measures.registry import known_measures

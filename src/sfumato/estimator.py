@@ -1,0 +1,232 @@
+"""A scikit-learn transformer: the cheapest generalization with k, learned from one table and applied to others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+
+from sfumato.decide import Choice
+from sfumato.errors import InputError, SfumatoError
+from sfumato.hierarchies import ROOT
+from sfumato.hierarchies.made import flat, intervals
+from sfumato.release.applied import plan_columns, row_groups
+from sfumato.release.columns import ColumnRecode
+from sfumato.release.recode import Below, recode
+from sfumato.sources.engines.engine import open_engine
+from sfumato.sources.frames import Frame, is_frame
+from sfumato.sources.same_kind import Labels, rebuilt
+from sfumato.study import Study
+from sfumato.systems.search import search
+
+try:
+    from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+    from sklearn.utils._set_output import _get_output_config
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ImportError:  # said where it is needed, with what to do about it
+    raise InputError(
+        "sf.Anonymizer needs scikit-learn",
+        expected="scikit-learn 1.6 or newer",
+        remedy="pip install 'sfumato[sklearn]'",
+    ) from None
+
+EXACT = 200_000  # nodes up to which every one is decided; beyond, the best found
+
+
+class NotFittedTableError(InputError, ValueError):
+    """A table that the transformer cannot be fitted to, or cannot recode."""
+
+
+class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Recode quasi-identifiers so that at least `k` records of the fitted table share every combination.
+
+    `fit` searches the generalization with the least loss. `transform` recodes rows one by one: it keeps every row, in
+    order, with the same columns; quasi-identifiers become text. A row whose combination does not occur at least `k`
+    times in the fitted table has its quasi-identifiers hidden as `*`. What comes out of the fitted table is
+    k-anonymous; rows of another table are recoded in the same way, and how many of them are alike is not promised.
+    The fitted transformer holds no rows, and no value of a sensitive column, also when it is pickled.
+
+    It is for pipelines and experiments. A file that leaves the house is published with `sf.publish`, which measures it,
+    holds it to a policy and keeps a ledger.
+
+    Parameters
+    ----------
+    k : the least number of records that share a combination.
+    quasi_identifiers : names of columns, or their places; all columns that are not sensitive unless given.
+    sensitive : columns that `l` and `t` are about; they come out as they are.
+    l, t : the least number of different sensitive values in a class; the largest distance from their distribution.
+    hierarchies : a hierarchy for each quasi-identifier (see `Study.with_hierarchies`); unless given, intervals of
+        numbers, and for text the value or nothing.
+    max_suppression : the share of records of the fitted table that may be hidden.
+    objective : the loss that is made least.
+    unknown : what is done with a value that the fitted table and its hierarchies lack: "error", or "star" to hide the
+        row.
+
+    >>> import pyarrow, sfumato as sf
+    >>> people = pyarrow.table({"age": [31, 33, 35, 62, 64, 68], "sex": ["F", "F", "F", "M", "M", "M"]})
+    >>> sf.Anonymizer(k=3, hierarchies={"age": sf.intervals(20)}).fit_transform(people).to_pydict()
+    {'age': ['20-39', '20-39', '20-39', '60-79', '60-79', '60-79'], 'sex': ['F', 'F', 'F', 'M', 'M', 'M']}
+    """
+
+    def __init__(
+        self,
+        k: int = 5,
+        *,
+        quasi_identifiers: Sequence[str | int] | None = None,
+        sensitive: Sequence[str | int] = (),
+        l: int | None = None,
+        t: float | None = None,
+        hierarchies: Mapping[str, Any] | None = None,
+        max_suppression: float = 0.0,
+        objective: str = "general_loss",
+        unknown: str = "error",
+    ) -> None:
+        self.k = k
+        self.quasi_identifiers = quasi_identifiers
+        self.sensitive = sensitive
+        self.l = l
+        self.t = t
+        self.hierarchies = hierarchies
+        self.max_suppression = max_suppression
+        self.objective = objective
+        self.unknown = unknown
+
+    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
+        """Search the generalization; `choice_` is what was chosen, `classes_` how many combinations it keeps."""
+        if self.unknown not in ("error", "star"):
+            raise NotFittedTableError(f'unknown = "{self.unknown}"', expected='"error" or "star"')
+        frame = self._frame(X, reset=True)
+        try:
+            study = self._study(frame)
+            front = search(study, **self._settings(study))
+            point = front.point(0)
+            self.columns_ = plan_columns(front, point)
+            self.released_ = self._released(study, self.columns_, Below.of(point.recoding_plan))
+            bare = replace(front, study=study.without_table())
+            self.choice_ = Choice(bare, point, f"the least {self.objective} with k of at least {self.k}")
+        except SfumatoError as error:
+            raise NotFittedTableError(error.what, expected=error.expected, remedy=error.remedy) from error
+        self.classes_ = len(next(iter(self.released_.values())))
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Recode rows; the result is of the kind of `X`, or as `set_output` says."""
+        check_is_fitted(self, "choice_")
+        frame = self._frame(X, reset=False)
+        columns: tuple[ColumnRecode, ...] = self.columns_
+        study = self.choice_.front.study
+        try:
+            source = study.source(frame.native)
+            with open_engine() as engine:
+                engine.attach(source, "raw")
+                for place, column in enumerate(columns):
+                    engine.upload(f"map{place}", {"label": column.keys, "grp": column.groups})
+                engine.upload("sizes", self.released_)
+                rows = row_groups(engine, source, study, columns, Below())
+        except SfumatoError as error:
+            raise NotFittedTableError(error.what, expected=error.expected, remedy=error.remedy) from error
+        strange = [c.name for c, groups in zip(columns, rows.groups, strict=True) if np.any(groups < 0)]
+        if strange and self.unknown == "error":
+            raise NotFittedTableError(
+                f"{', '.join(strange)} has values that the fitted table and its hierarchies lack",
+                expected="values that are known",
+                remedy='unknown="star" hides such rows',
+            )
+        recoded = {}
+        for column, groups in zip(columns, rows.groups, strict=True):
+            labels: list[str | None] = [*column.labels, ROOT]
+            if column.missing_stays:
+                labels[column.kept_group] = None
+            recoded[source.column(column.name).position] = Labels(labels, np.where(rows.kept, groups, len(labels) - 1))
+        everything = np.arange(len(rows.kept))
+        return self._returned(X, rebuilt(frame, everything, range(len(source.columns)), recoded))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+    def _frame(self, X: Any, *, reset: bool) -> Frame:
+        """The rows as a frame: the caller's own, or an array with columns x0, x1, …"""
+        if is_frame(X):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            if len(X) < 2 and reset:
+                raise NotFittedTableError("the table has 1 sample", expected="at least 2")
+            return Frame(X)
+        array = validate_data(
+            self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan", ensure_min_samples=2 if reset else 1
+        )
+        import pyarrow
+
+        cells = [array[:, place] for place in range(array.shape[1])]
+        if array.dtype == object:
+            cells = [[None if _nothing(value) else value for value in column] for column in cells]
+        return Frame(pyarrow.table([pyarrow.array(c, from_pandas=True) for c in cells], names=self._names()))
+
+    def _names(self) -> list[str]:
+        return [str(name) for name in self.get_feature_names_out()]
+
+    def _named(self, given: Sequence[str | int], names: Sequence[str]) -> list[str]:
+        return [names[one] if isinstance(one, int) else one for one in given]
+
+    def _study(self, frame: Frame) -> Study:
+        table = frame.table()
+        names = table.column_names
+        sensitive = self._named(self.sensitive, names)
+        given = [name for name in names if name not in sensitive]
+        quasi = given if self.quasi_identifiers is None else self._named(self.quasi_identifiers, names)
+        study = Study(
+            frame.native,
+            quasi_identifiers=quasi,
+            sensitive=sensitive,
+            keep=[name for name in names if name not in (*quasi, *sensitive)],
+            missing="category",
+        )
+        declared = dict(self.hierarchies or {})
+        for name in quasi:
+            if name not in declared:
+                declared[name] = intervals() if _numeric(table.schema.field(name).type) else flat()
+        return study.with_hierarchies(declared)
+
+    def _settings(self, study: Study) -> dict[str, Any]:
+        limits = {"k": self.k, "distinct_l": self.l, "t_closeness": self.t}
+        space = int(np.prod([float(domain.hierarchy.height + 1) for domain in study.table().domains]))
+        return {
+            "objectives": [self.objective],
+            "constraints": {name: float(limit) for name, limit in limits.items() if limit is not None},
+            "max_suppression": self.max_suppression,
+            "algorithm": "exact" if space <= EXACT else "best_first",
+        }
+
+    def _released(self, study: Study, columns: Sequence[ColumnRecode], below: Below) -> dict[str, Any]:
+        """The combinations that the fitted table releases, by the places of their labels, with their records."""
+        with open_engine() as engine:
+            recode(engine, study.source(), study, columns, below)
+            names = ", ".join(f"g{place}" for place in range(len(columns)))
+            return engine.arrays(f"SELECT {names}, n, v FROM sizes AS s WHERE NOT {below.sql} ORDER BY {names}")
+
+    def _returned(self, X: Any, out: Any) -> Any:
+        """What was made, as `set_output` can wrap it: the caller's kind, or an array where another is asked for."""
+        wanted = _get_output_config("transform", self)["dense"]
+        if is_frame(X) and wanted in ("default", Frame(X).kind):
+            return out
+        table = Frame(out).table()
+        array = np.empty((table.num_rows, table.num_columns), dtype=object)
+        for place, column in enumerate(table.columns):
+            array[:, place] = column.to_pylist()
+        return array
+
+
+def _numeric(type_: Any) -> bool:
+    import pyarrow
+
+    return bool(pyarrow.types.is_integer(type_) or pyarrow.types.is_floating(type_) or pyarrow.types.is_decimal(type_))
+
+
+def _nothing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and value != value)

@@ -1,0 +1,69 @@
+"""Recipes of hierarchies by the names that a program calls them with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from sfumato.hierarchies.recipes import (
+    BreaksRecipe,
+    DateRecipe,
+    FlatRecipe,
+    FrequencyRecipe,
+    HierarchyFile,
+    IntervalRecipe,
+    PrefixRecipe,
+    QuantileRecipe,
+)
+
+
+def intervals(*widths: float, origin: float = 0.0) -> IntervalRecipe:
+    """Intervals of equal width, nested: `intervals(5, 10, 20)`. Without widths they follow the column's range.
+
+    >>> intervals(5, 10, 20).widths
+    (5.0, 10.0, 20.0)
+    """
+    return IntervalRecipe.given(build="interval", widths=widths or None, origin=origin)
+
+
+def quantiles(bins: int = 8) -> QuantileRecipe:
+    """Neighbouring values together, with about as many records in each of `bins` groups."""
+    return QuantileRecipe.given(build="quantile", bins=bins)
+
+
+def breaks(*levels: Sequence[float]) -> BreaksRecipe:
+    """Fixed breaks, one list for each level, finest first: `breaks([18, 30, 45, 65], [30, 65])`."""
+    return BreaksRecipe.given(build="breaks", levels=tuple(tuple(level) for level in levels))
+
+
+def prefixes(*keep: int, mask: str = "*") -> PrefixRecipe:
+    """Fewer and fewer leading characters: `prefixes(3, 1)` makes 101** and then 1**** of 10115.
+
+    Without numbers one character goes at each level.
+    """
+    return PrefixRecipe.given(build="prefix", keep=keep or None, mask=mask)
+
+
+def dates(*levels: str, pattern: str = "%Y-%m-%d") -> DateRecipe:
+    """Days, months, quarters, years, decades: `dates("month", "year")`."""
+    given: dict[str, Any] = {"levels": levels} if levels else {}
+    return DateRecipe.given(build="date", pattern=pattern, **given)
+
+
+def rare_values(*shares: float, other: str = "other") -> FrequencyRecipe:
+    """Values that are rarer than a share of the records together, the rarest first: `rare_values(0.01, 0.05)`."""
+    given: dict[str, Any] = {"shares": shares} if shares else {}
+    return FrequencyRecipe.given(build="frequency", other=other, **given)
+
+
+def flat() -> FlatRecipe:
+    """The value, or nothing."""
+    return FlatRecipe.given(build="flat")
+
+
+def hierarchy_file(
+    path: str | Path, *, separator: str | None = None, header: bool | None = None, public: bool = False
+) -> HierarchyFile:
+    """A hierarchy in a file whose separator or header cannot be guessed, or that everybody may know (`public`)."""
+    return HierarchyFile.given(path=str(path), separator=separator, header=header, public=public)

@@ -1,0 +1,1 @@
+"""How results show in a notebook: small tables, small pictures, a bar of progress, and frames of figures."""

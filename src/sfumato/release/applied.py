@@ -1,0 +1,89 @@
+"""A table in memory, recoded by a plan: the same kind of table again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sfumato.errors import InputError
+from sfumato.front import Front, Point
+from sfumato.release.columns import ColumnRecode, column_recodes
+from sfumato.release.recode import Below, complete_rows, recode
+from sfumato.release.recoding_draft import named_plan
+from sfumato.runtime.arrays import Counts64, Flags
+from sfumato.sources.cells import MISSING, cleaned
+from sfumato.sources.engines.engine import Engine, open_engine, quoted
+from sfumato.sources.frames import Frame
+from sfumato.sources.same_kind import Labels, rebuilt
+from sfumato.sources.source import Source
+from sfumato.study import Study
+
+
+@dataclass(frozen=True, eq=False)
+class RowGroups:
+    """For each row, in the order of the table, its group in each recoded column (-1: a value that no hierarchy knows),
+    and whether it is released."""
+
+    groups: tuple[Counts64, ...]
+    kept: Flags
+
+
+def recoded_frame(front: Front, point: Point, table: Any = None) -> Any:
+    """A table recoded and suppressed by a point of a front, as the kind of table that was given."""
+    study = front.study
+    frame = study.frame if table is None else Frame(table)
+    if frame is None:
+        raise InputError(
+            f"{study.title} is not in memory", expected="a table to recode", remedy="choice.apply(df), or publish it"
+        )
+    columns = plan_columns(front, point)
+    source = study.source(frame.native if frame.can_be_read_again else frame.table())
+    with open_engine(study.engine, study.engine_options) as engine:
+        recode(engine, source, study, columns, Below.of(point.recoding_plan))
+        rows = row_groups(engine, source, study, columns, Below.of(point.recoding_plan))
+        spellings = _spellings(engine, source, columns)
+    kept = np.flatnonzero(rows.kept)
+    recoded = {}
+    for column, groups, spelling in zip(columns, rows.groups, spellings, strict=True):
+        part = source.column(column.name)
+        if not part.is_text and column.level == 0:
+            continue  # a number or a date that stays as it is
+        labels: list[str | None] = list(column.labels)
+        if column.missing_stays:
+            labels[column.kept_group] = spelling
+        recoded[part.position] = Labels(labels, groups[kept])
+    places = [part.position for part in source.columns if study.columns[part.name].role.released]
+    return rebuilt(frame, kept, places, recoded)
+
+
+def plan_columns(front: Front, point: Point) -> tuple[ColumnRecode, ...]:
+    """What a plan makes of each quasi-identifier, with the labels that a release has."""
+    planned = named_plan(front.study, front.study.table(), point.recoding_plan)
+    return column_recodes(front.study, planned.levels, planned.trees)
+
+
+def row_groups(
+    engine: Engine, source: Source, study: Study, columns: Sequence[ColumnRecode], below: Below
+) -> RowGroups:
+    """The groups of every row of the attached source, by the engine's tables `map0`, `map1`, … and `sizes`."""
+    keys = ", ".join(
+        f"coalesce({cleaned(source, source.column(c.name))}, {quoted(MISSING)}) AS k{i}" for i, c in enumerate(columns)
+    )
+    groups = ", ".join(f"CAST(coalesce(m{i}.grp, -1) AS BIGINT) AS g{i}" for i in range(len(columns)))
+    maps = " ".join(f"LEFT JOIN map{i} AS m{i} ON k.k{i} = m{i}.label" for i in range(len(columns)))
+    same = " AND ".join(f"m{i}.grp = s.g{i}" for i in range(len(columns)))
+    found = engine.arrays(
+        f"SELECT {groups}, CASE WHEN k.whole = 1 AND s.n IS NOT NULL AND NOT {below.sql} THEN 1 ELSE 0 END AS kept "
+        f"FROM (SELECT r, {keys}, CASE WHEN {complete_rows(source, study)} THEN 1 ELSE 0 END AS whole "
+        f"FROM raw_numbered) AS k {maps} LEFT JOIN sizes AS s ON {same} ORDER BY k.r"
+    )
+    return RowGroups(tuple(found[f"g{i}"] for i in range(len(columns))), found["kept"] == 1)
+
+
+def _spellings(engine: Engine, source: Source, columns: Sequence[ColumnRecode]) -> list[str | None]:
+    """How missing values are written in each column where they stay; None is a missing cell."""
+    cells = [f"m{i}" if c.missing_stays and source.column(c.name).is_text else "NULL" for i, c in enumerate(columns)]
+    return list(engine.rows(f"SELECT {', '.join(cells)} FROM spellings")[0])
