@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 from sfumato.errors import HierarchyError, StudyError, shortened
 from sfumato.hierarchies import ROOT, Hierarchy
@@ -12,12 +13,15 @@ from sfumato.sources.cells import MISSING
 from sfumato.sources.roles import Role
 from sfumato.study import Study
 
+Joined = Literal["level", "nodes", "neighbours"]
 KEYED = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.LABEL)
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnRecode:
     """A hierarchy, a level of it, and the leaf at which missing values stand (None: the column has no place for them).
+
+    `joined` says what the groups of the level are: a level of the column's own hierarchy, nodes of it, or neighbours.
 
     >>> tree = Hierarchy.from_paths("zip", [("11", "1*", "*"), ("12", "1*", "*"), ("", "", "*")])
     >>> column = ColumnRecode("zip", tree, 1, missing=2)
@@ -30,6 +34,7 @@ class ColumnRecode:
     level: int
     missing: int | None = None
     wildcard: bool = False
+    joined: Joined = "level"
 
     @property
     def keys(self) -> list[str]:
@@ -97,7 +102,10 @@ def column_recodes(study: Study, levels: Mapping[str, int], trees: Mapping[str, 
             raise StudyError(f"level {level} of {name}", expected=f"a level from 0 to {tree.height}")
         rule = study.columns[name].missing or study.data.missing
         place = None if rule == "drop" else missing_leaf(tree, study.data.na, wildcard=rule == "wildcard")
-        found.append(ColumnRecode(name, tree, level, place, wildcard=rule == "wildcard"))
+        joined: Joined = (
+            "level" if study.system != "cuts" else "nodes" if study.columns[name].along_tree else "neighbours"
+        )
+        found.append(ColumnRecode(name, tree, level, place, wildcard=rule == "wildcard", joined=joined))
         _refuse_missing_labels(found[-1], study.data.na)
     return tuple(found)
 

@@ -50,6 +50,11 @@ class ColumnSettings(Settings):
     order: tuple[str, ...] | None = None
     breaks: tuple[float, ...] | None = None
 
+    @property
+    def along_tree(self) -> bool:
+        """Whether cuts keep to the column's hierarchy: they do where it has one, unless free cuts are asked for."""
+        return self.hierarchy is not None if self.constrained is None else self.constrained
+
 
 class ObjectiveSettings(Settings):
     """A measure to search over; its direction may be turned round."""
@@ -397,8 +402,7 @@ class Study(Settings):
         elif tree is not None:
             hierarchy = builder(name, tree, decimal)
         missing = column.missing or self.data.missing
-        along = bool(column.constrained)
-        return Use(name, column.role, missing, hierarchy, distance or column.distance, column.order, along)
+        return Use(name, column.role, missing, hierarchy, distance or column.distance, column.order, column.along_tree)
 
 
 def _merged(one: Mapping[str, Any], two: Mapping[str, Any]) -> dict[str, Any]:
