@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sfumato.comparisons.baselines import baselines
     from sfumato.comparisons.cost import Cost, Costs
     from sfumato.comparisons.page import draw_baselines
-    from sfumato.decide import Answer, Choice, ask, pick
+    from sfumato.decide import Answer, Choice, Preset, ask, pick, presets
     from sfumato.errors import (
         DataError,
         HierarchyError,
@@ -76,6 +76,7 @@ _HOMES = {
     "MeasureError": "errors",
     "Objective": "front",
     "Point": "front",
+    "Preset": "decide",
     "Release": "release.publish",
     "Role": "sources.roles",
     "SfumatoError": "errors",
@@ -100,6 +101,7 @@ _HOMES = {
     "measure": "measures.registry",
     "pick": "decide",
     "predict": "prediction.cost",
+    "presets": "decide",
     "publish": "systems.publish",
     "read": "study",
     "sample": "samples.bundled",
@@ -126,6 +128,7 @@ __all__ = [
     "MeasureError",
     "Objective",
     "Point",
+    "Preset",
     "Release",
     "Role",
     "SfumatoError",
@@ -150,6 +153,7 @@ __all__ = [
     "measure",
     "pick",
     "predict",
+    "presets",
     "publish",
     "read",
     "sample",

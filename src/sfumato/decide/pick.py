@@ -85,15 +85,15 @@ def pick(front: Front, *, knee: bool = False, point: int | None = None, **limits
         return Choice(front, front.point(point), f"point {point} was asked for")
     if knee:
         chosen = front.points[knee_of(front)]
-        return Choice(front, chosen, "the knee: beyond it, each step of privacy costs more loss")
+        return Choice(front, chosen, f"the knee {knee_scale(front)}")
     if given:
         return _within(front, [_limit(front, name, value) for name, value in given.items()])
     if "chosen" in front.details:
         return Choice(front, front.point(int(front.details["chosen"])), "the best that the search found")
     raise InputError(
         "no limit, knee or point is given",
-        expected="limits such as max_loss or min_k, or knee, or point",
-        remedy="max_loss = 0.3",
+        expected="limits such as min_k, max_risk or max_loss, or knee, or point",
+        remedy="min_k = 5; sf.presets(front) lists what common limits lead to",
     )
 
 
@@ -220,6 +220,8 @@ def _unreachable(front: Front, limits: Sequence[Limit]) -> UnreachableError:
 def knee_of(front: Front) -> int:
     """The point farthest from the line between the ends; a registered measure of privacy is on a logarithmic scale.
 
+    Another scale has another knee, and no policy is in it: `presets` are what is offered first.
+
     >>> from sfumato.decide import distances_to_chord
     >>> int(np.argmax(distances_to_chord(np.array([0.0, 0.8, 1.0]), np.array([0.0, 0.2, 1.0]))))
     1
@@ -234,6 +236,15 @@ def knee_of(front: Front) -> int:
     values = np.array([point.values[privacy.name] for point in front.points], dtype=np.float64)
     scaled = np.log1p(np.abs(values)) if privacy.privacy is None else values
     return int(np.argmax(distances_to_chord(-privacy.sign * scaled, np.array([p.loss for p in front.points]))))
+
+
+def knee_scale(front: Front) -> str:
+    """The scale on which a front has its knee."""
+    privacy = _privacy(front)
+    if privacy is None:
+        return ""
+    kind = "a logarithmic" if privacy.privacy is None else "an even"
+    return f"on {kind} scale of {privacy.name} and an even one of loss, both from end to end of the front"
 
 
 def distances_to_chord(gain: Floats, loss: Floats) -> Floats:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.decide import ask as asked
-from sfumato.decide import knee_of
+from sfumato.decide import knee_of, knee_scale, presets
 from sfumato.decide.revise import with_suppression
 from sfumato.errors import SfumatoError
 from sfumato.front import Point, compare_fronts
@@ -28,14 +28,15 @@ CURVE = 400
 
 
 def front(places: Places, study: str, job: str) -> dict[str, Any]:
-    """A front with its knee and its flat stretches."""
+    """A front with its knee, the scale of that, and the points that common limits lead to."""
     found, _ = front_of(places, study, job)
     told = found.as_dict() | {"how": found.how, "others": [dict(other) for other in found.others]}
     try:
         knee: int | None = found.points[knee_of(found)].id
     except SfumatoError:
         knee = None
-    return told | {"knee": knee}
+    common = [preset.as_dict() for preset in presets(found)]
+    return told | {"knee": knee, "knee_scale": knee_scale(found), "presets": common}
 
 
 def point(
