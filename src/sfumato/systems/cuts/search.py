@@ -49,6 +49,7 @@ LATTICE_NODES = 20_000  # nodes evaluated at most for seeds
 FEW_NODES = 800  # the same where one node is sought: two or three descents
 JOLTED = 0.7  # share of children that get random small changes
 FLIPS = 0.01
+EXCHANGED = 0.4  # share of the columns that are taken from a mate
 
 
 @dataclass(frozen=True)
@@ -159,6 +160,13 @@ class CutSearch:
     def jolted(self, parents: Bits, rng: np.random.Generator) -> Bits:
         return jolted(self.problem.layout, parents, rng)
 
+    def mixed(self, parents: Bits, mates: Bits, rng: np.random.Generator) -> Bits:
+        found = parents.copy()
+        taken = rng.random((len(parents), len(self.space.segments))) < EXCHANGED
+        for own, other, chosen in zip(self.space.parts(found), self.space.parts(mates), taken.T, strict=True):
+            own[chosen] = other[chosen]
+        return found
+
     def hashes(self, bits: Bits) -> Hashes:
         return self.problem.layout.hashes(bits)
 
@@ -179,6 +187,20 @@ class CutSearch:
             moves = self.problem.layout.moves(bits)
             fresh.append(moves.kept(seen.new(moves.hashes)))
         return [(moves, self._minimised(values)) for moves, values in self.evaluator.changes(fresh)]
+
+    @property
+    def rebuilds(self) -> bool:
+        """Whether columns can be cut anew: a smallest size is sought or demanded, and known from the figures."""
+        if not self.fast or self.asked.by_diversity or self.asked.rule not in ("none", "within", "demanded"):
+            return False
+        return self.asked.rule == "demanded" or K.name == self.sought[0].measure.name
+
+    def rebuilt(self, parents: Bits, targets: Floats, rng: np.random.Generator) -> tuple[Bits, int]:
+        sizes = np.full(len(parents), self.problem.floor)
+        if self.asked.rule != "demanded":
+            sizes = np.abs(targets[:, 0])
+        columns = rng.permuted(np.tile(np.arange(len(self.space.segments)), (len(parents), 1)), axis=1)
+        return self.problem.rebuilt(parents, sizes.astype(np.int64), columns)
 
     def seeds(self, run: Run, search_lattice: Searcher) -> Bits:
         """Both extremes and, for the memetic search, the front of the lattice over the same hierarchies."""
@@ -236,10 +258,13 @@ def search_cuts(
     """Find the front of a study's cuts, from the front of the lattice on. Stopped early, the best so far is kept."""
     began = time.perf_counter()
     ready = CutSearch(study, table)
+    local = study.search.local_search if study.search.method == "memetic" else 0
+    rebuilds = local // 2 if ready.rebuilds else 0
     settings = memetic.Settings(
         population=_population(study.search),
         generations=study.search.generations,
-        sweeps=study.search.local_search if study.search.method == "memetic" else 0,
+        sweeps=local - rebuilds,
+        rebuilds=rebuilds,
     )
     kept = run.kept(study, ready.table.fingerprint)
     parts = kept.load() if kept is not None and run.resume else None

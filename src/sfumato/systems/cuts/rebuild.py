@@ -1,0 +1,246 @@
+"""One column cut anew, the best way for the others as they are; and columns one after the other until none changes.
+
+With the classes of the other columns given and a smallest size asked for, what a run of a column costs does not depend
+on the column's other runs: classes that are large enough keep their records at the price of the run's labels, the
+others are suppressed. So the best runs follow from shorter ones (or, along a tree, from a node's children), however
+many boundaries move at once. Where more records would go than the budget allows, they are made dearer until it holds.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.measures.kernels import Packing, class_index
+from sfumato.runtime.arrays import Codes, Counts64, Flags, Floats, Index
+from sfumato.runtime.compiled import compiled
+from sfumato.systems.cuts.kernels import spread
+
+Bits = npt.NDArray[np.uint8]
+STEPS = 7  # halvings of the price at which the budget holds
+DEAREST = 20  # doublings of it
+
+
+@compiled
+def tabulate(
+    order: Index,
+    start: Counts64,
+    rest_of: Index,
+    rest: Counts64,
+    counts: Counts64,
+    up: Counts64,
+    price: int,
+    size: int,
+    cost: Floats,
+    gone: Floats,
+) -> None:
+    """What each run of a column's units keeps and loses: `cost[a, b]` of records in classes of `size` and more when the
+    units from a to below b are one group, `gone[a, b]` the records in smaller ones.
+
+    `order[start[u]:start[u + 1]]` are the tuples of unit u, `rest_of` their classes by the other columns, `rest` what
+    a record of such a class costs in those.
+    """
+    units = len(start) - 1
+    held = np.zeros(len(rest), np.int64)
+    for a in range(units):
+        held[:] = 0
+        kept, dear, small = 0, 0, 0
+        for b in range(a, units):
+            for place in range(start[b], start[b + 1]):
+                t = order[place]
+                r = rest_of[t]
+                old, more = held[r], counts[t]
+                held[r] = old + more
+                if old >= size:
+                    kept += more
+                    dear += more * rest[r]
+                elif old + more >= size:
+                    kept += old + more
+                    dear += (old + more) * rest[r]
+                    small -= old
+                else:
+                    small += more
+            cost[a, b + 1] = dear + kept * price * (up[b + 1] - up[a] - 1)
+            gone[a, b + 1] = small
+
+
+@compiled
+def shortest(
+    cost: Floats,
+    gone: Floats,
+    dear: float,
+    units: int,
+    guarded: bool,
+    low: Counts64,
+    high: Counts64,
+    first: Counts64,
+    child: Counts64,
+    bits: Bits,
+) -> None:
+    """The runs of least cost when each record that goes costs `dear`; `low` and `high` are nodes, small ones first."""
+    bits[:] = 0
+    if len(low):
+        best = np.empty(len(low), np.float64)
+        whole = np.zeros(len(low), np.bool_)
+        for n in range(len(low)):
+            a, b = low[n], high[n]
+            best[n] = cost[a, b] + dear * gone[a, b]
+            whole[n] = True
+            if b - a < 2:
+                continue
+            apart = 0.0
+            for c in range(first[n], first[n + 1]):
+                to = child[c + 1] if c + 1 < first[n + 1] else b
+                for m in range(n):
+                    if low[m] == child[c] and high[m] == to:
+                        apart += best[m]
+            if apart < best[n]:
+                best[n], whole[n] = apart, False
+        waiting = [len(low) - 1]
+        while len(waiting):
+            n = waiting.pop()
+            if whole[n]:
+                continue
+            for c in range(first[n], first[n + 1]):
+                to = child[c + 1] if c + 1 < first[n + 1] else high[n]
+                if c > first[n]:
+                    bits[child[c] - 1] = 1
+                for m in range(n):
+                    if low[m] == child[c] and high[m] == to:
+                        waiting.append(m)
+        return
+    last = units - 1 if guarded else units  # missing values stand alone unless all is joined
+    reach = np.full(last + 1, np.inf)
+    come = np.zeros(last + 1, np.int64)
+    reach[0] = 0.0
+    for b in range(1, last + 1):
+        for a in range(1 if last < units and b == last else 0, b):
+            now = reach[a] + cost[a, b] + dear * gone[a, b]
+            if now < reach[b]:
+                reach[b], come[b] = now, a
+    if last < units:
+        alone = reach[last] + cost[last, units] + dear * gone[last, units]
+        if cost[0, units] + dear * gone[0, units] <= alone:
+            return
+        bits[last - 1] = 1
+    b = come[last]
+    while b > 0:
+        bits[b - 1] = 1
+        b = come[b]
+
+
+@compiled
+def totals(cost: Floats, gone: Floats, bits: Bits) -> tuple[float, float]:
+    """What some runs cost, and the records that go."""
+    a, paid, lost = 0, 0.0, 0.0
+    for b in range(1, len(bits) + 2):
+        if b == len(bits) + 1 or bits[b - 1]:
+            paid += cost[a, b]
+            lost += gone[a, b]
+            a = b
+    return paid, lost
+
+
+@compiled
+def within(
+    cost: Floats,
+    gone: Floats,
+    full: float,
+    budget: float,
+    guarded: bool,
+    low: Counts64,
+    high: Counts64,
+    first: Counts64,
+    child: Counts64,
+    bits: Bits,
+) -> None:
+    """The runs of least loss whose records that go are within the budget, as near as one price for all of them tells;
+    where no runs are within it, those that lose fewest."""
+    units = len(bits) + 1
+    shortest(cost, gone, full, units, guarded, low, high, first, child, bits)
+    if totals(cost, gone, bits)[1] <= budget:
+        return
+    cheap, dear = full, full
+    tried = bits.copy()
+    for _ in range(DEAREST):
+        dear *= 2.0
+        shortest(cost, gone, dear, units, guarded, low, high, first, child, bits)
+        if totals(cost, gone, bits)[1] <= budget:
+            break
+        cheap = dear
+    else:
+        return
+    for _ in range(STEPS):
+        middle = (cheap + dear) / 2
+        shortest(cost, gone, middle, units, guarded, low, high, first, child, tried)
+        if totals(cost, gone, tried)[1] <= budget:
+            dear = middle
+            bits[:] = tried
+        else:
+            cheap = middle
+
+
+@compiled
+def descend(
+    parent: Bits,
+    columns: Counts64,
+    size: int,
+    budget: int,
+    full: float,
+    packed: Packing,
+    codes: Codes,
+    counts: Counts64,
+    gap: Counts64,
+    unit: Counts64,
+    leaves: Counts64,
+    price: Counts64,
+    order: Index,
+    start: Counts64,
+    guarded: Flags,
+    node: Counts64,
+    low: Counts64,
+    high: Counts64,
+    first: Counts64,
+    child: Counts64,
+    passes: int,
+) -> tuple[Bits, int]:
+    """Cut the columns anew in the given order, again and again until none changes; and how many were looked at.
+
+    `order[j]` are the tuples by unit of column j, whose first in each unit are `start[unit[j] + j:]`.
+    """
+    bits = parent.copy()
+    groups = np.zeros(unit[-1], np.uint32)
+    cost_of = np.zeros(unit[-1], np.int64)
+    looked, still = 0, 0
+    for turn in range(passes * len(columns)):
+        j = columns[turn % len(columns)]
+        units = unit[j + 1] - unit[j]
+        still += 1
+        if units > 1:
+            radix = spread(bits, gap, unit, leaves, price, groups, cost_of)
+            groups[unit[j] : unit[j + 1]] = 0
+            radix[j] = 1
+            rest_of, head = class_index(packed[0], packed[1], packed[2], packed[3], packed[4], groups, unit[:-1], radix)
+            rest = np.zeros(len(head), np.int64)
+            for other in range(codes.shape[0]):
+                if other != j:
+                    for r in range(len(head)):
+                        rest[r] += cost_of[unit[other] + codes[other, head[r]]]
+            cost, gone = np.zeros((units, units + 1)), np.zeros((units, units + 1))
+            up = leaves[unit[j] + j : unit[j + 1] + j + 1]
+            own = start[unit[j] + j : unit[j + 1] + j + 1]
+            tabulate(order[j], own, rest_of, rest, counts, up, price[j], size, cost, gone)
+            new = np.zeros(units - 1, np.uint8)
+            a, b = node[j], node[j + 1]
+            within(cost, gone, full, budget, guarded[j], low[a:b], high[a:b], first[a : b + 1], child, new)
+            looked += 1
+            paid, lost = totals(cost, gone, bits[gap[j] : gap[j + 1]])
+            now, less = totals(cost, gone, new)
+            cheaper = less <= budget and now + full * less < paid + full * lost - 0.5
+            better = less < lost if lost > budget else cheaper
+            if better:
+                bits[gap[j] : gap[j + 1]] = new
+                still = 0
+        if still >= len(columns):
+            break
+    return bits, looked
