@@ -17,39 +17,62 @@ from sfumato.runtime.compiled import compiled
 from sfumato.systems.cuts.kernels import spread
 
 Bits = npt.NDArray[np.uint8]
+Table = npt.NDArray[np.int64]
 STEPS = 7  # halvings of the price at which the budget holds
 DEAREST = 20  # doublings of it
 
 
 @compiled
+def merged(order: Index, start: Counts64, rest_of: Index, counts: Counts64, classes: int) -> tuple[Counts64, Table]:
+    """The records of each unit by their class of the other columns: where each unit's begin, and (class, records).
+
+    `order[start[u]:start[u + 1]]` are the tuples of unit u, `rest_of` their classes.
+    """
+    begin = np.zeros(len(start), np.int64)
+    cells = np.empty((len(order), 2), np.int64)
+    slot = np.full(classes, -1, np.int64)
+    count = 0
+    for u in range(len(start) - 1):
+        for place in range(start[u], start[u + 1]):
+            t = order[place]
+            r = rest_of[t]
+            if slot[r] < begin[u]:
+                slot[r] = count
+                cells[count, 0], cells[count, 1] = r, 0
+                count += 1
+            cells[slot[r], 1] += counts[t]
+        begin[u + 1] = count
+    return begin, cells
+
+
+@compiled
 def tabulate(
-    order: Index,
-    start: Counts64,
-    rest_of: Index,
+    begin: Counts64,
+    cells: Table,
     rest: Counts64,
-    counts: Counts64,
     up: Counts64,
     price: int,
     size: int,
+    low: Counts64,
+    high: Counts64,
     cost: Floats,
     gone: Floats,
 ) -> None:
-    """What each run of a column's units keeps and loses: `cost[a, b]` of records in classes of `size` and more when the
-    units from a to below b are one group, `gone[a, b]` the records in smaller ones.
+    """What runs of a column's units keep and lose: `cost[a, b]` of records in classes of `size` and more when the units
+    from a to below b are one group, `gone[a, b]` the records in smaller ones. Along a tree only nodes are looked at.
 
-    `order[start[u]:start[u + 1]]` are the tuples of unit u, `rest_of` their classes by the other columns, `rest` what
-    a record of such a class costs in those.
+    `rest` is what a record of a class costs in the other columns.
     """
-    units = len(start) - 1
+    units = len(begin) - 1
     held = np.zeros(len(rest), np.int64)
-    for a in range(units):
+    for run in range(len(low) if len(low) else units):
+        a, end = (low[run], high[run]) if len(low) else (run, units)
         held[:] = 0
         kept, dear, small = 0, 0, 0
-        for b in range(a, units):
-            for place in range(start[b], start[b + 1]):
-                t = order[place]
-                r = rest_of[t]
-                old, more = held[r], counts[t]
+        for b in range(a, end):
+            for place in range(begin[b], begin[b + 1]):
+                r, more = cells[place, 0], cells[place, 1]
+                old = held[r]
                 held[r] = old + more
                 if old >= size:
                     kept += more
@@ -229,9 +252,10 @@ def descend(
             cost, gone = np.zeros((units, units + 1)), np.zeros((units, units + 1))
             up = leaves[unit[j] + j : unit[j + 1] + j + 1]
             own = start[unit[j] + j : unit[j + 1] + j + 1]
-            tabulate(order[j], own, rest_of, rest, counts, up, price[j], size, cost, gone)
-            new = np.zeros(units - 1, np.uint8)
+            begin, cells = merged(order[j], own, rest_of, counts, len(head))
             a, b = node[j], node[j + 1]
+            tabulate(begin, cells, rest, up, price[j], size, low[a:b], high[a:b], cost, gone)
+            new = np.zeros(units - 1, np.uint8)
             within(cost, gone, full, budget, guarded[j], low[a:b], high[a:b], first[a : b + 1], child, new)
             looked += 1
             paid, lost = totals(cost, gone, bits[gap[j] : gap[j + 1]])

@@ -259,11 +259,11 @@ def search_cuts(
     began = time.perf_counter()
     ready = CutSearch(study, table)
     local = study.search.local_search if study.search.method == "memetic" else 0
-    rebuilds = local // 2 if ready.rebuilds else 0
+    rebuilds = local if ready.rebuilds else 0
     settings = memetic.Settings(
         population=_population(study.search),
         generations=study.search.generations,
-        sweeps=local - rebuilds,
+        sweeps=(local + 1) // 2 if rebuilds else local,
         rebuilds=rebuilds,
     )
     kept = run.kept(study, ready.table.fingerprint)
