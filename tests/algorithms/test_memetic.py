@@ -93,7 +93,9 @@ class Ones:
     def mixed(self, parents: np.ndarray, mates: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return np.where(rng.random(parents.shape) < 0.5, parents, mates)
 
-    def rebuilt(self, parents: np.ndarray, targets: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, int]:
+    def rebuilt(
+        self, parents: np.ndarray, disturbed: np.ndarray, targets: np.ndarray, rng: np.random.Generator
+    ) -> tuple[np.ndarray, int]:
         """As many ones as the target has, the first bit last: the best that a candidate can be."""
         self.aimed.extend(targets[:, 0].tolist())
         ones = np.arange(self.width)[::-1] < targets[:, :1]

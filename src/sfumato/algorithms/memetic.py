@@ -61,9 +61,10 @@ class Problem(Protocol):
 
     def neighbours(self, parents: Bits, seen: Seen) -> list[tuple[Neighbours, Floats]]: ...
 
-    def rebuilt(self, parents: Bits, targets: Floats, rng: np.random.Generator) -> tuple[Bits, int]:
-        """Each parent made as good as its parts one by one can be, at the first objective of its target; and at how
-        many evaluations' worth of work. Asked only where there are `rebuilds`."""
+    def rebuilt(self, parents: Bits, disturbed: Bits, targets: Floats, rng: np.random.Generator) -> tuple[Bits, int]:
+        """What each parent was disturbed to, made as good as its parts one by one can be at the first objective of its
+        target, those that were disturbed last; and how many parts were looked at. Asked only where there are
+        `rebuilds`."""
         ...
 
 
@@ -206,7 +207,8 @@ def improve(problem: Problem, settings: Settings, state: State) -> tuple[Bits, F
 
 
 def rebuild(problem: Problem, settings: Settings, state: State) -> tuple[Bits, Floats]:
-    """Disturb archive members and make their parts anew, for what another member nearby on the front reaches.
+    """Disturb archive members and make their parts anew, for what another member nearby on the front reaches: by small
+    changes, by parts of members nearby, by parts drawn at random.
 
     They are drawn evenly over the logarithm of the first objective: there are few members at its small values, and they
     are what is published.
@@ -222,10 +224,11 @@ def rebuild(problem: Problem, settings: Settings, state: State) -> tuple[Bits, F
         return np.stack([state.bits[member] for member in archive.members[order[chosen]].tolist()])
 
     parents = near(NEARBY)
-    half = len(parents) // 2
-    parents[:half] = problem.jolted(parents[:half], rng)
-    parents[half:] = problem.mixed(parents[half:], near(FARTHER)[half:], rng)
-    made, work = problem.rebuilt(parents, archive.values[order[places]], rng)
+    some, more = len(parents) // 3, 2 * len(parents) // 3
+    disturbed = problem.jolted(parents, rng)
+    disturbed[some:more] = problem.mixed(parents[some:more], near(FARTHER)[some:more], rng)
+    disturbed[more:] = problem.mixed(parents[more:], problem.sampled(rng, len(parents) - more), rng)
+    made, work = problem.rebuilt(parents, disturbed, archive.values[order[places]], rng)
     state.evaluations += work
     return evaluate(problem, state, made)
 

@@ -37,7 +37,7 @@ def test_by_hand(counts: tuple[int, ...], budget: int, bits: list[int]) -> None:
     table = one_column(*counts)
     problem = CutProblem(table, CutSpace.of(table), "demanded", budget, floor=2)
     start = np.zeros((1, len(counts) - 1), dtype=np.uint8)
-    found, looked = problem.rebuilt(start, np.array([2]), np.array([[0]]))
+    found, looked = problem.rebuilt(start, np.array([2]), np.array([[0]]), np.ones(1))
     assert found[0].tolist() in (bits, bits[::-1])
     assert looked >= 1
 
@@ -59,7 +59,7 @@ def test_no_cut_of_the_column_is_better(data: st.DataObject) -> None:
     problem = CutProblem(table, space, "demanded", budget, floor=floor)
     start = space.sampled(np.random.default_rng(data.draw(st.integers(0, 99))), 1)
     column = data.draw(st.integers(0, 1))
-    found, _ = problem.rebuilt(start, np.array([floor]), np.array([[column]]))
+    found, _ = problem.rebuilt(start, np.array([floor]), np.array([[column]]), np.ones(1))
     assert space.valid(found[0])
     low, high = int(space.first[column]), int(space.first[column + 1])
     assert np.array_equal(np.delete(found[0], np.s_[low:high]), np.delete(start[0], np.s_[low:high]))
@@ -76,5 +76,5 @@ def test_no_cut_of_the_column_is_better(data: st.DataObject) -> None:
     assert loss[-2] <= loss[-1]
     if not np.isfinite(loss[-2]):
         assert figures[-2, tally.SUPPRESSED] == figures[:-2, tally.SUPPRESSED].min()
-    again, _ = problem.rebuilt(found, np.array([floor]), np.array([[column]]))
+    again, _ = problem.rebuilt(found, np.array([floor]), np.array([[column]]), np.ones(1))
     assert np.array_equal(again, found)

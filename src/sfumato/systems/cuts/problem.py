@@ -118,9 +118,12 @@ class CutProblem:
 
         return self._each(one, parents)
 
-    def rebuilt(self, parents: Bits, sizes: Counts64, columns: Counts64, passes: int = 8) -> tuple[Bits, int]:
+    def rebuilt(
+        self, parents: Bits, sizes: Counts64, columns: Counts64, prices: Floats, passes: int = 8
+    ) -> tuple[Bits, int]:
         """Each candidate with its columns cut anew one after the other, in its row of `columns`, until none changes:
-        the least loss with classes of its size; and how many columns were looked at."""
+        the least loss with classes of its size, where a record that goes costs a share `prices` of all its cells or
+        more; and how many columns were looked at."""
         packing, codes, counts, _, _, gap, unit, leaves, price = self._given[:9]
         order, start = self._by_unit
         layout, full = self.layout, float(self.weights.sum() * self.scale)
@@ -128,7 +131,7 @@ class CutProblem:
         table = (packing, codes, counts, gap, unit, leaves, price, order, start)
 
         def one(which: int) -> tuple[Bits, int]:
-            given = (parents[which], columns[which], int(sizes[which]), self.budget, full)
+            given = (parents[which], columns[which], int(sizes[which]), self.budget, float(prices[which]) * full, full)
             parts: tuple[Any, ...] = (*given, *table, layout.guarded, *nodes, passes)
             return rebuild.descend(*parts)
 

@@ -4,6 +4,7 @@ With the classes of the other columns given and a smallest size asked for, what 
 on the column's other runs: classes that are large enough keep their records at the price of the run's labels, the
 others are suppressed. So the best runs follow from shorter ones (or, along a tree, from a node's children), however
 many boundaries move at once. Where more records would go than the budget allows, they are made dearer until it holds.
+Where a rule spends the whole budget in any case, records that go may cost less than all their cells from the start.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from sfumato.systems.cuts.kernels import spread
 
 Bits = npt.NDArray[np.uint8]
 Table = npt.NDArray[np.int64]
-STEPS = 7  # halvings of the price at which the budget holds
+STEPS = 9  # halvings of the price at which the budget holds
 DEAREST = 20  # doublings of it
 
 
@@ -168,6 +169,7 @@ def totals(cost: Floats, gone: Floats, bits: Bits) -> tuple[float, float]:
 def within(
     cost: Floats,
     gone: Floats,
+    least: float,
     full: float,
     budget: float,
     guarded: bool,
@@ -177,13 +179,13 @@ def within(
     child: Counts64,
     bits: Bits,
 ) -> None:
-    """The runs of least loss whose records that go are within the budget, as near as one price for all of them tells;
-    where no runs are within it, those that lose fewest."""
+    """The runs of least cost at the `least` price of a record that goes, if those are within the budget; else at the
+    lowest price at which they are, found by halving; where they are at no price, those that lose fewest."""
     units = len(bits) + 1
-    shortest(cost, gone, full, units, guarded, low, high, first, child, bits)
+    shortest(cost, gone, least, units, guarded, low, high, first, child, bits)
     if totals(cost, gone, bits)[1] <= budget:
         return
-    cheap, dear = full, full
+    cheap, dear = least, max(full, 2.0 * least) / 2.0
     tried = bits.copy()
     for _ in range(DEAREST):
         dear *= 2.0
@@ -209,6 +211,7 @@ def descend(
     columns: Counts64,
     size: int,
     budget: int,
+    least: float,
     full: float,
     packed: Packing,
     codes: Codes,
@@ -256,11 +259,11 @@ def descend(
             a, b = node[j], node[j + 1]
             tabulate(begin, cells, rest, up, price[j], size, low[a:b], high[a:b], cost, gone)
             new = np.zeros(units - 1, np.uint8)
-            within(cost, gone, full, budget, guarded[j], low[a:b], high[a:b], first[a : b + 1], child, new)
+            within(cost, gone, least, full, budget, guarded[j], low[a:b], high[a:b], first[a : b + 1], child, new)
             looked += 1
             paid, lost = totals(cost, gone, bits[gap[j] : gap[j + 1]])
             now, less = totals(cost, gone, new)
-            cheaper = less <= budget and now + full * less < paid + full * lost - 0.5
+            cheaper = less <= budget and now + least * less < paid + least * lost - 0.5
             better = less < lost if lost > budget else cheaper
             if better:
                 bits[gap[j] : gap[j + 1]] = new

@@ -195,12 +195,18 @@ class CutSearch:
             return False
         return self.asked.rule == "demanded" or K.name == self.sought[0].measure.name
 
-    def rebuilt(self, parents: Bits, targets: Floats, rng: np.random.Generator) -> tuple[Bits, int]:
+    def rebuilt(self, parents: Bits, disturbed: Bits, targets: Floats, rng: np.random.Generator) -> tuple[Bits, int]:
         sizes = np.full(len(parents), self.problem.floor)
         if self.asked.rule != "demanded":
             sizes = np.abs(targets[:, 0])
-        columns = rng.permuted(np.tile(np.arange(len(self.space.segments)), (len(parents), 1)), axis=1)
-        return self.problem.rebuilt(parents, sizes.astype(np.int64), columns)
+        changed = [np.any(part > 0, axis=1) for part in self.space.parts(parents ^ disturbed)]
+        columns = np.argsort(np.stack(changed, axis=1) + rng.random((len(parents), len(changed))), axis=1)
+        prices = np.ones(len(parents))
+        if (
+            self.asked.rule != "demanded"
+        ):  # other rules spend the whole budget, so what is within it costs less or nothing
+            prices = rng.random(len(parents))
+        return self.problem.rebuilt(disturbed, sizes.astype(np.int64), columns, prices)
 
     def seeds(self, run: Run, search_lattice: Searcher) -> Bits:
         """Both extremes and, for the memetic search, the front of the lattice over the same hierarchies."""
@@ -258,14 +264,7 @@ def search_cuts(
     """Find the front of a study's cuts, from the front of the lattice on. Stopped early, the best so far is kept."""
     began = time.perf_counter()
     ready = CutSearch(study, table)
-    local = study.search.local_search if study.search.method == "memetic" else 0
-    rebuilds = local if ready.rebuilds else 0
-    settings = memetic.Settings(
-        population=_population(study.search),
-        generations=study.search.generations,
-        sweeps=(local + 1) // 2 if rebuilds else local,
-        rebuilds=rebuilds,
-    )
+    settings = loop_settings(ready)
     kept = run.kept(study, ready.table.fingerprint)
     parts = kept.load() if kept is not None and run.resume else None
     if parts is not None:
@@ -290,6 +289,15 @@ def search_cuts(
     if not len(found.archive):
         raise _unreachable(ready)
     return _front(ready, found, time.perf_counter() - began)
+
+
+def loop_settings(ready: CutSearch) -> memetic.Settings:
+    """How the evolutionary loop runs: where columns can be cut anew, more of that and half of the sweeps."""
+    search = ready.settings
+    local = search.local_search if search.method == "memetic" else 0
+    rebuilds = local + local // 2 if ready.rebuilds else 0
+    sweeps = (local + 1) // 2 if rebuilds else local
+    return memetic.Settings(_population(search), search.generations, sweeps, rebuilds)
 
 
 def _front(ready: CutSearch, state: State, seconds: float) -> Front:
