@@ -13,15 +13,20 @@ from sfumato.algorithms import memetic
 from sfumato.algorithms.dominance import hypervolume, non_dominated
 from sfumato.algorithms.memetic import State
 from sfumato.reproduce.cuts import paper_setting
-from sfumato.systems.cuts.search import CutSearch
+from sfumato.systems.cuts.search import CutSearch, loop_settings
+from sfumato.systems.lattice.search import search_lattice
+from sfumato.systems.run import Run
+from sfumato.systems.search import search as find_front
 
 MARKS = (2, 5, 10, 20, 40)  # CPU seconds at which fronts are compared
+SIZES = (5, 10, 14, 20, 50)  # k at which losses are compared
 
 
 def main() -> None:
     _rates()
     _overhead()
     _over_time()
+    _losses()
 
 
 def _rates() -> None:
@@ -109,6 +114,21 @@ def _over_time() -> None:
     show("Hypervolume over CPU time, problem 2, seed 1", ["search", *(f"{mark} s" for mark in MARKS)], rows)
 
 
+def _losses() -> None:
+    """The least loss at each k of problem 2, by seed; one thread."""
+    study = paper_setting(2).with_search(threads=1)
+    table = study.table()
+    find_front(study.with_search(generations=1), table=table)  # compiled before it is timed
+    rows = []
+    for seed in range(1, 6):
+        began = time.process_time()
+        front = find_front(study.with_search(seed=seed), table=table)
+        seconds = time.process_time() - began
+        losses = [min(point.loss for point in front.points if point.values["k"] >= k) for k in SIZES]
+        rows.append([str(seed), *(f"{loss:.4f}" for loss in losses), f"{seconds:.0f}"])
+    show("Least loss of problem 2 by seed", ["seed", *(f"k {k}" for k in SIZES), "CPU s"], rows)
+
+
 def _volume(values: np.ndarray, records: int, full: float) -> float:
     finite = values[np.isfinite(values).all(axis=1)]
     scaled = np.column_stack([1 - np.log(-finite[:, 0]) / np.log(records), finite[:, 1] / full])
@@ -117,9 +137,9 @@ def _volume(values: np.ndarray, records: int, full: float) -> float:
 
 def _ours(study: Any, method: str, population: int) -> dict[int, float]:
     began = time.process_time()
-    ready = CutSearch(study.with_search(algorithm=method))
-    settings = memetic.Settings(population=population, generations=10**6, sweeps=16 if method == "memetic" else 0)
-    state = memetic.start(ready, settings, ready.seeds(lambda done, total: None), np.random.default_rng(1))
+    ready = CutSearch(study.with_search(algorithm=method, population=population, generations=10**6))
+    settings = loop_settings(ready)
+    state = memetic.start(ready, settings, ready.seeds(Run(), search_lattice), np.random.default_rng(1))
     found: dict[int, float] = {}
 
     def tell(now: State) -> bool:

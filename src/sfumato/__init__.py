@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sfumato.comparisons.baselines import baselines
     from sfumato.comparisons.cost import Cost, Costs
     from sfumato.comparisons.page import draw_baselines
-    from sfumato.decide import Answer, Choice, ask, pick
+    from sfumato.decide import Answer, Choice, Preset, ask, pick, presets
     from sfumato.errors import (
         DataError,
         HierarchyError,
@@ -99,6 +99,7 @@ _HOMES = {
     "MeasureError": "errors",
     "Objective": "front",
     "Point": "front",
+    "Preset": "decide",
     "ProgressBar": "notebook.progress",
     "Release": "release.publish",
     "Role": "sources.roles",
@@ -130,6 +131,7 @@ _HOMES = {
     "pick": "decide",
     "predict": "prediction.cost",
     "prefixes": "hierarchies.made",
+    "presets": "decide",
     "publish": "systems.publish",
     "quantiles": "hierarchies.made",
     "rare_values": "hierarchies.made",
@@ -159,6 +161,7 @@ __all__ = [
     "MeasureError",
     "Objective",
     "Point",
+    "Preset",
     "ProgressBar",
     "Release",
     "Role",
@@ -191,6 +194,7 @@ __all__ = [
     "pick",
     "predict",
     "prefixes",
+    "presets",
     "publish",
     "quantiles",
     "rare_values",

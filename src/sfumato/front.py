@@ -65,14 +65,15 @@ class Objective:
         """Whether it says how well people are protected; otherwise it says what that costs."""
         return known_measures()[self.name].kind == "privacy" if self.privacy is None else self.privacy
 
-    def gain(self, values: Floats) -> Floats:
-        """Values on a scale where equal steps are worth the same and more is better.
+    @property
+    def logarithmic(self) -> bool:
+        """Its scale: unless it says so itself, what is to be large is on a logarithm and what is to be small is not."""
+        return (self.scale or ("log" if self.direction == "max" else "linear")) == "log"
 
-        Unless the objective says its scale, what is to be large is on a logarithm and what is to be small is not.
-        """
+    def gain(self, values: Floats) -> Floats:
+        """Values on a scale where equal steps are worth the same and more is better."""
         values = np.asarray(values, dtype=np.float64)
-        logarithmic = (self.scale or ("log" if self.direction == "max" else "linear")) == "log"
-        return np.asarray(-self.sign * (np.log(np.maximum(values, 1e-9)) if logarithmic else values))
+        return np.asarray(-self.sign * (np.log(np.maximum(values, 1e-9)) if self.logarithmic else values))
 
     @property
     def label(self) -> str:

@@ -79,6 +79,7 @@ class Ones:
     def __init__(self) -> None:
         self.grid = np.zeros(2)
         self.asked: list[bytes] = []
+        self.aimed: list[float] = []
 
     def sampled(self, rng: np.random.Generator, count: int) -> np.ndarray:
         return rng.integers(0, 2, (count, self.width), dtype=np.uint8)
@@ -88,6 +89,17 @@ class Ones:
 
     def jolted(self, parents: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return parents ^ (rng.random(parents.shape) < 0.2)
+
+    def mixed(self, parents: np.ndarray, mates: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return np.where(rng.random(parents.shape) < 0.5, parents, mates)
+
+    def rebuilt(
+        self, parents: np.ndarray, disturbed: np.ndarray, targets: np.ndarray, rng: np.random.Generator
+    ) -> tuple[np.ndarray, int]:
+        """As many ones as the target has, the first bit last: the best that a candidate can be."""
+        self.aimed.extend(targets[:, 0].tolist())
+        ones = np.arange(self.width)[::-1] < targets[:, :1]
+        return ones.astype(np.uint8), 5 * len(parents)
 
     def hashes(self, bits: np.ndarray) -> np.ndarray:
         return (bits @ (1 << np.arange(self.width)) + 1).astype(np.uint64)
@@ -130,6 +142,19 @@ def test_the_loop_finds_a_front_and_asks_for_no_candidate_twice() -> None:
     memetic.run(problem, settings, state)
     assert {tuple(v) for v in state.archive.values.tolist()} == {(float(i), 12.0 - i) for i in range(12)}
     assert len(problem.asked) == len(set(problem.asked))
+
+
+def test_members_are_rebuilt_for_points_drawn_evenly_over_a_logarithm() -> None:
+    """Half of the draws aim at the values up to the root of the range, though most members are above it."""
+    problem = Ones()
+    settings = memetic.Settings(population=8, generations=40, sweeps=2, rebuilds=5)
+    state = memetic.start(problem, settings, np.zeros((1, 12), dtype=np.uint8), np.random.default_rng(3))
+    memetic.run(problem, settings, state)
+    assert {tuple(v) for v in state.archive.values.tolist()} == {(float(i), 12.0 - i) for i in range(12)}
+    assert len(problem.asked) == len(set(problem.asked))
+    assert len(problem.aimed) == 200
+    low = sum(value <= 2.5 for value in problem.aimed)  # log1p(2.5) is half of log1p(11)
+    assert 70 <= low <= 130
 
 
 def test_plain_nsga2_has_no_local_search() -> None:

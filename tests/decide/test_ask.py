@@ -220,8 +220,31 @@ def test_the_command_for_people(lattice: sf.Front, tmp_path: Path, capsys: pytes
     for part in ("binding limits: the loss", "Worthwhile relaxations", "The four questions", "knee:", "curve:"):
         assert part in printed.out
     assert "--suppress-below 18 -o release" in printed.err
-    assert run(["ask", str(tmp_path / "out")]) == 0
-    assert "this is the knee" in capsys.readouterr().out
+    assert "on a logarithmic scale of k and an even one of loss" in printed.out
+
+
+def test_without_a_limit_common_limits_are_offered(
+    lattice: sf.Front, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By ask, by pick and in Python alike; nothing is recommended and nothing is to be published."""
+    lattice.save(tmp_path / "out")
+    common = sf.presets(lattice)
+    assert [each.value for each in common] == [3, 5, 10, 20, 0.2, 0.09, 0.05]
+    for each in common:
+        assert each.point == sf.pick(lattice, **{each.limit: each.value}).point
+        assert each.point.values["k"] >= (each.value if each.limit == "min_k" else 1 / each.value)
+    for command in ("ask", "pick"):
+        assert run([command, str(tmp_path / "out")]) == 0
+        printed = capsys.readouterr()
+        assert "No limit was given, so nothing is recommended" in printed.out
+        assert all(f"(point {each.point.id})" in printed.out for each in common)
+        assert "publish it" not in printed.err
+        assert run([command, str(tmp_path / "out"), "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert [each["point"] for each in found["presets"]] == [each.point.id for each in common]
+        assert found["answer" if command == "ask" else "point"] is None
+    few = replace(lattice, points=tuple(p for p in lattice.points if p.values["k"] < 12))
+    assert [each.point is None for each in sf.presets(few)] == [False, False, False, True, False, True, True]
 
 
 def test_flat_and_steep_stretches_and_the_curve() -> None:

@@ -49,6 +49,7 @@ def test_pick(front: sf.Front) -> None:
     assert sf.pick(front, point=3).point.id == 3
     knee = sf.pick(front, knee=True).point
     assert 1 < knee.values["k"] < 30162
+    assert "on a logarithmic scale of k and an even one of loss" in sf.pick(front, knee=True).reason
     with pytest.raises(UnreachableError, match="no point has k of at least 40000"):
         sf.pick(front, min_k=40000)
     with pytest.raises(InputError, match="more than one way"):

@@ -150,6 +150,8 @@ def test_a_front_is_explored(bench: httpx.Client, searched: tuple[str, str]) -> 
     front = bench.get(f"{at}/front").json()
     assert front["exact"]
     assert front["knee"] in range(len(front["points"]))
+    assert "scale of k" in front["knee_scale"]
+    assert [each["value"] for each in front["presets"]] == [3, 5, 10, 20, 0.2, 0.09, 0.05]
     assert bench.get(f"{at}/live").json()["number"] == len(front["points"])
     point = bench.get(f"{at}/points/1").json()
     assert len(point["words"]) == 3

@@ -19,6 +19,7 @@ from sfumato.algorithms.seen import Hashes, Seen
 from sfumato.runtime.arrays import Counts64, Floats
 
 Bits = npt.NDArray[np.uint8]
+NEARBY, FARTHER = 3, 12  # places along the front between the point aimed at and a member rebuilt, or mixed into it
 
 
 class Neighbours(Protocol):
@@ -44,6 +45,10 @@ class Problem(Protocol):
 
     def jolted(self, parents: Bits, rng: np.random.Generator) -> Bits: ...
 
+    def mixed(self, parents: Bits, mates: Bits, rng: np.random.Generator) -> Bits:
+        """Each parent with some whole parts of its mate. Asked only where there are `rebuilds`."""
+        ...
+
     def hashes(self, bits: Bits) -> Hashes: ...
 
     def values(self, bits: Bits) -> Floats:
@@ -56,14 +61,22 @@ class Problem(Protocol):
 
     def neighbours(self, parents: Bits, seen: Seen) -> list[tuple[Neighbours, Floats]]: ...
 
+    def rebuilt(self, parents: Bits, disturbed: Bits, targets: Floats, rng: np.random.Generator) -> tuple[Bits, int]:
+        """What each parent was disturbed to, made as good as its parts one by one can be at the first objective of its
+        target, those that were disturbed last; and how many parts were looked at. Asked only where there are
+        `rebuilds`."""
+        ...
+
 
 @dataclass
 class Settings:
-    """Population, generations, and how many candidates are improved locally in each (0: plain NSGA-II)."""
+    """Population, generations, and how many candidates are improved locally in each (0: plain NSGA-II): by all their
+    small changes (`sweeps`), and by making their parts anew (`rebuilds`)."""
 
     population: int = 100
     generations: int = 250
     sweeps: int = 16
+    rebuilds: int = 0
     steps: int = 5
     stretches: int = 400
 
@@ -150,6 +163,10 @@ def step(problem: Problem, settings: Settings, state: State) -> None:
         bits, fitness = improve(problem, settings, state)
         pool.append(bits)
         values.append(fitness)
+    if settings.rebuilds and len(state.archive):
+        found, fitness = rebuild(problem, settings, state)
+        pool.append(found)
+        values.append(fitness)
     everyone, fitness = np.vstack(pool), np.vstack(values)
     best, _, _ = survivors(fitness, settings.population)
     state.population, state.fitness = everyone[best], fitness[best]
@@ -187,6 +204,33 @@ def improve(problem: Problem, settings: Settings, state: State) -> tuple[Bits, F
     bits = np.vstack(improved)
     state.evaluations -= len(bits) - known  # small changes were counted when they were found
     return bits, keep(problem, state, bits) if len(bits) else np.empty((0, problem.objectives))
+
+
+def rebuild(problem: Problem, settings: Settings, state: State) -> tuple[Bits, Floats]:
+    """Disturb archive members and make their parts anew, for what another member nearby on the front reaches: by small
+    changes, by parts of members nearby, by parts drawn at random.
+
+    They are drawn evenly over the logarithm of the first objective: there are few members at its small values, and they
+    are what is published.
+    """
+    rng, archive = state.rng, state.archive
+    order = np.argsort(np.abs(archive.values[:, 0]), kind="stable")
+    scale = np.log1p(np.abs(archive.values[order, 0]))
+    drawn = scale[0] + rng.random(settings.rebuilds) * (scale[-1] - scale[0])
+    places = np.minimum(np.searchsorted(scale, drawn), len(order) - 1)
+
+    def near(reach: int) -> Bits:
+        chosen = np.clip(places + rng.integers(-reach, reach + 1, settings.rebuilds), 0, len(order) - 1)
+        return np.stack([state.bits[member] for member in archive.members[order[chosen]].tolist()])
+
+    parents = near(NEARBY)
+    some, more = len(parents) // 3, 2 * len(parents) // 3
+    disturbed = problem.jolted(parents, rng)
+    disturbed[some:more] = problem.mixed(parents[some:more], near(FARTHER)[some:more], rng)
+    disturbed[more:] = problem.mixed(parents[more:], problem.sampled(rng, len(parents) - more), rng)
+    made, work = problem.rebuilt(parents, disturbed, archive.values[order[places]], rng)
+    state.evaluations += work
+    return evaluate(problem, state, made)
 
 
 def _unexplored(settings: Settings, state: State) -> list[int]:

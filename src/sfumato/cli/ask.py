@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sfumato.cli.show import AsJson, OwnRun, emit, note, put
+from sfumato.cli.show import AsJson, OwnRun, emit, note, offer_presets, put
 
 if TYPE_CHECKING:
     from sfumato.decide import Answer
@@ -57,25 +57,27 @@ def _print(answer: Answer) -> None:
     from sfumato.decide.sentences import safe
     from sfumato.runtime.figures import percent
 
-    put(answer.says)
-    put(f"  limits: {answer.limits.says()}")
-    if answer.limits.given() == ["max_suppression"]:
-        put("  no limit was given, so this is the knee; --max-loss 0.25, for example, sets a limit")
+    if answer.presets:
+        offer_presets(answer.presets)
     else:
+        put(answer.says)
+        put(f"  limits: {answer.limits.says()}")
         binds = [LIMITS[name] for name in answer.binds]
         put(f"  binding limits: {', '.join(binds) or 'none: this is the best in the front'}")
-    for text in answer.notes:
-        put(f"  {text}")
-    _section("Worthwhile relaxations", [relaxation.says for relaxation in answer.relaxations] or ["none nearby"])
+        for text in answer.notes:
+            put(f"  {text}")
+        _section("Worthwhile relaxations", [relaxation.says for relaxation in answer.relaxations] or ["none nearby"])
     if answer.choices:
         _section("Choices", ["; ".join(f"{safe(o)} at {percent(o.loss)}" for o in answer.choices)])
     stretches = answer.stretches()
-    knee = answer.curve.knee()
-    shape = [f"knee: {answer.step(knee)} (point {knee.point})"] if knee else []
+    shape = [f"knee: {answer.knee}"] if answer.knee else []
     shape += [f"flat, much privacy for little loss: {text}" for text in stretches["flat"]]
     shape += [f"steep, much loss for little privacy: {text}" for text in stretches["steep"]]
     _section(f"The trade-off of {answer.about} and loss", [*shape, f"curve: {answer.fit.says(answer.about)}"])
-    _section("The recoding", list(answer.words))
+    if answer.presets:
+        put()
+    else:
+        _section("The recoding", list(answer.words))
     put("The four questions")
     for question in answer.questions:
         put(f"  {question.number}. {question.asks}")
@@ -84,7 +86,8 @@ def _print(answer: Answer) -> None:
             put(f"     {text}")
         if question.command:
             put(f"     a search for exactly this: {question.command}")
-    note(f"publish it: {answer.publish}")
+    if not answer.presets:
+        note(f"publish it: {answer.publish}")
     if answer.command:
         note(f"search with this limit: {answer.command}")
 

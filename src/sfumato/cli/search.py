@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.show import AsJson, Force, OwnRun, emit, note, put, table
+from sfumato.cli.show import AsJson, Force, OwnRun, emit, note, offer_presets, put, table
 from sfumato.cli.watch import Watch
 from sfumato.runtime.figures import number, percent
 
@@ -105,13 +105,24 @@ def pick(
     point: Annotated[int | None, typer.Option(help="A point by its id.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Choose a point of a front by one or several limits, by its knee, or by its id."""
+    """Choose a point of a front by one or several limits, by its knee, or by its id.
+
+    Without any of them, common limits on k and on the prosecutor risk are listed with the points they lead to.
+    """
     from sfumato.decide import pick as choose
+    from sfumato.decide import presets
     from sfumato.decide.pick import as_dict
     from sfumato.systems.registry import load_front
 
     front = load_front(folder)
     limits = {"max_loss": max_loss, "min_k": min_k, "max_risk": max_risk} | _limits(limit or ())
+    none = not knee and point is None and all(value is None for value in limits.values())
+    if none and (common := presets(front)):
+        if as_json:
+            emit({"point": None, "presets": [preset.as_dict() for preset in common]})
+        else:
+            offer_presets(common)
+        return
     choice = choose(front, knee=knee, point=point, **limits)
     if as_json:
         emit(dict(as_dict(choice)))

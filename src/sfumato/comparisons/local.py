@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sfumato.comparisons.cost import Cost
 from sfumato.comparisons.mondrian import Cells, Grid, Partition, mondrian
-from sfumato.errors import HierarchyError
 from sfumato.runtime.arrays import Counts64, Floats
 from sfumato.study import Study
 from sfumato.systems.cuts.problem import UnitTable
 from sfumato.systems.cuts.space import CutSpace, Segment, segment_of
+from sfumato.tables.domain import Domain, free_order
 from sfumato.tables.frequency import FrequencyTable
 
 DIVIDES = {"mondrian_strict": "never", "mondrian_relaxed": "needed", "mondrian_even": "always"}
@@ -74,18 +74,29 @@ class LocalTable:
 
 
 def space_of(study: Study, table: FrequencyTable) -> CutSpace:
-    """The columns as the study declares them. Where nothing is said, a tree that the order tears does not bind."""
+    """The columns as the study declares them; where nothing is said, as `as_published` has them."""
     segments = []
     for domain in table.domains:
         column = study.columns.get(domain.name)
         along, breaks = (column.constrained, column.breaks) if column else (None, None)
-        try:
-            segments.append(segment_of(domain, along, breaks))
-        except HierarchyError:
-            if along is not None:
-                raise
-            segments.append(segment_of(domain, False, breaks))
+        ordered = column is not None and column.order is not None
+        segments.append(segment_of(domain if along is not None or ordered else as_published(domain), along, breaks))
     return CutSpace(tuple(segments))
+
+
+def as_published(domain: Domain) -> Domain:
+    """A column as local recoding is published: numbers with a tree of intervals, and words whose tree the order of its
+    file tears, are parted anywhere; others keep to their trees."""
+    free = free_order(domain)
+    order = np.array(free, dtype=np.int64)
+    runs = all(
+        int(np.count_nonzero(np.diff(groups[order]))) + 1 == len(labels)
+        for groups, labels in zip(domain.hierarchy.maps, domain.hierarchy.levels, strict=True)
+    )
+    numeric = domain.values() is not None
+    if domain.along_tree and domain.hierarchy.height > 1 and runs != numeric:
+        return domain
+    return replace(domain, order=free, along_tree=False)
 
 
 def grid_of(space: CutSpace) -> Grid:

@@ -15,6 +15,7 @@ from sfumato.decide.limits import Limits, Wish, checked, choices
 from sfumato.decide.notes import alone, alphabetical, notes_of, publish_command, table_of, unreachable, words_of
 from sfumato.decide.offers import Offer, Offers, Privacy, offers_of, points_of, sought
 from sfumato.decide.pick import Choice
+from sfumato.decide.presets import Preset, presets
 from sfumato.decide.questions import Asker, Question
 from sfumato.decide.relax import Relaxation, binding, reach, relaxations
 from sfumato.decide.revise import with_suppression
@@ -64,6 +65,17 @@ class Answer:
         picture = self.front.picture(offer.point, (offer.loss, float(offer.value)) if same else None)
         return card(f"Answer: {self.says}", ["figure", "value"], rows, picture, self.notes[:3])
 
+    @cached_property
+    def presets(self) -> tuple[Preset, ...]:
+        """Common limits with the points they lead to, where no limit was given: nothing is recommended then."""
+        return presets(self.front) if self.limits.given() == ["max_suppression"] else ()
+
+    @property
+    def knee(self) -> str:
+        """The knee of the curve in words, with its scale; empty where there is none."""
+        knee = self.curve.knee()
+        return f"{self.step(knee)} (point {knee.point}), {self.curve.scale}" if knee else ""
+
     @property
     def says(self) -> str:
         """The answer in one line."""
@@ -99,11 +111,14 @@ class Answer:
         pairs = {"flat": self.curve.flat(), "steep": self.curve.steep()}
         return {
             "asked": self.limits.as_dict() | {"seeks": "both" if self.wish.both else self.wish.privacy.name},
-            "answer": self.offer.as_dict() | {"says": self.says, "words": list(self.words), "publish": self.publish},
+            "answer": None
+            if self.presets
+            else self.offer.as_dict() | {"says": self.says, "words": list(self.words), "publish": self.publish},
+            "presets": [preset.as_dict() for preset in self.presets],
             "binds": list(self.binds),
             "relaxations": [found.as_dict() for found in self.relaxations],
             "choices": [offer.as_dict() for offer in self.choices],
-            "knee": knee.as_dict() if knee else None,
+            "knee": knee.as_dict() | {"scale": self.curve.scale} if knee else None,
             **{kind: [{"from": a.as_dict(), "to": b.as_dict()} for a, b in found] for kind, found in pairs.items()},
             "fit": self.fit.as_dict() | {"says": self.fit.says(self.about)},
             "questions": [question.as_dict() for question in self.questions],

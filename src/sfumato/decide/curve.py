@@ -63,6 +63,12 @@ class Curve:
         step = knee_place(self.gain, self.loss)
         return None if step is None else self.at(step)
 
+    @property
+    def scale(self) -> str:
+        """The scale on which the knee is one."""
+        kind = "an even" if self.privacy.direction == "min" else "a logarithmic"
+        return f"on {kind} scale of {self.privacy.title} and an even one of loss"
+
     def flat(self, most: int = 3) -> list[tuple[Offer, Offer]]:
         """Stretches that gain much for almost no loss, the most gain first."""
         return self._stretches(most, flat=True)

@@ -55,6 +55,7 @@ def map_page(
         lead=f"{counted(len(front.points), 'non-dominated generalization')} of {front.rows:,} records: {front.how}."
         + (" No generalization of the lattice is better." if front.exact else ""),
         picture=map_figure(front, words, answer, chosen),
+        presets=answer.presets,
         shape=_shape(answer),
         questions=answer.questions,
         magnified=magnified_figure(front, privacy, chosen) if privacy is not None else None,
@@ -172,10 +173,10 @@ def _some(front: Front, chosen: int | None) -> list[int]:
 
 
 def _pair(front: Front, answer: Answer, chosen: int | None) -> tuple[int, int]:
-    """Two points worth comparing: the chosen one or one at a quarter of the loss, and the knee."""
+    """Two points worth comparing: the chosen one or one at a quarter of the loss, and that of the largest common k."""
     low = _quarter(front) if chosen is None else chosen
-    knee = answer.curve.knee()
-    high = len(front.points) - 1 if knee is None else knee.point
+    sizes = [preset.point.id for preset in answer.presets if preset.limit == "min_k" and preset.point is not None]
+    high = sizes[-1] if sizes else len(front.points) - 1
     high = high if high != low else len(front.points) - 1
     return (low, high) if front.points[low].loss <= front.points[high].loss or chosen is not None else (high, low)
 
@@ -197,8 +198,8 @@ def _second(front: Front) -> Objective | None:
 
 def _shape(answer: Answer) -> list[str]:
     """The knee, the stretches and the curve in sentences."""
-    knee, stretches = answer.curve.knee(), answer.stretches()
-    said = [f"Knee of {answer.about}: {answer.step(knee)} loss (point {knee.point})."] if knee else []
+    stretches = answer.stretches()
+    said = [f"Knee of {answer.about}: {answer.knee}. On another scale it lies elsewhere."] if answer.knee else []
     if stretches["flat"]:
         said.append(f"Much privacy for little loss: {'; '.join(stretches['flat'])}.")
     if stretches["steep"]:

@@ -110,15 +110,15 @@ def pick(front: Front, *, knee: bool = False, point: int | None = None, **limits
         return Choice(front, front.point(point), f"point {point} was asked for")
     if knee:
         chosen = front.points[knee_of(front)]
-        return Choice(front, chosen, "the knee: beyond it, each step of privacy costs more loss")
+        return Choice(front, chosen, f"the knee {knee_scale(front)}")
     if given:
         return _within(front, [_limit(front, name, value) for name, value in given.items()])
     if "chosen" in front.details:
         return Choice(front, front.point(int(front.details["chosen"])), "the best that the search found")
     raise InputError(
         "no limit, knee or point is given",
-        expected="limits such as max_loss or min_k, or knee, or point",
-        remedy="max_loss = 0.3",
+        expected="limits such as min_k, max_risk or max_loss, or knee, or point",
+        remedy="min_k = 5; sf.presets(front) lists what common limits lead to",
     )
 
 
@@ -243,7 +243,10 @@ def _unreachable(front: Front, limits: Sequence[Limit]) -> UnreachableError:
 
 
 def knee_of(front: Front) -> int:
-    """The place of the knee among the points, privacy on the scale of its objective."""
+    """The place of the knee among the points, privacy on the scale of its objective.
+
+    Another scale has another knee, and no policy is in it: `presets` are what is offered first.
+    """
     privacy = _privacy(front)
     if privacy is None:
         raise InputError(
@@ -251,6 +254,15 @@ def knee_of(front: Front) -> int:
         )
     values = np.array([point.values[privacy.name] for point in front.points])
     return knee_place(privacy.gain(values), np.array([point.loss for point in front.points])) or 0
+
+
+def knee_scale(front: Front) -> str:
+    """The scale on which a front has its knee."""
+    privacy = _privacy(front)
+    if privacy is None:
+        return ""
+    kind = "a logarithmic" if privacy.logarithmic else "an even"
+    return f"on {kind} scale of {privacy.name} and an even one of loss, both from end to end of the front"
 
 
 def knee_place(gain: Floats, loss: Floats) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from sfumato.errors import StudyError, shortened
 from sfumato.hierarchies import Hierarchy
-from sfumato.hierarchies.labels import from_values, listed, spanned
+from sfumato.hierarchies.labels import from_values, listed, number, spanned
 from sfumato.plans.recoding import Recoding, at_level
 from sfumato.runtime.arrays import Codes, Counts64, Flags, Floats
 from sfumato.sources.cells import MISSING
@@ -127,24 +127,48 @@ class CutPlan:
 def labels_of(domain: Domain, runs: Sequence[Sequence[int]]) -> list[str]:
     """A readable label for each group of leaves: the value, a span of numbers, a node of the tree, or a list.
 
-    These are for the publisher. They hold values that may be gone from a release, which has labels of its own
-    (`release.labels`).
+    In a column that is cut along its tree every group is a node and has its name. These labels are for the publisher.
+    They hold values that may be gone from a release, which has labels of its own (`release.labels`).
 
     >>> from sfumato.tables.domain import domain_of
     >>> labels_of(domain_of("age", {"17": 1, "18": 1, "30": 1}), [[0, 1], [2]])
     ['[17 .. 18]', '30']
     >>> labels_of(domain_of("race", {"a": 1, "b": 1, "c": 1}), [[0, 1], [2]])
     ['{a | b}', 'c']
+    >>> tree = Hierarchy.from_paths("marital", [("1", "married", "*"), ("2", "married", "*"), ("6", "never", "*")])
+    >>> labels_of(domain_of("marital", {"1": 1, "2": 1, "6": 1}, tree), [[0, 1], [2]])
+    ['married', 'never']
     """
-    values = leaf_values(domain.hierarchy, domain.decimal) if domain.spans is not None else None
-    found = [_label(domain, run, values) for run in runs]
     leaves = domain.hierarchy.leaves
-    counts, known = Counter(found), set(leaves)
+    if all(len(run) == 1 for run in runs):
+        return [leaves[run[0]] for run in runs]
+    values = leaf_values(domain.hierarchy, domain.decimal) if domain.spans is not None else None
+    label = node_label if domain.along_tree else _label
+    found = [label(domain, run, values) for run in runs]
+    counts = Counter(found)
     for place, run in enumerate(runs):
-        clashes = counts[found[place]] > 1 or (len(run) > 1 and found[place] in known)
-        if clashes:  # two nodes of a hierarchy may share a name: the values themselves do not
-            found[place] = listed([leaves[leaf] for leaf in run])
+        inside = {leaves[leaf] for leaf in run}
+        other = found[place] in leaves and (found[place] not in inside or (len(run) > 1 and not domain.along_tree))
+        if counts[found[place]] > 1 or other:  # nodes may share a name, with values too: the values themselves do not
+            found[place] = leaves[run[0]] if len(run) == 1 else listed([leaves[leaf] for leaf in run])
     return found
+
+
+def node_label(domain: Domain, run: Sequence[int], values: Floats | None) -> str:
+    """The name of the node that a group of leaves is: of several on top of each other, that of the highest.
+
+    So the nodes just below one that was opened are all named on one level.
+    """
+    tree = domain.hierarchy
+    if len(run) == len(tree.leaves):
+        return tree.root
+    for level in range(tree.height - 1, 0, -1):
+        node = int(tree.maps[level][run[0]])
+        if tree.sizes[level][node] == len(run) and bool(np.all(tree.maps[level][run] == node)):
+            name = tree.levels[level][node]
+            if name != tree.root:
+                return name
+    return _label(domain, run, values)
 
 
 def _brief(label: str) -> str:
@@ -165,10 +189,17 @@ def _label(domain: Domain, run: Sequence[int], values: Floats | None) -> str:
         return tree.root
     if values is not None and _neighbours(values, run):
         return spanned(tree.leaves[run[0]], tree.leaves[run[-1]])
+    if coded(tree.leaves, domain.decimal):
+        return listed([tree.leaves[leaf] for leaf in run])
     inside = np.zeros(len(tree.leaves), dtype=np.bool_)
     inside[run] = True
     nodes = nodes_within(tree, inside)
     return nodes[0] if len(nodes) == 1 else listed(nodes)
+
+
+def coded(values: Iterable[str], decimal: str = ".") -> bool:
+    """Whether values are codes: some of them are numbers. Names of nodes do not stand beside codes in one list."""
+    return any(number(value, decimal) is not None for value in values)
 
 
 def _neighbours(values: Floats, run: Sequence[int]) -> bool:

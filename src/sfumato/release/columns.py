@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 from sfumato.errors import HierarchyError, StudyError, shortened
 from sfumato.hierarchies import ROOT, Hierarchy
@@ -13,10 +14,14 @@ from sfumato.sources.roles import Role
 from sfumato.study import Study
 from sfumato.tables.missing import missing_leaf
 
+Joined = Literal["level", "nodes", "neighbours"]
+
 
 @dataclass(frozen=True, eq=False)
 class ColumnRecode:
     """A hierarchy, a level of it, and the leaf at which missing values stand (None: the column has no place for them).
+
+    `joined` says what the groups of the level are: a level of the column's own hierarchy, nodes of it, or neighbours.
 
     >>> tree = Hierarchy.from_paths("zip", [("11", "1*", "*"), ("12", "1*", "*"), ("", "", "*")])
     >>> column = ColumnRecode("zip", tree, 1, missing=2)
@@ -29,6 +34,7 @@ class ColumnRecode:
     level: int
     missing: int | None = None
     wildcard: bool = False
+    joined: Joined = "level"
 
     @property
     def keys(self) -> list[str]:
@@ -96,7 +102,10 @@ def column_recodes(study: Study, levels: Mapping[str, int], trees: Mapping[str, 
             raise StudyError(f"level {level} of {name}", expected=f"a level from 0 to {tree.height}")
         rule = study.missing_rule(name)
         leaf = None if rule == "drop" else missing_leaf(tree, study.data.na, wildcard=rule == "wildcard")
-        recodes.append(ColumnRecode(name, tree, level, leaf, wildcard=rule == "wildcard"))
+        joined: Joined = (
+            "level" if study.system != "cuts" else "nodes" if study.columns[name].along_tree else "neighbours"
+        )
+        recodes.append(ColumnRecode(name, tree, level, leaf, wildcard=rule == "wildcard", joined=joined))
         _refuse_missing_labels(recodes[-1], study.data.na)
     return tuple(recodes)
 

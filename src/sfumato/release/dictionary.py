@@ -16,6 +16,11 @@ from sfumato.study import Study
 UNLISTED = (
     "The original values in each group are not listed, because the list would show which of them occur in the data."
 )
+HOW = {
+    "level": "",
+    "nodes": " of its hierarchy, which need not be on one level of it",
+    "neighbours": " of neighbouring values",
+}
 SAID = {
     Role.SENSITIVE: "Unchanged. Its values are not listed here.",
     Role.LABEL: "Unchanged.",
@@ -81,7 +86,7 @@ def words_for(column: ColumnRecode, occurring: Collection[str]) -> str:
     if column.level == 0:
         return "Unchanged."
     groups = len(_shown(column, occurring))
-    return "Grouped into one group." if groups == 1 else f"Grouped into {groups:,} groups."
+    return f"Grouped into {'one group' if groups == 1 else f'{groups:,} groups'}{HOW[column.joined]}."
 
 
 def _recoded(column: ColumnRecode, occurring: Collection[str], public: bool) -> dict[str, Any]:
@@ -99,13 +104,12 @@ def _recoded(column: ColumnRecode, occurring: Collection[str], public: bool) -> 
 
 
 def _shown(column: ColumnRecode, occurring: Collection[str]) -> list[str]:
-    """The labels that occur, a missing value apart, in an order that depends on them alone: by number, or by letter."""
+    """The labels that occur, a missing value apart, in an order that depends on them alone: numbers, then words."""
     kept = column.labels[column.kept_group] if column.missing_stays else MISSING
     labels = sorted(label for label in column.labels if label in occurring and label not in (MISSING, kept))
-    lows = [_low(label) for label in labels]
-    if None in lows:
-        return labels
-    return [label for _, label in sorted(zip([low for low in lows if low is not None], labels, strict=True))]
+    lows = {label: _low(label) for label in labels}
+    coded = sorted((low, label) for label, low in lows.items() if low is not None)
+    return [*(label for _, label in coded), *(label for label, low in lows.items() if low is None)]
 
 
 def _low(label: str) -> float | None:

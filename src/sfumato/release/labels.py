@@ -7,7 +7,9 @@ names of its own, which depend on nothing but released records:
 - Neighbouring numbers: `<25`, `25-56`, `>=57`. A bound is a declared break, else the roundest number that is above the
   released values below it and not above those from it on: it parts the groups as well as somebody's exact value would.
   The outer ends are open, because there a bound parts nothing and would only be somebody's extreme value.
-- Other values: the value if there is one, the node of the column's hierarchy that has all of them, or a list.
+- Nodes of the column's hierarchy, where it is cut along that: their names, as a person wrote them.
+- Other values: the value if there is one, the node of the column's hierarchy that has all of them, or a list. Codes
+  are listed as codes, never beside names of nodes.
 - Intervals with fixed bounds stay; but `[20, 30)` is `20-29` where all released values are whole numbers, because
   recipes write the one or the other by all values.
 - What a person wrote stays, unless it is the name of a value that is gone. Public hierarchies are known to everybody,
@@ -34,7 +36,7 @@ from sfumato.hierarchies.build import bounded
 from sfumato.hierarchies.labels import from_values, listed, number, roundest
 from sfumato.hierarchies.recipes import HierarchyFile
 from sfumato.measures.classes import ClassTable
-from sfumato.plans.cuts import nodes_within
+from sfumato.plans.cuts import coded, nodes_within
 from sfumato.runtime.arrays import Flags
 from sfumato.study import ColumnSettings
 
@@ -48,7 +50,7 @@ class Naming:
     """How the groups of one column are named: its hierarchy with the publisher's labels, and the released values.
 
     `nodes` is the hierarchy in which names for several values are looked up, `settled` the labels by which the groups
-    were released before, when the values `before` were. `cut` says that the groups are those of a cut.
+    were released before, when the values `before` were. `cut` says that the groups are runs of neighbours, not nodes.
 
     >>> paths = [("3", "[3 .. 21]", "*"), ("20", "[3 .. 21]", "*"), ("21", "[3 .. 21]", "*"), ("30", "30", "*")]
     >>> tree, settings = Hierarchy.from_paths("age", paths), ColumnSettings(role="quasi_identifier")
@@ -111,7 +113,7 @@ class Naming:
     def _made(self, group: int) -> bool:
         """Whether a group's label is made of values, or is that of a value which is not released.
 
-        In a cut even the name of a node is: which nodes a group has depends on all values.
+        In a free cut even the name of a node is: which nodes a group has depends on all values.
         """
         label = self.tree.levels[self.level][group]
         level, _ = self.tree.nodes[label]
@@ -128,6 +130,8 @@ class Naming:
         return self.settled[group] if self.settled and self.before.issuperset(members) else self._list(members)
 
     def _list(self, members: list[str]) -> str:
+        if self.cut and coded(self.values, self.decimal):
+            return listed(members)
         places, among = self._places
         under = self.level if self.nodes is self.tree else self.nodes.height
         inside = np.zeros_like(among)
@@ -219,8 +223,8 @@ def namings(
         if 0 < level < tree.height and (tree is not domain.hierarchy or not is_public(settings)):
             values = tree.leaves if is_public(settings) else [tree.leaves[code] for code in np.unique(codes[kept])]
             cut = tree is not domain.hierarchy  # which has a hierarchy of its own, without the nodes of the column's
-            nodes = domain.hierarchy if cut else tree
-            named[domain.name] = Naming(tree, level, nodes, frozenset(values), settings, domain.decimal, cut=cut)
+            nodes, free = domain.hierarchy if cut else tree, cut and not domain.along_tree
+            named[domain.name] = Naming(tree, level, nodes, frozenset(values), settings, domain.decimal, cut=free)
     return named
 
 

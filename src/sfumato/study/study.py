@@ -59,6 +59,11 @@ class ColumnSettings(Settings):
     order: tuple[str, ...] | None = None
     breaks: tuple[float, ...] | None = None
 
+    @property
+    def along_tree(self) -> bool:
+        """Whether cuts keep to the column's hierarchy: they do where it has one, unless free cuts are asked for."""
+        return self.hierarchy is not None if self.constrained is None else self.constrained
+
 
 class ObjectiveSettings(Settings):
     """A measure to search over; its direction may be turned round."""
@@ -556,10 +561,8 @@ class Study(Settings):
                 raise
         elif tree is not None:
             hierarchy = builder(name, tree, decimal)
-        along = bool(column.constrained)
-        return Use(
-            name, column.role, self.missing_rule(name), hierarchy, distance or column.distance, column.order, along
-        )
+        missing = self.missing_rule(name)
+        return Use(name, column.role, missing, hierarchy, distance or column.distance, column.order, column.along_tree)
 
     def _own_tree(self, name: str, column: ColumnSettings, tree: HierarchyPaths) -> Hierarchy:
         try:

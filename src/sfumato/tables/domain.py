@@ -13,7 +13,7 @@ import numpy as np
 
 from sfumato.errors import HierarchyError, counted, shortened
 from sfumato.hierarchies.hierarchy import ROOT, Hierarchy, flat
-from sfumato.hierarchies.labels import interval, numbers
+from sfumato.hierarchies.labels import interval, number, numbers
 from sfumato.runtime.arrays import Codes, Counts64, Flags, Floats
 from sfumato.sources.cells import MISSING
 from sfumato.sources.codebook import shown_value
@@ -30,8 +30,8 @@ class Domain:
     the numeric range (None where the leaves are not numbers), `depths` as a share of the hierarchy's height.
     `distance` is how far apart two values are in t-closeness: equal, ordered (the default of numbers) or hierarchical.
     `insides` are, for each generalized label behind the leaves, the leaves it stands for.
-    `order` are the leaves in the order in which neighbours may be joined.
-    `value_labels` are what a codebook calls some of the values; nothing is measured by them.
+    `order` are the leaves in the order in which neighbours may be joined; `along_tree` says that only whole groups of
+    the hierarchy are joined. `value_labels` are what a codebook calls some of the values; nothing is measured by them.
     """
 
     name: str
@@ -49,6 +49,7 @@ class Domain:
     decimal: str = "."
     insides: tuple[Flags, ...] = ()
     order: tuple[int, ...] = ()
+    along_tree: bool = False
     value_labels: Mapping[str, str] = field(default_factory=dict)
 
     def shown(self, label: str) -> str:
@@ -89,13 +90,13 @@ def domain_of(
     decimal: str = ".",
     distance: str | None = None,
     order: Sequence[str] | None = None,
-    along_tree: bool = False,
+    along_tree: bool | None = None,
 ) -> Domain:
     """The domain of a column from its labels in the data (with counts) and its hierarchy, built if need be.
 
     Without a declared hierarchy every label is taken as it stands, and only `*` is known to hide something.
     `order` names the leaves in another order than that of the hierarchy (or, for numbers, than by value);
-    `along_tree` moves leaves so that every group of the hierarchy stands together.
+    `along_tree` (the default where there is a hierarchy) moves leaves so that each of its groups stands together.
 
     >>> d = domain_of("sex", {"M": 3, "F": 2, "*": 1})
     >>> d.labels, d.covers.tolist(), d.stars
@@ -114,6 +115,7 @@ def domain_of(
     labels = tree.leaves + tuple(extras)
     counts = np.array([counted.get(label, 0) for label in labels], dtype=np.int64)
     covers, depths, spans, insides = _standing(tree, extras, decimal)
+    along = hierarchy is not None if along_tree is None else along_tree
     unknown = [label for label, held in zip(extras, covers[len(tree.leaves) :], strict=True) if held == 0]
     if unknown:
         raise UncoveredError(name, unknown)
@@ -132,7 +134,8 @@ def domain_of(
         distance=distance or ("equal" if spans is None else "ordered"),
         decimal=decimal,
         insides=tuple(insides),
-        order=_ordered(name, tree, missing_code, order, decimal, along_tree),
+        order=_ordered(name, tree, missing_code, order, decimal, along),
+        along_tree=along,
     )
 
 
@@ -151,15 +154,23 @@ class UncoveredError(HierarchyError):
 
 
 def in_order(labels: Sequence[str], decimal: str = ".") -> list[str]:
-    """Numbers by value, other labels by letter.
+    """Numbers by value, then other labels by letter.
 
     >>> in_order(["10", "9"]), in_order(["b", "10", "9"])
-    (['9', '10'], ['10', '9', 'b'])
+    (['9', '10'], ['9', '10', 'b'])
     """
-    values = numbers(labels, decimal)
-    if values is None:
-        return sorted(labels)
-    return [label for _, label in sorted(zip(values, labels, strict=True))]
+    return by_number(sorted(labels), decimal)
+
+
+def by_number(labels: Sequence[str], decimal: str = ".") -> list[str]:
+    """Numbers by value, then other labels as they stand: codes such as 1, 2, 10, N.
+
+    >>> by_number(["N", "10", "9", "A"])
+    ['9', '10', 'N', 'A']
+    """
+    values = {label: number(label, decimal) for label in labels}
+    coded = sorted((value, label) for label, value in values.items() if value is not None)
+    return [*(label for _, label in coded), *(label for label, value in values.items() if value is None)]
 
 
 def _hierarchy(name: str, present: Mapping[str, int], given: Hierarchy | Builder | None, decimal: str) -> Hierarchy:
@@ -174,12 +185,11 @@ def _hierarchy(name: str, present: Mapping[str, int], given: Hierarchy | Builder
 def _ordered(
     name: str, tree: Hierarchy, missing: int | None, given: Sequence[str] | None, decimal: str, along_tree: bool
 ) -> tuple[int, ...]:
-    """The leaves in order: as given, else numbers by value, else as in the hierarchy. A missing value stands last."""
-    values = leaf_values(tree, decimal)
-    if given is None:
-        plain = np.arange(len(tree.leaves)) if values is None else np.argsort(values, kind="stable")
-        return tuple((_along(tree, plain) if along_tree else plain).tolist())
+    """The leaves in order: as given, else numbers by value and the rest as in the hierarchy, a missing value last."""
     code_of = {label: code for code, label in enumerate(tree.leaves)}
+    if given is None:
+        plain = _plain_order(tree, decimal)
+        return tuple((_along(tree, plain) if along_tree else plain).tolist())
     if missing is not None and tree.leaves[missing] not in given:
         given = [*given, tree.leaves[missing]]
     unknown = [label for label in given if label not in code_of]
@@ -193,6 +203,17 @@ def _ordered(
             remedy="leave order out to take the hierarchy's",
         )
     return tuple(code_of[label] for label in given)
+
+
+def free_order(domain: Domain) -> tuple[int, ...]:
+    """The leaves in the order in which they stand where no tree moves them."""
+    return tuple(_plain_order(domain.hierarchy, domain.decimal).tolist())
+
+
+def _plain_order(tree: Hierarchy, decimal: str) -> Counts64:
+    place = {label: code for code, label in enumerate(tree.leaves)}
+    ordered = sorted(by_number(tree.leaves, decimal), key=lambda label: label == MISSING)
+    return np.array([place[label] for label in ordered], dtype=np.int64)
 
 
 def _along(tree: Hierarchy, order: Counts64) -> Counts64:

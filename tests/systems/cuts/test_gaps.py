@@ -106,13 +106,14 @@ def test_levels_are_cuts_and_torn_groups_are_parted() -> None:
         "education",
         [("some", "college", "*"), ("vocational", "other", "*"), ("bachelor", "college", "*")],
     )
-    domain = counted("education", list(tree.leaves), tree)
-    found = CutSpace((segment_of(domain, False),))
+    domain = counted("education", list(tree.leaves), tree, along_tree=False)
+    found = CutSpace((segment_of(domain),))
     assert found.at_levels([1]).tolist() == [1, 1]
     assert found.at_levels([2]).tolist() == [0, 0]
     with pytest.raises(HierarchyError, match="'college'"):
         segment_of(domain, True)
-    assert not segment_of(domain).constrained
+    along = counted("education", list(tree.leaves), tree)
+    assert CutSpace((segment_of(along),)).at_levels([1]).tolist() == [0, 1]
 
 
 def test_a_given_order() -> None:

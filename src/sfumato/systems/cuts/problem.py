@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from sfumato.measures.bits import Masks, no_masks, sensitive_masks
-from sfumato.runtime.arrays import Codes, Counts64, Floats
+from sfumato.runtime.arrays import Codes, Counts64, Floats, Index
 from sfumato.systems.cuts import class_tally as tally
 from sfumato.systems.cuts import kernels as cut_kernels
+from sfumato.systems.cuts import rebuild
 from sfumato.systems.cuts.moves import Bits, Layout, Moves
 from sfumato.systems.cuts.space import CutSpace
 from sfumato.tables.frequency import FrequencyTable
@@ -30,6 +31,7 @@ RULES = {
     "printed_l": tally.PRINTED_L,
 }
 Part = TypeVar("Part")
+Made = TypeVar("Made")
 TALLY = 1 << 16
 ROOM = 1 << 25
 
@@ -116,6 +118,34 @@ class CutProblem:
 
         return self._each(one, parents)
 
+    def rebuilt(
+        self, parents: Bits, sizes: Counts64, columns: Counts64, prices: Floats, passes: int = 8
+    ) -> tuple[Bits, int]:
+        """Each candidate with its columns cut anew one after the other, in its row of `columns`, until none changes:
+        the least loss with classes of its size, where a record that goes costs a share `prices` of all its cells or
+        more; and how many columns were looked at."""
+        packing, codes, counts, _, _, gap, unit, leaves, price = self._given[:9]
+        order, start = self._by_unit
+        layout, full = self.layout, float(self.weights.sum() * self.scale)
+        nodes = (layout.node, layout.low, layout.high, layout.first, layout.child)
+        table = (packing, codes, counts, gap, unit, leaves, price, order, start)
+
+        def one(which: int) -> tuple[Bits, int]:
+            given = (parents[which], columns[which], int(sizes[which]), self.budget, float(prices[which]) * full, full)
+            parts: tuple[Any, ...] = (*given, *table, layout.guarded, *nodes, passes)
+            return rebuild.descend(*parts)
+
+        found = self._each(one, list(range(len(parents))))
+        return np.stack([bits for bits, _ in found]), sum(looked for _, looked in found)
+
+    @cached_property
+    def _by_unit(self) -> tuple[Index, Counts64]:
+        """For each column its tuples by unit, and where each unit's begin."""
+        codes, segments = self.units.codes, self.space.segments
+        order = np.stack([np.argsort(held, kind="stable") for held in codes]).astype(np.uint32)
+        counts = [np.bincount(held, minlength=s.units) for held, s in zip(codes, segments, strict=True)]
+        return order, np.concatenate([np.concatenate([[0], np.cumsum(each)]) for each in counts]).astype(np.int64)
+
     def losses(self, figures: tally.Table) -> tuple[Floats, Floats]:
         """Generalization and suppression loss as shares of d·N; infinite where a variant cannot be had."""
         fits = figures[..., tally.KEPT_COST] >= 0
@@ -159,7 +189,7 @@ class CutProblem:
         """One more than the most different sensitive values a class can have."""
         return 1 + min(int(np.sum(values.domain.counts > 0)) for values in self.table.sensitive.values())
 
-    def _each(self, function: Callable[[Part], tally.Table], parts: list[Part]) -> list[tally.Table]:
+    def _each(self, function: Callable[[Part], Made], parts: list[Part]) -> list[Made]:
         """A function of each part, on as many threads as there are; in order."""
         if self.threads == 1 or len(parts) == 1:
             return [function(part) for part in parts]

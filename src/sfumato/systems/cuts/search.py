@@ -49,6 +49,7 @@ LATTICE_NODES = 20_000  # nodes evaluated at most for seeds
 FEW_NODES = 800  # the same where one node is sought: two or three descents
 JOLTED = 0.7  # share of children that get random small changes
 FLIPS = 0.01
+EXCHANGED = 0.4  # share of the columns that are taken from a mate
 
 
 @dataclass(frozen=True)
@@ -159,6 +160,13 @@ class CutSearch:
     def jolted(self, parents: Bits, rng: np.random.Generator) -> Bits:
         return jolted(self.problem.layout, parents, rng)
 
+    def mixed(self, parents: Bits, mates: Bits, rng: np.random.Generator) -> Bits:
+        found = parents.copy()
+        taken = rng.random((len(parents), len(self.space.segments))) < EXCHANGED
+        for own, other, chosen in zip(self.space.parts(found), self.space.parts(mates), taken.T, strict=True):
+            own[chosen] = other[chosen]
+        return found
+
     def hashes(self, bits: Bits) -> Hashes:
         return self.problem.layout.hashes(bits)
 
@@ -179,6 +187,26 @@ class CutSearch:
             moves = self.problem.layout.moves(bits)
             fresh.append(moves.kept(seen.new(moves.hashes)))
         return [(moves, self._minimised(values)) for moves, values in self.evaluator.changes(fresh)]
+
+    @property
+    def rebuilds(self) -> bool:
+        """Whether columns can be cut anew: a smallest size is sought or demanded, and known from the figures."""
+        if not self.fast or self.asked.by_diversity or self.asked.rule not in ("none", "within", "demanded"):
+            return False
+        return self.asked.rule == "demanded" or K.name == self.sought[0].measure.name
+
+    def rebuilt(self, parents: Bits, disturbed: Bits, targets: Floats, rng: np.random.Generator) -> tuple[Bits, int]:
+        sizes = np.full(len(parents), self.problem.floor)
+        if self.asked.rule != "demanded":
+            sizes = np.abs(targets[:, 0])
+        changed = [np.any(part > 0, axis=1) for part in self.space.parts(parents ^ disturbed)]
+        columns = np.argsort(np.stack(changed, axis=1) + rng.random((len(parents), len(changed))), axis=1)
+        prices = np.ones(len(parents))
+        if (
+            self.asked.rule != "demanded"
+        ):  # other rules spend the whole budget, so what is within it costs less or nothing
+            prices = rng.random(len(parents))
+        return self.problem.rebuilt(disturbed, sizes.astype(np.int64), columns, prices)
 
     def seeds(self, run: Run, search_lattice: Searcher) -> Bits:
         """Both extremes and, for the memetic search, the front of the lattice over the same hierarchies."""
@@ -236,11 +264,7 @@ def search_cuts(
     """Find the front of a study's cuts, from the front of the lattice on. Stopped early, the best so far is kept."""
     began = time.perf_counter()
     ready = CutSearch(study, table)
-    settings = memetic.Settings(
-        population=_population(study.search),
-        generations=study.search.generations,
-        sweeps=study.search.local_search if study.search.method == "memetic" else 0,
-    )
+    settings = loop_settings(ready)
     kept = run.kept(study, ready.table.fingerprint)
     parts = kept.load() if kept is not None and run.resume else None
     if parts is not None:
@@ -265,6 +289,15 @@ def search_cuts(
     if not len(found.archive):
         raise _unreachable(ready)
     return _front(ready, found, time.perf_counter() - began)
+
+
+def loop_settings(ready: CutSearch) -> memetic.Settings:
+    """How the evolutionary loop runs: where columns can be cut anew, more of that and half of the sweeps."""
+    search = ready.settings
+    local = search.local_search if search.method == "memetic" else 0
+    rebuilds = local + local // 2 if ready.rebuilds else 0
+    sweeps = (local + 1) // 2 if rebuilds else local
+    return memetic.Settings(_population(search), search.generations, sweeps, rebuilds)
 
 
 def _front(ready: CutSearch, state: State, seconds: float) -> Front:

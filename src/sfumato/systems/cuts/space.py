@@ -139,7 +139,7 @@ class CutSpace:
         constrained: Mapping[str, bool | None] | None = None,
         breaks: Mapping[str, Sequence[float] | None] | None = None,
     ) -> CutSpace:
-        """The space of a table. Where nothing is said, words with a tree of several levels are constrained by it."""
+        """The space of a table. Where nothing is said, a column with a hierarchy is cut along it."""
         along, at = constrained or {}, breaks or {}
         return cls(tuple(segment_of(domain, along.get(domain.name), at.get(domain.name)) for domain in table.domains))
 
@@ -231,8 +231,8 @@ def segment_of(domain: Domain, constrained: bool | None = None, breaks: Sequence
             remedy='missing = "category" under [data]',
         )
     numeric = leaf_values(domain.hierarchy, domain.decimal)
-    if constrained is None:  # a tree that the order tears apart cannot be kept to
-        constrained = numeric is None and domain.hierarchy.height > 1 and _in_runs(domain)
+    if constrained is None:
+        constrained = domain.along_tree
     if breaks is not None and (constrained or numeric is None):
         raise StudyError(
             f"breaks for {domain.name}",
@@ -281,15 +281,6 @@ def _nodes(domain: Domain, unit_of: Codes) -> tuple[Node, ...]:
         )
     ordered = sorted(spans, key=lambda span: (span[1] - span[0], span[0]))
     return tuple(Node(low, high, _children(low, high, ordered)) for low, high in ordered)
-
-
-def _in_runs(domain: Domain) -> bool:
-    """Whether every group of the tree stands together in the column's order."""
-    order = np.array(domain.order)
-    return all(
-        int(np.count_nonzero(np.diff(groups[order]))) + 1 == len(labels)
-        for groups, labels in zip(domain.hierarchy.maps, domain.hierarchy.levels, strict=True)
-    )
 
 
 def _children(low: int, high: int, spans: Sequence[tuple[int, int]]) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.decide import ask as asked
-from sfumato.decide import knee_of
+from sfumato.decide import knee_of, knee_scale, presets
 from sfumato.decide.revise import with_suppression
 from sfumato.errors import SfumatoError
 from sfumato.front import Point, compare_fronts
@@ -28,14 +28,15 @@ CURVE = 400
 
 
 def front(places: Places, study: str, job: str) -> dict[str, Any]:
-    """A front with its knee and its flat stretches."""
+    """A front with its knee, the scale of that, and the points that common limits lead to."""
     saved, _ = front_of(places, study, job)
     described = saved.as_dict() | {"how": saved.how, "others": [dict(other) for other in saved.others]}
     try:
         knee: int | None = saved.points[knee_of(saved)].id
     except SfumatoError:
         knee = None
-    return described | {"knee": knee}
+    common = [preset.as_dict() for preset in presets(saved)]
+    return described | {"knee": knee, "knee_scale": knee_scale(saved), "presets": common}
 
 
 def point(

@@ -134,8 +134,9 @@ def joined(study: Study, column: str) -> dict[str, Any]:
         # A value that the tree lacks may stand only in records that are left out; the audit tells, an order need not.
         own = tree if isinstance(tree, Hierarchy) else None
         present = {value: count for value, count in counts.items() if value and (own is None or value in own.nodes)}
-        domain = domain_of(column, present, tree, decimal=source.decimal, order=given.order)
-        segment = segment_of(domain, given.constrained, given.breaks)
+        decimal, along = source.decimal, given.along_tree
+        domain = domain_of(column, present, tree, decimal=decimal, order=given.order, along_tree=along)
+        segment = segment_of(domain, breaks=given.breaks)
     except HierarchyError as error:
         raise _discreet(study, column, error) from None
     numeric = leaf_values(domain.hierarchy, source.decimal) is not None
@@ -146,7 +147,7 @@ def joined(study: Study, column: str) -> dict[str, Any]:
         "order": [leaves[code] for code in domain.order],
         "by": kind,
         "numbers": numeric,
-        "along_the_tree": bool(segment.nodes),
+        "has_tree": tree is not None,
         "units": len(segment.leaves),
     }
 

@@ -21,7 +21,7 @@ export async function editJoining(column, saved) {
   order.value = found.order.slice(0, MOST).join("\n");
   const before = order.value;
   const breaks = h("input", { value: (now.breaks ?? []).join(", "), size: 30, id: "breaks", placeholder: "anywhere" });
-  const bound = select([["", `automatic (${found.along_the_tree ? "along the tree" : "any neighbours"})`], ["true", "only whole groups of the tree"], ["false", "any neighbours"]], now.constrained ?? "", () => {}, { id: "constrained" });
+  const bound = select([["", `default (${found.has_tree ? "only whole groups of the tree" : "any neighbours"})`], ["true", "only whole groups of the tree"], ["false", "any neighbours"]], now.constrained ?? "", () => {}, { id: "constrained" });
   const missing = select([["", "as for the whole table"], ["drop", "exclude the record"], ["category", "a separate category"], ["wildcard", "matches anything"]], now.missing ?? "", () => {});
   const drop = button("Remove my order", () => keep({ order: undefined }), { class: "small plain" });
 

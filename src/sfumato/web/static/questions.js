@@ -29,6 +29,10 @@ export function questions(choose) {
   }
   function show(found, given) {
     const offer = found.answer;
+    if (offer === null) {
+      fill(answer, h("p", {}, "Set a limit, or choose one of the common limits: without one nothing is recommended."));
+      return;
+    }
     const list = (title, rows, definition) => rows?.length > 0 && h("div", {}, h("h3", { title: definition }, title), h("ul", { class: "words" }, rows.map((row) => h("li", {}, row))));
     fill(answer, h("div", { class: "fine" }, h("b", {}, offer.says), h("span", {}, found.binds.length ? `Binding limits: ${found.binds.map((name) => LIMITS[name] ?? name).join(" and ")}.` : ""),
       h("div", { class: "row" }, button(`Look at point ${offer.point}`, () => choose(offer.point, offer.searched ? null : given, offer.searched ? null : offer), { class: "small" }))),

@@ -35,6 +35,14 @@ export async function exploreStep(place) {
 
 const chooser = (jobs) => field("Search", select(jobs.map((job) => [job.id, `${titleOf(job)}${job.kind === "search" ? `: ${inWords(job.settings)}` : ""} (${job.found?.points ?? "?"} points)`]), state.job, (job) => go({ job, point: null })));
 
+// Limits that policies commonly set, each with the release of least loss within it.
+function common(front, choose) {
+  if (!front.presets?.length) return null;
+  return h("div", { class: "card", id: "presets" }, h("h2", {}, "Common limits"), h("table", {}, h("tbody", {}, front.presets.map((each) => h("tr", {},
+    h("td", {}, each.words), h("td", {}, each.point === null ? each.says : `k ${number(each.k)}, loss ${percent(each.loss)}, ${number(each.suppressed)} suppressed`),
+    h("td", {}, each.point !== null && button(`Point ${each.point}`, () => choose(each.point), { class: "plain small" })))))));
+}
+
 export async function explorer(front, jobs) {
   const names = front.objectives.map((each) => each.name);
   let xName = "loss";
@@ -87,7 +95,7 @@ export async function explorer(front, jobs) {
         class: "pick", tabindex: "0", "data-point": point.id, "aria-selected": point.id === state.point ? "true" : null,
         onclick: () => choose(point.id), onkeydown: (event) => { if (event.key === "Enter") choose(point.id); },
       }, h("td", {}, point.id), names.map((name) => h("td", {}, number(point.values[name]))), h("td", {}, percent(point.loss)), h("td", {}, number(point.suppressed)),
-      h("td", {}, point.id === front.knee && h("span", { class: "badge", title: "Beyond it, each step of privacy costs more loss" }, "knee"), button("vs", (event) => { event.stopPropagation(); versus(point.id); }, { class: "plain small", title: "Compare with the chosen point, record by record" })))))),
+      h("td", {}, point.id === front.knee && h("span", { class: "badge", title: `The knee ${front.knee_scale}: no recommendation, and elsewhere on another scale` }, "knee"), button("vs", (event) => { event.stopPropagation(); versus(point.id); }, { class: "plain small", title: "Compare with the chosen point, record by record" })))))),
     shown.length > some.length && h("p", { class: "quiet", style: "padding:.3rem .6rem" }, `… ${number(shown.length - some.length)} more: drag over the map to select a part`));
   }
   function markRow() {
@@ -141,7 +149,7 @@ export async function explorer(front, jobs) {
         map.element, h("p", { class: "quiet" }, h("small", {}, "Click to choose, Shift+click to compare, drag to select; the arrow keys move along the front."))),
       h("div", { class: "card late" }, h("h2", {}, "Points"), list), h("div", { class: "card late" }, h("h2", {}, "All figures at once"), lines.element, h("p", { class: "quiet" }, h("small", {}, "Better is up on every axis. Drag along an axis to filter; click it to clear the filter."))),
       pairs && h("div", { class: "card late" }, h("h2", {}, "Every pair of figures"), pairs.element)),
-      h("div", {}, questions(choose), panel)),
+      h("div", {}, common(front, choose), questions(choose), panel)),
     side,
   ];
 }
