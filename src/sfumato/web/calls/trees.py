@@ -13,7 +13,7 @@ from typing import Any
 from sfumato.errors import HierarchyError, InputError, nearest
 from sfumato.hierarchies import Hierarchy, load, save
 from sfumato.hierarchies.edit import edited
-from sfumato.hierarchies.recipes import HierarchyFile, builder, recipe
+from sfumato.hierarchies.recipes import HierarchyFile, HierarchyPaths, builder, recipe
 from sfumato.sources.opening import open_source
 from sfumato.sources.profile import values_of
 from sfumato.sources.roles import Role
@@ -39,6 +39,10 @@ def show(places: Places, study: str, column: str) -> dict[str, Any]:
         path = places.allowed(str((declared.folder / file.path).absolute()))
         found = load(path, name=column, header=file.header, separator=file.separator)
         return _described(declared, column, found) | {"declared": {"file": places.shown(path)}}
+    if isinstance(tree, HierarchyPaths):
+        return _described(declared, column, Hierarchy.from_paths(column, tree.paths)) | {
+            "declared": {"file": "the run file"}
+        }
     given = tree.model_dump(mode="json", exclude_none=True)
     return told(places, study, column, given) | {"declared": given}
 
@@ -127,6 +131,8 @@ def joined(study: Study, column: str) -> dict[str, Any]:
     if isinstance(tree, str | HierarchyFile):
         file = HierarchyFile(path=tree) if isinstance(tree, str) else tree
         tree = load(study.folder / file.path, name=column, header=file.header, separator=file.separator)
+    elif isinstance(tree, HierarchyPaths):
+        tree = Hierarchy.from_paths(column, tree.paths)
     elif tree is not None:
         tree = builder(column, tree, source.decimal)
     try:
