@@ -106,3 +106,23 @@ def test_other_tables_and_missing_values() -> None:
     front = sf.search(study)
     raw = next(point for point in front.points if point.plan.levels["zip"] == 0)
     assert columns_of(sf.pick(front, point=raw.id).apply())["zip"] == spelt["zip"]
+
+
+def test_a_channel_of_a_frame(tmp_path: Path) -> None:
+    """Reports are drawn while the frame is read by a second connection."""
+    frame = polars.DataFrame({name: cells * 40 for name, cells in SIX.items()})
+    study = sf.Study(frame, **ROLES, channel={"columns": ["disease"], "points": 2})
+    front = sf.search(study, system="channel")
+    release = sf.publish(sf.pick(front, point=0), tmp_path / "survey", state=tmp_path / "state")
+    assert len(pandas.read_csv(release.data)) == 240
+    sf.verify(release.folder, source=frame).raise_if_failed()
+
+
+def test_a_plan_is_applied_to_next_years_frame(tmp_path: Path) -> None:
+    frame = pandas.DataFrame({name: cells * 2 for name, cells in SIX.items()})
+    choice = sf.pick(sf.search(study_of(frame, policy=LENIENT)), min_k=6)
+    release = sf.publish(choice, tmp_path / "release", state=tmp_path / "state")
+    later = polars.DataFrame({name: cells * 3 for name, cells in SIX.items()})
+    again = sf.apply_plan(release.folder, later, tmp_path / "next", state=tmp_path / "state")
+    assert again.manifest["released"] == 18
+    sf.verify(again.folder, source=later).raise_if_failed()

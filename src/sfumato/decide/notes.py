@@ -11,7 +11,7 @@ from sfumato.decide.limits import Limits, Wish
 from sfumato.decide.offers import Offer, Offers, Privacy, offers_of, points_of
 from sfumato.errors import SfumatoError, UnreachableError, shortened
 from sfumato.front import Front
-from sfumato.hierarchies.recipes import HierarchyFile
+from sfumato.hierarchies.recipes import HierarchyFile, HierarchyPaths
 from sfumato.measures.facts import Form
 from sfumato.runtime.figures import percent
 from sfumato.sources.roles import Role
@@ -62,7 +62,7 @@ def alphabetical(front: Front, table: FrequencyTable | None) -> list[str]:
         and len(domain.labels) > 2
         and domain.hierarchy.height < 2
         and columns[domain.name].order is None
-        and not isinstance(columns[domain.name].hierarchy, str | HierarchyFile)
+        and not isinstance(columns[domain.name].hierarchy, str | HierarchyFile | HierarchyPaths)
         and columns[domain.name].role is Role.QUASI_IDENTIFIER
     ]
     if not found:

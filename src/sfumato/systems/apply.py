@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from sfumato.errors import DataError, InputError, counted, shortened
 from sfumato.front import Front, Objective, Point
@@ -24,6 +25,7 @@ from sfumato.release.verify import study_of, verifier_of
 from sfumato.runtime.figures import percent
 from sfumato.sources.cells import MISSING
 from sfumato.sources.engines.engine import Engine, open_engine
+from sfumato.sources.frames import is_frame
 from sfumato.sources.roles import Role
 from sfumato.sources.settings import EngineOptions
 from sfumato.sources.source import Source
@@ -60,7 +62,7 @@ class Unseen:
 
 def apply_plan(
     folder: str | Path,
-    new_file: str | Path,
+    new_file: Any,
     target: str | Path,
     *,
     point: int | None = None,
@@ -72,7 +74,8 @@ def apply_plan(
     engine_options: EngineOptions | None = None,
     run: str | Path | None = None,
 ) -> Release:
-    """Publish `new_file` with the plan of a release folder, or with a point of a front's folder.
+    """Publish `new_file` (a path, or a table in memory) with the plan of a release folder, or with a point of a front's
+    folder.
 
     It is a release like any other: measured on its file, held to the policy, entered in the ledger, verifiable.
     Values that the plan's hierarchies do not know are an error, or with `unseen="star"` released as `*`.
@@ -81,7 +84,8 @@ def apply_plan(
     if unseen not in ("error", "star"):
         raise InputError(f'unseen = "{unseen}"', expected='"error" or "star"')
     saved = saved_plan(folder, point, run)
-    study = reading(saved.study, str(new_file)).with_engine(engine, engine_options or EngineOptions())
+    table = new_file if is_frame(new_file) else str(new_file)
+    study = reading(saved.study, table).with_engine(engine, engine_options or EngineOptions())
     with open_engine(study.engine, study.engine_options) as opened:
         strange = unseen_values(opened, study.source(), study, saved.trees)
     if strange and unseen == "error":
@@ -93,11 +97,11 @@ def apply_plan(
         trees[strange_values.column] = with_stars(trees[strange_values.column], level, strange_values.values)
         if level == 0:
             plan = replace(plan, levels={**plan.levels, strange_values.column: 1})
-    table = study.table(trees=trees, distances=saved.distances)
-    front = _front(study, table, plan)
+    counts = study.table(trees=trees, distances=saved.distances)
+    front = _front(study, counts, plan)
     warnings = [*_star_warnings(strange), *_limit_warnings(saved.study, front)]
     return publish(
-        front, 0, target, reason=reason, accept=accept, state=state, table=table, names=names, warnings=warnings
+        front, 0, target, reason=reason, accept=accept, state=state, table=counts, names=names, warnings=warnings
     )
 
 

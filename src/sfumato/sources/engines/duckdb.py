@@ -83,6 +83,7 @@ class DuckEngine:
                 "the engine refuses its options", expected='memory_limit such as "2GB", threads from 1'
             ) from error
         self._sources: list[Source] = []
+        self._frames: dict[str, Any] = {}
 
     def _bound(self) -> None:
         """Keep to the limit of the process, unless the engine's own is lower."""
@@ -97,7 +98,8 @@ class DuckEngine:
         if source.frame is not None:
             # Read where it stands: the engine is handed the buffers of the table, not a copy.
             names = [column.sql for column in source.columns]
-            self._connection.register(f"{view}_frame", source.frame.table().rename_columns(names))
+            self._frames[f"{view}_frame"] = source.frame.table().rename_columns(names)
+            self._connection.register(f"{view}_frame", self._frames[f"{view}_frame"])
             self.run(f"CREATE OR REPLACE VIEW {view} AS SELECT * FROM {view}_frame")
             self.run(f"CREATE OR REPLACE VIEW {view}_numbered AS SELECT row_number() OVER () AS r, * FROM {view}")
             return
@@ -181,6 +183,8 @@ class DuckEngine:
         try:
             # A second cursor reads while the first one writes; what is held at a time is a batch.
             self._reading = self._connection.cursor()
+            for name, table in self._frames.items():  # which are known to one connection only
+                self._reading.register(name, table)
             reader = self._reading.sql(sql).to_arrow_reader(rows)
         except duckdb.Error as error:
             raise self._explained(error) from None  # its text holds rows

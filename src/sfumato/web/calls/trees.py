@@ -13,7 +13,7 @@ from typing import Any
 from sfumato.errors import HierarchyError, InputError, nearest
 from sfumato.hierarchies import Hierarchy, load, save
 from sfumato.hierarchies.edit import edited
-from sfumato.hierarchies.recipes import HierarchyFile, builder, recipe
+from sfumato.hierarchies.recipes import HierarchyFile, HierarchyPaths, builder, recipe
 from sfumato.sources.codebook import shown_values
 from sfumato.sources.opening import open_source
 from sfumato.sources.profile import values_of
@@ -40,6 +40,9 @@ def show(places: Places, study: str, column: str) -> dict[str, Any]:
         path = places.allowed(str((declared.folder / file.path).absolute()))
         hierarchy = load(path, name=column, header=file.header, separator=file.separator)
         return _described(declared, column, hierarchy) | {"declared": {"file": places.shown(path)}}
+    if isinstance(tree, HierarchyPaths):
+        own = Hierarchy.from_paths(column, tree.paths)
+        return _described(declared, column, own) | {"declared": {"file": "the run file"}}
     given = tree.model_dump(mode="json", exclude_none=True)
     return described_recipe(places, study, column, given) | {"declared": given}
 
@@ -128,6 +131,8 @@ def joined(study: Study, column: str) -> dict[str, Any]:
     if isinstance(tree, str | HierarchyFile):
         file = HierarchyFile(path=tree) if isinstance(tree, str) else tree
         tree = load(study.folder / file.path, name=column, header=file.header, separator=file.separator)
+    elif isinstance(tree, HierarchyPaths):
+        tree = Hierarchy.from_paths(column, tree.paths)
     elif tree is not None:
         tree = builder(column, tree, source.decimal)
     try:
