@@ -347,8 +347,8 @@ def _check_points(points: Sequence[Point], objectives: Sequence[Objective], abou
     fine &= bool(names) and isinstance(about["details"], dict) and isinstance(about["fingerprint"], str)
     fine &= all(o.direction in ("max", "min") and isinstance(o.label, str) for o in objectives)
     for number, point in enumerate(points):
-        figures = [point.loss, point.suppressed, *(point.values[name] for name in names)]
-        fine &= point.id == number and all(math.isfinite(figure) for figure in figures)
+        fine &= point.id == number and all(math.isfinite(figure) for figure in (point.loss, point.suppressed))
+        fine &= not any(math.isnan(point.values[name]) for name in names)
         fine &= 0 <= point.suppressed <= about["rows"] and -1e-9 <= point.loss <= 1 + 1e-9
         fine &= point.bound is None or math.isfinite(point.bound)
     if not fine:

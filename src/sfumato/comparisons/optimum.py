@@ -42,7 +42,7 @@ def optimum(
         found = [classes_at(table, node, k, l, weights) for node in some.tolist()]
         losses = comparable(np.array([[GENERAL_LOSS.value(classes)] for classes in found]))
         gone = np.array([[float(classes.suppressed_rows)] for classes in found])
-        return Evaluated(some, losses, np.hstack([losses, gone]), np.maximum(gone[:, 0] - most, 0.0))
+        return Evaluated(some, losses, np.hstack([losses, gone]), np.maximum(gone[:, 0] - most, 0.0), gone)
 
     memory = Memory(evaluate, shape)
     known = comparable(whole_losses(table, nodes, weights) * (1 - SLACK))

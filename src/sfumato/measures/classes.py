@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
@@ -50,6 +51,7 @@ class ClassTable:
 
     `index[t]` is the class of tuple t; `rows` the records of a class; `size` how many records each of them hides
     among (the same, unless missing values match anything); `suppressed` the classes that are not released.
+    `reference` says which rows the distribution of a sensitive column is taken over.
     """
 
     table: FrequencyTable
@@ -63,6 +65,7 @@ class ClassTable:
     population_reason: str = "needs a population table"
     pairs: tuple[Codes, Codes] | None = None
     weights: tuple[float, ...] = ()
+    reference: Literal["kept", "input"] = "kept"
     _values: dict[str, ClassValues] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
@@ -112,9 +115,9 @@ class ClassTable:
         return self._values[column]
 
     def distribution(self, column: str) -> Floats:
-        """The shares of a column's values over the kept rows (docs/readings.md, 0)."""
+        """The shares of a column's values over the kept rows (docs/readings.md, 0), or over all of the input."""
         values = self.values(column)
-        own = np.where(self.kept[values.class_of], values.own, 0)
+        own = values.own if self.reference == "input" else np.where(self.kept[values.class_of], values.own, 0)
         counts = np.bincount(values.values, weights=own, minlength=len(values.domain.labels))
         return np.asarray(counts / max(counts.sum(), 1.0))
 

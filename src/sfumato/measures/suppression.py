@@ -26,7 +26,7 @@ def suppress_within(classes: ClassTable, most: int) -> ClassTable:
     """Suppress whole sizes, from the smallest, while the records gone stay within `most` (docs/readings.md, 1.1)."""
     if most - classes.suppressed_rows <= 0:
         return classes
-    _refuse_wildcards(classes)
+    refuse_wildcards(classes)
     free = classes.kept
     sizes, place = np.unique(classes.size[free], return_inverse=True)
     rows = np.bincount(place, weights=classes.rows[free]).astype(np.int64)
@@ -39,11 +39,11 @@ def suppress_below(classes: ClassTable, k: int) -> ClassTable:
     """Suppress every class smaller than k, however many records that takes."""
     if not np.any(classes.size[classes.kept] < k):
         return classes
-    _refuse_wildcards(classes)
+    refuse_wildcards(classes)
     return classes.with_suppressed(classes.suppressed | (classes.size < k))
 
 
-def _refuse_wildcards(classes: ClassTable) -> None:
+def refuse_wildcards(classes: ClassTable) -> None:
     """A suppressed record would leave the crowds of others, and whether those then hold depends on the order."""
     if classes.pairs is not None:
         raise StudyError(
@@ -57,7 +57,7 @@ def suppress_diversity_below(classes: ClassTable, least: int) -> ClassTable:
     """Suppress every class with fewer than `least` different values in a sensitive column."""
     if least <= 1:
         return classes
-    _refuse_wildcards(classes)
+    refuse_wildcards(classes)
     short = np.zeros(len(classes.rows), dtype=np.bool_)
     for column in classes.table.sensitive:
         short |= np.diff(classes.values(column).start) < least

@@ -14,7 +14,8 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.measures.classes import ClassTable
-from sfumato.measures.facts import Headline
+from sfumato.measures.criteria import Criterion
+from sfumato.measures.facts import Headline, PerClass
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
@@ -129,4 +130,5 @@ MEASURE = Measure(
     citation="Li, Li, Venkatasubramanian 2007, t-closeness",
     headline=Headline(5, "largest distance of a class from the table (t)"),
     usual=True,
+    per_class=PerClass(Criterion.CLOSENESS, whole=True),
 )
