@@ -16,7 +16,9 @@ import numpy as np
 
 from sfumato.algorithms.dominance import comparable, first_dominator, hypervolume
 from sfumato.errors import InputError, shortened
+from sfumato.measures.classes import ClassTable
 from sfumato.measures.histograms import Histogram, Histograms, histograms_of
+from sfumato.measures.measure import Measure
 from sfumato.measures.registry import known_measures
 from sfumato.measures.standard import GENERALIZATION_LOSS, SUPPRESSION_LOSS
 from sfumato.plans.cuts import CutPlan
@@ -53,6 +55,18 @@ class Objective:
     def sign(self) -> float:
         """What makes less of it better."""
         return -1.0 if self.direction == "max" else 1.0
+
+    def value(self, measure: Measure, classes: ClassTable) -> float:
+        """The value of its measure on the classes of a release, taken where it is taken.
+
+        "released" are the rows that are left; "input" compares them with the distribution of the whole input; anything
+        else is the table before suppression.
+        """
+        if self.taken == "input":
+            classes = replace(classes, reference="input")
+        elif self.taken != "released":
+            classes = classes.with_suppressed(np.zeros_like(classes.suppressed))
+        return float(measure.value(classes))
 
     @property
     def protects(self) -> bool:

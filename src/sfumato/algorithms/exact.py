@@ -20,6 +20,7 @@ from sfumato.runtime.compiled import compiled
 
 OPEN, EVALUATED, DOMINATED, INFEASIBLE = range(4)
 SHARE = 64  # of the undecided nodes, one in so many is evaluated at once
+PROMISING = 16
 
 
 @dataclass(frozen=True)
@@ -107,8 +108,9 @@ def exact(
             return Certificate(state, best, objectives, limits, len(found.values))
         number = min(max(batch, len(undecided) // SHARE), len(undecided))
         if found.values.shape[1] == 1 and bounds[0].known is not None:
-            # One objective whose bound is known: the most promising nodes first leave the least to do.
-            chosen = undecided[np.argsort(best[0, undecided], kind="stable")[:number]]
+            # One objective whose bound is known: some of the most promising nodes give a point that excludes many.
+            first = undecided[np.argsort(best[0, undecided], kind="stable")[:PROMISING]]
+            chosen = np.union1d(first, rng.choice(undecided, max(number - len(first), 1), replace=False))
         else:
             chosen = rng.choice(undecided, number, replace=False)
         chosen = np.sort(chosen)

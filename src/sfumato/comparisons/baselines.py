@@ -15,8 +15,9 @@ from sfumato.comparisons.optimum import classes_at, optimum
 from sfumato.errors import InputError, StudyError, UnreachableError, nearest, shortened
 from sfumato.front import Front, Point
 from sfumato.measures.classes import ClassTable, classify
+from sfumato.measures.planned import suppress_by_plan
 from sfumato.measures.standard import DISTINCT_L, GENERAL_LOSS, K
-from sfumato.measures.suppression import budget, suppress_planned
+from sfumato.measures.suppression import budget
 from sfumato.plans.levels import LevelPlan
 from sfumato.plans.plan import RecodingPlan
 from sfumato.plans.recoding import at_level
@@ -174,7 +175,7 @@ def _datafly(study: Study, table: FrequencyTable, k: int, l: int, most: int) -> 
 
 def _classes(table: FrequencyTable, plan: RecodingPlan, weights: Sequence[float]) -> ClassTable:
     classes = classify(table, plan.recoding(table), weights)
-    return suppress_planned(classes, plan.suppress_below, plan.diversity_below)
+    return suppress_by_plan(classes, plan)
 
 
 def _at(cost: Cost, k: int, note: str) -> Cost:

@@ -106,7 +106,15 @@ class ClassTable:
         return np.array(self.weights or [1.0] * len(self.recoding))
 
     def with_suppressed(self, suppressed: Flags) -> ClassTable:
-        return replace(self, suppressed=suppressed)
+        """The same classes with others suppressed. Where missing values match anything, nobody hides among those."""
+        if self.pairs is None:
+            return replace(self, suppressed=suppressed)
+        left, right = self.pairs
+        seen = ~suppressed[left] & ~suppressed[right]
+        left, right = left[seen], right[seen]
+        size = self.rows.copy()
+        np.add.at(size, left, self.rows[right])
+        return replace(self, suppressed=suppressed, size=size, pairs=(left, right), _values={})
 
     def values(self, column: str) -> ClassValues:
         """The counts of a sensitive column's or the label's values in each class."""

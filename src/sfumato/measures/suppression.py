@@ -36,20 +36,24 @@ def suppress_within(classes: ClassTable, most: int) -> ClassTable:
 
 
 def suppress_below(classes: ClassTable, k: int) -> ClassTable:
-    """Suppress every class smaller than k, however many records that takes."""
-    if not np.any(classes.size[classes.kept] < k):
-        return classes
-    refuse_wildcards(classes)
-    return classes.with_suppressed(classes.suppressed | (classes.size < k))
+    """Suppress every class smaller than k, however many records that takes.
+
+    Where missing values match anything a suppressed record leaves the crowds of others, so this goes on until every
+    class that is left has a crowd of k among what is left. There is one largest set of such classes, and whichever
+    falls short first is never in it: the result does not depend on the order.
+    """
+    while np.any(classes.size[classes.kept] < k):
+        classes = classes.with_suppressed(classes.suppressed | (classes.size < k))
+    return classes
 
 
 def refuse_wildcards(classes: ClassTable) -> None:
-    """A suppressed record would leave the crowds of others, and whether those then hold depends on the order."""
+    """A suppressed record leaves the crowds of others, so whole sizes cannot be listed beforehand."""
     if classes.pairs is not None:
         raise StudyError(
-            "suppression is not defined where missing values match anything",
-            expected='missing = "drop" or "category"',
-            remedy='missing = "category" under [data]',
+            "this suppression is not defined where missing values match anything",
+            expected='thresholds on k and distinct_l, or missing = "drop" or "category"',
+            remedy='leave suppression out, or set missing = "category" under [data]',
         )
 
 
@@ -57,14 +61,20 @@ def suppress_diversity_below(classes: ClassTable, least: int) -> ClassTable:
     """Suppress every class with fewer than `least` different values in a sensitive column."""
     if least <= 1:
         return classes
-    refuse_wildcards(classes)
-    short = np.zeros(len(classes.rows), dtype=np.bool_)
-    for column in classes.table.sensitive:
-        short |= np.diff(classes.values(column).start) < least
-    return classes.with_suppressed(classes.suppressed | short)
+    while True:
+        short = np.zeros(len(classes.rows), dtype=np.bool_)
+        for column in classes.table.sensitive:
+            short |= np.diff(classes.values(column).start) < least
+        if not np.any(short & classes.kept):
+            return classes
+        classes = classes.with_suppressed(classes.suppressed | short)
 
 
 def suppress_planned(classes: ClassTable, size: int, diversity: int) -> ClassTable:
     """Suppress what a plan says: classes that are smaller than a size or less diverse than a number."""
-    found = suppress_below(classes, size) if size > 1 else classes
-    return suppress_diversity_below(found, diversity)
+    while True:
+        found = suppress_below(classes, size) if size > 1 else classes
+        found = suppress_diversity_below(found, diversity)
+        if found.pairs is None or found.suppressed_rows == classes.suppressed_rows:
+            return found
+        classes = found

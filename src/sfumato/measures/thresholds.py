@@ -55,14 +55,18 @@ def quantised(levels: Floats) -> Floats:
     return np.where(near, np.floor(np.where(near, levels, 0.0) * GRID + 0.5) / GRID, levels)
 
 
-def class_levels(measure: Measure, classes: ClassTable) -> Floats:
-    """What each class has of a criterion before suppression: larger is better, the worst of several columns."""
-    whole = replace(classes, suppressed=np.zeros_like(classes.suppressed), reference="input")
+def class_levels(measure: Measure, classes: ClassTable, whole: bool = True) -> Floats:
+    """What each class has of a criterion: larger is better, the worst of several columns.
+
+    It is what it has before suppression, unless `whole` is False.
+    """
+    table = replace(classes, suppressed=np.zeros_like(classes.suppressed), reference="input") if whole else classes
     worst: Floats | None = None
-    for column in measure.columns(whole):
-        values = measure.property(whole, column).values[: len(whole.rows)]
+    for column in measure.columns(table):
+        values = measure.property(table, column).values[: len(table.rows)]
         if measure.per_class is not None and measure.per_class.risk:
-            levels = np.round(1.0 / values)
+            with np.errstate(divide="ignore"):  # a suppressed class has no risk
+                levels = np.round(1.0 / values)
         else:
             levels = values if measure.direction == "max" else -values
         worst = levels if worst is None else np.minimum(worst, levels)

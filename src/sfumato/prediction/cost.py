@@ -205,7 +205,7 @@ def _release(study: Study, table: FrequencyTable, folder: Path) -> list[Any]:
     data = pack.data_name(source)
     with recording() as recorder, open_engine(study.engine, study.engine_options) as engine:
         with stage("count classes"):
-            recoded = recode(engine, source, study, columns, Below.of(plan))
+            recoded = recode(engine, source, study, columns, Below())
         with stage("write the file"):
             write_mixed(engine, recoded, out / data)
         own = write_run_file(out, study, table, recoded, data, files)

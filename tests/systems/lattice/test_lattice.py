@@ -349,7 +349,7 @@ def test_several_sensitive_columns_count_the_worst(tmp_path: Path) -> None:
     assert front.points[-1].values["distinct_l"] == 2
 
 
-def test_missing_values_that_match_anything_can_be_searched_without_suppression(tmp_path: Path) -> None:
+def test_missing_values_that_match_anything_can_be_searched(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("a,b\n" + "".join(f"{i % 3 if i % 4 else ''},{i % 2}\n" for i in range(30)), "utf-8")
     study = sf.Study(data={"path": str(path), "missing": "wildcard"}, columns={"a": FLAT, "b": FLAT})
@@ -358,8 +358,14 @@ def test_missing_values_that_match_anything_can_be_searched_without_suppression(
     accept = {"raw": "a table made for a test"}
     sf.publish(sf.pick(front, point=0), tmp_path / "release", accept=accept, state=tmp_path / "state")
     sf.verify(tmp_path / "release", path).raise_if_failed()
+    less = sf.search(study.with_search(max_suppression=0.2))
+    assert any(point.suppressed for point in less.points)
+    chosen = max((point for point in less.points if point.suppressed), key=lambda point: point.values["k"])
+    found = sf.publish(sf.pick(less, point=chosen.id), tmp_path / "less", state=tmp_path / "state", accept=accept)
+    assert found.suppressed == chosen.suppressed
+    sf.verify(tmp_path / "less", path).raise_if_failed()
     with pytest.raises(StudyError, match="match anything"):
-        sf.search(study.with_search(max_suppression=0.2))
+        sf.search(study.with_search(max_suppression=0.2, suppression="paper"))
 
 
 def test_a_table_that_is_generalized_already_is_refused(tmp_path: Path) -> None:

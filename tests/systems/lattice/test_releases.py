@@ -122,7 +122,7 @@ def test_the_compiled_releases_are_the_plain_ones(data: st.DataObject) -> None:
         kept = one.suppressed[rows] < table.records
         if kept.all():
             np.testing.assert_allclose(listed(one), listed(two), rtol=1e-9, atol=1e-9)
-    for column, goal in enumerate(goals):
+    for column, goal in enumerate(goals[: len(chosen)]):
         if goal.bounded:
             np.testing.assert_allclose(one.bounds[:, column], two.bounds[:, column], rtol=1e-9)
 

@@ -18,8 +18,8 @@ from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.facts import NodeFigures
 from sfumato.measures.goal import Goal
 from sfumato.measures.measure import Measure
-from sfumato.measures.standard import GENERAL_LOSS, K
-from sfumato.measures.suppression import refuse_wildcards
+from sfumato.measures.standard import DISTINCT_L, GENERAL_LOSS, K
+from sfumato.measures.suppression import refuse_wildcards, suppress_planned
 from sfumato.measures.thresholds import (
     DEMANDED,
     HALF,
@@ -34,7 +34,7 @@ from sfumato.measures.thresholds import (
     value_at,
 )
 from sfumato.plans.recoding import at_levels
-from sfumato.runtime.arrays import Codes, Counts64, Flags, Floats
+from sfumato.runtime.arrays import Codes, Counts64, Floats
 from sfumato.systems.lattice import releases as compiled_releases
 from sfumato.systems.lattice.rollup import Releases, RollUp, covered_leaves, full_sums
 from sfumato.tables.frequency import FrequencyTable
@@ -247,12 +247,11 @@ class LatticeProblem:
             whole = self.classes(node)
             levels = [class_levels(threshold.measure, whole) for threshold in self.thresholds]
             made = 0
-            for gone in self._releases(whole, levels):
-                classes = whole.with_suppressed(gone)
+            for classes in self._releases(whole, levels):
                 values.append([goal.measure.value(classes) for goal in self.goals])
                 losses.append(GENERAL_LOSS.value(classes))
                 suppressed.append(classes.suppressed_rows)
-                worst.append([float(level[classes.kept].min(initial=np.inf)) for level in levels])
+                worst.append(self._worst(classes, levels))
                 made += 1
             counts.append(made)
             bounds.append([_bound(goal, whole, self.budget) for goal in self.goals])
@@ -272,12 +271,38 @@ class LatticeProblem:
             np.array(failing, dtype=np.int64),
         )
 
-    def _releases(self, whole: ClassTable, levels: Sequence[Floats]) -> list[Flags]:
-        """The sets of classes that may go, the largest first."""
-        found = list(releases(self.thresholds, levels, whole, self.budget, not self.paper))
-        if any(gone.any() for gone in found):
+    def _worst(self, classes: ClassTable, levels: Sequence[Floats]) -> list[float]:
+        if classes.pairs is not None and classes.kept.any():
+            levels = [class_levels(threshold.measure, classes, whole=False) for threshold in self.thresholds]
+        return [float(level[classes.kept].min(initial=np.inf)) for level in levels]
+
+    def _releases(self, whole: ClassTable, levels: Sequence[Floats]) -> list[ClassTable]:
+        """The class tables of a node's releases, the one that suppresses most first."""
+        if whole.pairs is not None and self.budget > whole.suppressed_rows:
+            return self._crowds(whole)
+        found = [
+            whole.with_suppressed(gone)
+            for gone in releases(self.thresholds, levels, whole, self.budget, not self.paper)
+        ]
+        return sorted(found, key=lambda classes: -classes.suppressed_rows)
+
+    def _crowds(self, whole: ClassTable) -> list[ClassTable]:
+        """The same where missing values match anything: for each k the largest set of classes that all have it."""
+        least = {threshold.measure.name: threshold for threshold in self.thresholds if threshold.mode != MEASURED}
+        if self.paper or any(not threshold.counts for threshold in least.values()):
             refuse_wildcards(whole)
-        return sorted(found, key=lambda gone: -int(whole.rows[gone].sum()))
+        size, diverse = (least.get(found.name, Threshold(found, MEASURED)) for found in (K, DISTINCT_L))
+        if diverse.mode == SOUGHT:
+            refuse_wildcards(whole)
+        below = [0 if each.limit == -np.inf else int(np.ceil(each.limit - HALF)) for each in (size, diverse)]
+        found = [suppress_planned(whole, *below)]
+        while size.mode == SOUGHT and found[-1].kept.any():
+            reached = found[-1]
+            more = suppress_planned(reached, int(reached.size[reached.kept].min()) + 1, below[1])
+            if more.suppressed_rows > self.budget or not more.kept.any():
+                break
+            found.append(more)
+        return found[::-1]
 
     def violation(self, figures: Figures) -> Floats:
         """By how much releases break the limits and the budget, as shares of them; 0 where they meet all."""

@@ -117,7 +117,7 @@ def by_size(
 
     If there are more than there is room for, only their number is right.
     """
-    budget = rule.budget
+    budget = rule.budget if rule.modes[0] == SOUGHT else 0  # a size that is only measured takes nothing out
     small, places = space.small, space.places
     squares = np.int64(0)
     for c in range(size):
