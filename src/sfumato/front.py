@@ -170,9 +170,12 @@ class Front:
     def with_classes(self, table: FrequencyTable) -> Front:
         """The same front with the class histograms of its recodings, which answer other limits of suppression.
 
-        Where missing values match anything, or records were removed before, suppression has no such answers.
+        Where missing values match anything, records were removed before, or a class may fall short of a criterion that
+        is neither size nor diversity, suppression has no such answers.
         """
         if table.removed or not self.points or any(domain.wildcard for domain in table.domains):
+            return self
+        if any(isinstance(point.plan, LevelPlan) and point.plan.limits for point in self.points):
             return self
         first = dict(zip(reversed(self.recoding_of), reversed(self.points), strict=True))
         plans = [first[number].recoding_plan for number in range(len(first))]

@@ -362,7 +362,7 @@ def test_missing_values_that_match_anything_can_be_searched(tmp_path: Path) -> N
     assert any(point.suppressed for point in less.points)
     chosen = max((point for point in less.points if point.suppressed), key=lambda point: point.values["k"])
     found = sf.publish(sf.pick(less, point=chosen.id), tmp_path / "less", state=tmp_path / "state", accept=accept)
-    assert found.suppressed == chosen.suppressed
+    assert found.manifest["suppressed"] == chosen.suppressed
     sf.verify(tmp_path / "less", path).raise_if_failed()
     with pytest.raises(StudyError, match="match anything"):
         sf.search(study.with_search(max_suppression=0.2, suppression="paper"))
