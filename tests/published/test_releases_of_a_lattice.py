@@ -37,8 +37,8 @@ def test_the_front_of_adult_is_that_of_every_node_and_threshold(
 
 
 def test_the_optima_of_arx_with_two_criteria(shared: Path) -> None:
-    """56 settings. Rounding makes ARX take a class of exactly ℓ equally common values to be just short of entropy ℓ; the
-    same classes go here when a hundred-millionth more is demanded."""
+    """56 settings. Rounding makes ARX take a class of exactly ℓ equally common values to be just short of entropy ℓ;
+    the same classes go here when a hundred-millionth more is demanded."""
     folder = shared / "data/arx/adult"
     columns: dict[str, dict[str, object]] = {
         name: {

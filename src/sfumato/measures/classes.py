@@ -11,6 +11,7 @@ import numpy as np
 
 from sfumato.errors import MeasureError
 from sfumato.measures import kernels
+from sfumato.measures.matching import matching_pairs
 from sfumato.measures.property import Property
 from sfumato.plans.recoding import Recoding, as_it_stands
 from sfumato.runtime.arrays import Codes, Counts64, Flags, Floats, Index
@@ -252,7 +253,7 @@ def _matched(classes: ClassTable) -> ClassTable:
         group = part.groups[domain.missing] if domain.wildcard and domain.missing is not None else -1
         alone = group >= 0 and np.count_nonzero(part.groups == group) == 1
         wild.append(int(group) if alone else -1)
-    left, right = kernels.matching_pairs(classes.groups, np.array(wild, dtype=np.int32))
+    left, right = matching_pairs(classes.groups, np.array(wild, dtype=np.int32))
     seen = classes.kept[left] & classes.kept[right]  # nobody hides among records that are not released
     left, right = left[seen], right[seen]
     size = classes.rows.copy()
