@@ -102,8 +102,8 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
             study = self._study(frame)
             front = search(study, **self._settings(study))
             point = front.point(0)
-            self.columns_ = plan_columns(front, point)
-            self.released_ = self._released(study, self.columns_, Below.of(point.recoding_plan))
+            self.columns_, below = plan_columns(front, point)
+            self.released_ = self._released(study, self.columns_, below)
             bare = replace(front, study=study.without_table())
             self.choice_ = Choice(bare, point, f"the least {self.objective} with k of at least {self.k}")
         except SfumatoError as error:

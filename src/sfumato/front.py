@@ -16,7 +16,9 @@ import numpy as np
 
 from sfumato.algorithms.dominance import comparable, first_dominator, hypervolume
 from sfumato.errors import InputError, shortened
+from sfumato.measures.classes import ClassTable
 from sfumato.measures.histograms import Histogram, Histograms, histograms_of
+from sfumato.measures.measure import Measure
 from sfumato.measures.registry import known_measures
 from sfumato.measures.standard import GENERALIZATION_LOSS, SUPPRESSION_LOSS
 from sfumato.notebook.card import card, short
@@ -59,6 +61,18 @@ class Objective:
     def sign(self) -> float:
         """What makes less of it better."""
         return -1.0 if self.direction == "max" else 1.0
+
+    def value(self, measure: Measure, classes: ClassTable) -> float:
+        """The value of its measure on the classes of a release, taken where it is taken.
+
+        "released" are the rows that are left; "input" compares them with the distribution of the whole input; anything
+        else is the table before suppression.
+        """
+        if self.taken == "input":
+            classes = replace(classes, reference="input")
+        elif self.taken != "released":
+            classes = classes.with_suppressed(np.zeros_like(classes.suppressed))
+        return float(measure.value(classes))
 
     @property
     def protects(self) -> bool:
@@ -268,9 +282,12 @@ class Front:
     def with_classes(self, table: FrequencyTable) -> Front:
         """The same front with the class histograms of its recodings, which answer other limits of suppression.
 
-        Where missing values match anything, or records were removed before, suppression has no such answers.
+        Where missing values match anything, records were removed before, or a class may fall short of a criterion that
+        is neither size nor diversity, suppression has no such answers.
         """
         if table.removed or not self.points or any(domain.wildcard for domain in table.domains):
+            return self
+        if any(isinstance(point.plan, LevelPlan) and point.plan.limits for point in self.points):
             return self
         first = dict(zip(reversed(self.recoding_of), reversed(self.points), strict=True))
         plans = [first[number].recoding_plan for number in range(len(first))]
@@ -460,8 +477,8 @@ def _check_points(points: Sequence[Point], objectives: Sequence[Objective], abou
     fine &= all(o.direction in ("max", "min") and isinstance(o.label, str) for o in objectives)
     fine &= all(o.scale in ("", "linear", "log") for o in objectives)
     for number, point in enumerate(points):
-        figures = [point.loss, point.suppressed, *(point.values[name] for name in names)]
-        fine &= point.id == number and all(math.isfinite(figure) for figure in figures)
+        fine &= point.id == number and all(math.isfinite(figure) for figure in (point.loss, point.suppressed))
+        fine &= not any(math.isnan(point.values[name]) for name in names)
         fine &= 0 <= point.suppressed <= about["rows"] and -1e-9 <= point.loss <= 1 + 1e-9
         fine &= point.bound is None or math.isfinite(point.bound)
     if not fine:

@@ -40,7 +40,24 @@ def non_dominated(values: Floats) -> Flags:
         return np.zeros(0, dtype=np.bool_)
     if values.shape[1] == 1:
         return np.asarray(values[:, 0] == values[:, 0].min())
-    return np.asarray(moocore.is_nondominated(np.ascontiguousarray(values), keep_weakly=True), dtype=np.bool_)
+    return np.asarray(moocore.is_nondominated(_finite(values), keep_weakly=True), dtype=np.bool_)
+
+
+def _finite(values: Floats) -> Floats:
+    """The values with infinities as the largest and smallest numbers of their column: moocore takes none.
+
+    >>> non_dominated(np.array([[np.inf, 0.5, 3.0], [np.inf, 0.2, 4.0], [0.0, 0.6, 5.0]])).tolist()
+    [True, True, True]
+    """
+    found = np.array(values, dtype=np.float64, order="C")
+    for column in found.T:
+        if not np.isfinite(column).all():
+            numbers = column[np.isfinite(column)]
+            low, high = (numbers.min(), numbers.max()) if len(numbers) else (0.0, 0.0)
+            margin = 1.0 + abs(low) + abs(high)
+            column[column == np.inf] = high + margin
+            column[column == -np.inf] = low - margin
+    return found
 
 
 def first_non_dominated(values: Floats) -> Flags:
@@ -53,7 +70,7 @@ def first_non_dominated(values: Floats) -> Flags:
         return np.zeros(0, dtype=np.bool_)
     if values.shape[1] == 1:
         return np.asarray(np.arange(len(values)) == values[:, 0].argmin())
-    return np.asarray(moocore.is_nondominated(np.ascontiguousarray(values), keep_weakly=False), dtype=np.bool_)
+    return np.asarray(moocore.is_nondominated(_finite(values), keep_weakly=False), dtype=np.bool_)
 
 
 def ranks(values: Floats) -> Counts64:
@@ -101,6 +118,23 @@ def boxes_of(values: Floats, epsilon: Floats) -> Floats:
     value would close them below; this is the reading that lands on the reference figures for every ε.
     """
     return np.asarray(np.floor(comparable(values / epsilon)))
+
+
+def dominated_by(bounds: Floats, archive: Floats) -> Flags:
+    """Which rows a row of the archive dominates; the archive holds no row that another one dominates.
+
+    >>> dominated_by(np.array([[2.0, 2.0], [1.0, 2.0], [0.0, 9.0]]), np.array([[1.0, 2.0], [2.0, 1.0]])).tolist()
+    [True, False, False]
+    """
+    if not len(archive) or not len(bounds):
+        return np.zeros(len(bounds), dtype=np.bool_)
+    if archive.shape[1] != 2:
+        return np.asarray(first_dominator(bounds, np.ascontiguousarray(archive)) >= 0)
+    ordered = archive[np.argsort(archive[:, 0], kind="stable")]  # the second objective falls as the first rises
+    place = np.searchsorted(ordered[:, 0], bounds[:, 0], side="right") - 1
+    best = ordered[np.maximum(place, 0)]
+    no_worse = (place >= 0) & (best[:, 1] <= bounds[:, 1])
+    return np.asarray(no_worse & ((best[:, 0] < bounds[:, 0]) | (best[:, 1] < bounds[:, 1])))
 
 
 @compiled

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -15,12 +14,16 @@ from sfumato.runtime.arrays import Codes, Counts64, Flags, Floats
 
 @dataclass(frozen=True, eq=False)
 class Evaluated:
-    """Nodes with their objective values, all minimised, the bounds they give, and how far each breaks the limits."""
+    """Releases of nodes, those of a node together: objective values, all minimised, and how far each breaks the limits.
+
+    A node has one release or several; `bounds` are those of the node. `details` are what its problem keeps of each.
+    """
 
     nodes: Codes
     values: Floats
     bounds: Floats
     violation: Floats
+    details: Floats
 
     @property
     def feasible(self) -> Flags:
@@ -28,16 +31,18 @@ class Evaluated:
         return np.asarray(self.violation == 0)
 
     def __getitem__(self, rows: Counts64 | Flags) -> Evaluated:
-        return Evaluated(self.nodes[rows], self.values[rows], self.bounds[rows], self.violation[rows])
+        return Evaluated(*(getattr(self, part)[rows] for part in PARTS))
 
 
+PARTS = ("nodes", "values", "bounds", "violation", "details")
 Evaluate = Callable[[Codes], Evaluated]
 
 
 class Memory:
     """Every node evaluated so far, in order. Asking for a node again costs nothing and is not counted again.
 
-    `known` are nodes that an earlier run evaluated: asking for one is counted, and costs nothing either.
+    The place of a node is that of its first release. `known` are nodes that an earlier run evaluated: asking for one is
+    counted, and costs nothing either.
     """
 
     def __init__(self, evaluate: Evaluate, shape: tuple[int, ...], known: Evaluated | None = None) -> None:
@@ -46,6 +51,7 @@ class Memory:
         self.place: dict[Hashable, int] = {}
         self._parts: list[Evaluated] = []
         self._all: Evaluated | None = None
+        self._rows = 0
         self._known = known
         strides = [math.prod(shape[j + 1 :]) for j in range(len(shape))]
         self._strides = np.array(strides, dtype=np.int64) if math.prod(shape) < 1 << 62 else None
@@ -75,10 +81,12 @@ class Memory:
             if key not in self.place and key not in new:
                 new[key] = row
         if new:
-            self._parts.append(self._looked_up(list(new), nodes[list(new.values())]))
+            made = self._looked_up(list(new), nodes[list(new.values())])
+            self._parts.append(made)
             self._all = None
-            for key in new:
-                self.place[key] = len(self.place)
+            for key, row in zip(new, first_rows(made.nodes).tolist(), strict=True):
+                self.place[key] = self._rows + row
+            self._rows += len(made.nodes)
         return np.array([self.place[key] for key in keys], dtype=np.int64)
 
     def seen(self, nodes: Codes) -> Flags:
@@ -89,38 +97,48 @@ class Memory:
         """New nodes with their values: from the earlier run where it knew them, else evaluated."""
         if self._known is None:
             return self._evaluate(nodes)
-        place_of = self._known_place
-        known = np.array([key in place_of for key in keys], dtype=np.bool_)
-        held = self._known[np.array([place_of[key] for key in keys if key in place_of], dtype=np.int64)]
-        if known.all():
-            return held
-        asked = self._evaluate(nodes[~known])
-
-        def merged(one: Any, two: Any) -> Any:
-            both = np.empty((len(keys), *one.shape[1:]), dtype=one.dtype)
-            both[known], both[~known] = one, two
-            return both
-
-        parts = ("values", "bounds", "violation")
-        return Evaluated(nodes, *(merged(getattr(held, part), getattr(asked, part)) for part in parts))
+        places = self._known_place
+        asked = [key not in places for key in keys]
+        new = self._evaluate(nodes[asked]) if any(asked) else None
+        begin = iter(np.split(np.arange(len(new.nodes)), first_rows(new.nodes)[1:]) if new is not None else [])
+        parts = [
+            new[next(begin)] if new is not None and strange else self._known[places[key]]
+            for key, strange in zip(keys, asked, strict=True)
+        ]
+        return _joined(parts)
 
     @cached_property
-    def _known_place(self) -> dict[Hashable, int]:
+    def _known_place(self) -> dict[Hashable, Counts64]:
         known = self._known
-        return {} if known is None else {key: row for row, key in enumerate(self.keys(known.nodes))}
+        if known is None or not len(known.nodes):
+            return {}
+        first = first_rows(known.nodes)
+        rows = np.split(np.arange(len(known.nodes)), first[1:])
+        return dict(zip(self.keys(known.nodes[first]), rows, strict=True))
 
     @property
     def all(self) -> Evaluated:
         """All that was evaluated, in order."""
         if self._all is None:
-            self._all = Evaluated(
-                np.concatenate([part.nodes for part in self._parts]),
-                np.concatenate([part.values for part in self._parts]),
-                np.concatenate([part.bounds for part in self._parts]),
-                np.concatenate([part.violation for part in self._parts]),
-            )
+            self._all = _joined(self._parts)
             self._parts = [self._all]
         return self._all
+
+    @property
+    def first(self) -> Counts64:
+        """The first release of each node, in the order of evaluation."""
+        return np.fromiter(self.place.values(), dtype=np.int64, count=len(self.place))
+
+
+def _joined(parts: list[Evaluated]) -> Evaluated:
+    return Evaluated(*(np.concatenate([getattr(part, name) for part in parts]) for name in PARTS))
+
+
+def first_rows(nodes: Codes) -> Counts64:
+    """Where each node begins among releases that stand together by node."""
+    new = np.ones(len(nodes), dtype=np.bool_)
+    new[1:] = (nodes[1:] != nodes[:-1]).any(axis=1)
+    return np.flatnonzero(new)
 
 
 def neighbours(nodes: Codes, shape: tuple[int, ...]) -> Codes:

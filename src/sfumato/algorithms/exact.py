@@ -1,9 +1,9 @@
 """The complete front without visiting every node: bounds that are monotone along the lattice discard whole regions.
 
 Each objective gives an optimistic bound at every node: known beforehand (a loss with nothing suppressed is), or taken
-from evaluated nodes (no finer node has a better k than a coarser one). A node is excluded when a point of the archive
-dominates its bounds, or when a bound breaks a limit. What is neither evaluated nor excluded is undecided; the search
-ends when nothing is, and until then it can say which part is proven.
+from evaluated nodes (no finer node has a better k than a coarser one). It bounds every release of the node. A node is
+excluded when a point of the archive dominates its bounds, or when a bound breaks a limit. What is neither evaluated nor
+excluded is undecided; the search ends when nothing is, and until then it can say which part is proven.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.algorithms.dominance import first_dominator, non_dominated
+from sfumato.algorithms.dominance import dominated_by, first_non_dominated, non_dominated
 from sfumato.algorithms.evaluation import Evaluated, Memory
 from sfumato.runtime.arrays import Codes, Counts64, Flags, Floats
+from sfumato.runtime.compiled import compiled
 
 OPEN, EVALUATED, DOMINATED, INFEASIBLE = range(4)
+SHARE = 64  # of the undecided nodes, one in so many is evaluated at once
+PROMISING = 16
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,7 @@ class Certificate:
     bounds: Floats
     names: tuple[str, ...]
     limits: tuple[str, ...]
+    releases: int
 
     @property
     def complete(self) -> bool:
@@ -53,6 +57,7 @@ class Certificate:
         return {
             "nodes": len(self.state),
             "evaluated": int(counts[EVALUATED]),
+            "releases": self.releases,
             "excluded": {
                 "by a point that dominates the bounds of " + ", ".join(self.names): int(counts[DOMINATED]),
                 "by a bound beyond the limit of " + (", ".join(self.limits) or "nothing"): int(counts[INFEASIBLE]),
@@ -75,27 +80,44 @@ def exact(
     """
     shape, size = memory.shape, int(np.prod(memory.shape))
     state = np.zeros(size, dtype=np.int32)
-    best = np.full((size, len(bounds)), -np.inf)
+    best = np.full((len(bounds), size), -np.inf)
     for column, bound in enumerate(bounds):
         if bound.known is not None:
-            best[:, column] = bound.known
+            best[column] = bound.known
     grid = np.array(np.unravel_index(np.arange(size), shape), dtype=np.int32).T
-    _evaluate(memory, grid, state, np.array([0, size - 1]))  # both ends are always on some front
+    chosen = np.unique(np.array([0, size - 1]))  # both ends are always on some front
+    archive: Floats | None = None
+    looked_at = 0
     while True:
-        _tighten(memory, bounds, best, shape)
-        _exclude(memory, bounds, best, state)
+        places = memory.ask(grid[chosen])
+        state[chosen] = EVALUATED
+        found = memory.all
+        new = found[np.arange(looked_at, len(found.values))]
+        both = new.values[new.feasible] if archive is None else np.vstack([archive, new.values[new.feasible]])
+        archive, looked_at = both[first_non_dominated(both)], len(found.values)
+        for column, bound in enumerate(bounds):
+            if bound.moves is not None and bound.known is None:
+                spread(
+                    best[column], found.bounds[places, column], grid[chosen], np.array(shape), bound.moves == "rises"
+                )
+        _exclude(archive, bounds, best, state)
         undecided = np.flatnonzero(state == OPEN)
         if not len(undecided) or stop(memory.count, len(undecided)):
-            objectives = tuple(bound.name for bound in bounds[: memory.all.values.shape[1]])
-            return Certificate(
-                state, best, objectives, tuple(bound.name for bound in bounds if bound.limit is not None)
-            )
-        chosen = rng.choice(undecided, min(max(batch, len(undecided) // 64), len(undecided)), replace=False)
-        _evaluate(memory, grid, state, np.sort(chosen))
+            objectives = tuple(bound.name for bound in bounds[: found.values.shape[1]])
+            limits = tuple(bound.name for bound in bounds if bound.limit is not None)
+            return Certificate(state, best, objectives, limits, len(found.values))
+        number = min(max(batch, len(undecided) // SHARE), len(undecided))
+        if found.values.shape[1] == 1 and bounds[0].known is not None:
+            # One objective whose bound is known: some of the most promising nodes give a point that excludes many.
+            first = undecided[np.argsort(best[0, undecided], kind="stable")[:PROMISING]]
+            chosen = np.union1d(first, rng.choice(undecided, max(number - len(first), 1), replace=False))
+        else:
+            chosen = rng.choice(undecided, number, replace=False)
+        chosen = np.sort(chosen)
 
 
 def front_of(found: Evaluated) -> Counts64:
-    """The places of the feasible non-dominated nodes; of nodes with equal values, the first in the order of levels."""
+    """The places of the feasible non-dominated releases; of equal values, the first in the order of levels."""
     feasible = np.flatnonzero(found.feasible)
     kept = feasible[non_dominated(found.values[feasible])]
     order = np.lexsort(found.nodes[kept].T[::-1])
@@ -103,38 +125,47 @@ def front_of(found: Evaluated) -> Counts64:
     return np.asarray(np.sort(kept[order][first]))
 
 
-def _evaluate(memory: Memory, grid: Codes, state: Codes, chosen: Counts64) -> None:
-    memory.ask(grid[chosen])
-    state[chosen] = EVALUATED
-
-
-def _tighten(memory: Memory, bounds: Sequence[Bound], best: Floats, shape: tuple[int, ...]) -> None:
-    """Spread the bounds of evaluated nodes: along each column in turn, the largest so far."""
-    found = memory.all
-    places = memory.number(found.nodes)
-    for column, bound in enumerate(bounds):
-        if bound.moves is None or bound.known is not None:
+@compiled
+def spread(best: Floats, values: Floats, nodes: Codes, shape: Counts64, rises: bool) -> None:
+    """Give the bounds of evaluated nodes to all nodes that are finer (to the coarser ones, if a bound rises)."""
+    columns = len(shape)
+    stride = np.ones(columns, np.int64)
+    for j in range(columns - 2, -1, -1):
+        stride[j] = stride[j + 1] * shape[j + 1]
+    at = np.empty(columns, np.int64)
+    for i in range(len(nodes)):
+        value = values[i]
+        own = np.int64(0)
+        for j in range(columns):
+            own += nodes[i, j] * stride[j]
+            at[j] = nodes[i, j] if rises else 0
+        if best[own] >= value:  # whatever gave this node its bound gave it to the others too
             continue
-        spread = np.full(len(best), -np.inf)
-        spread[places] = found.bounds[:, column]
-        spread = spread.reshape(shape)
-        for axis in range(len(shape)):
-            if bound.moves == "rises":  # what a finer node has, a coarser one has at least
-                spread = np.maximum.accumulate(spread, axis=axis)
-            else:
-                spread = np.flip(np.maximum.accumulate(np.flip(spread, axis), axis=axis), axis)
-        best[:, column] = spread.reshape(-1)
+        while True:
+            place = np.int64(0)
+            for j in range(columns - 1):
+                place += at[j] * stride[j]
+            first = nodes[i, columns - 1] if rises else 0
+            end = shape[columns - 1] if rises else nodes[i, columns - 1] + 1
+            for last in range(first, end):
+                best[place + last] = max(best[place + last], value)
+            j = columns - 2
+            while j >= 0:
+                at[j] += 1
+                if at[j] < (shape[j] if rises else nodes[i, j] + 1):
+                    break
+                at[j] = nodes[i, j] if rises else 0
+                j -= 1
+            if j < 0:
+                break
 
 
-def _exclude(memory: Memory, bounds: Sequence[Bound], best: Floats, state: Codes) -> None:
-    found = memory.all
-    archive = found.values[front_of(found)]
+def _exclude(archive: Floats, bounds: Sequence[Bound], best: Floats, state: Codes) -> None:
     open_ = np.flatnonzero(state == OPEN)
     for column, bound in enumerate(bounds):
         if bound.limit is not None:
-            broken: Flags = best[open_, column] > bound.limit
+            broken: Flags = best[column, open_] > bound.limit
             state[open_[broken]] = INFEASIBLE
             open_ = open_[~broken]
-    objectives = found.values.shape[1]
-    dominated = first_dominator(np.ascontiguousarray(best[open_, :objectives]), np.ascontiguousarray(archive)) >= 0
+    dominated = dominated_by(np.ascontiguousarray(best[: archive.shape[1], open_].T), archive)
     state[open_[dominated]] = DOMINATED

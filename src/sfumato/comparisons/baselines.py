@@ -11,12 +11,13 @@ from sfumato.comparisons.comparable import asked_of, no_levels, refuse_fronts, r
 from sfumato.comparisons.cost import TITLES, Cost, Costs, cost_of
 from sfumato.comparisons.datafly import Levels, datafly
 from sfumato.comparisons.local import DIVIDES, LocalTable
-from sfumato.comparisons.optimum import classes_at, optimum
+from sfumato.comparisons.optimum import classes_at
 from sfumato.errors import InputError, StudyError, UnreachableError, nearest, shortened
 from sfumato.front import Front, Point
 from sfumato.measures.classes import ClassTable, classify
+from sfumato.measures.planned import suppress_by_plan
 from sfumato.measures.standard import DISTINCT_L, GENERAL_LOSS, K
-from sfumato.measures.suppression import budget, suppress_planned
+from sfumato.measures.suppression import budget
 from sfumato.plans.levels import LevelPlan
 from sfumato.plans.plan import RecodingPlan
 from sfumato.plans.recoding import at_level
@@ -78,7 +79,7 @@ def baselines(
     for name in wanted:
         for k in asked:
             if name == "lattice_optimum":
-                rows.append(_optimum(study, table, k, l, allowed))
+                rows.append(_optimum(study, table, k, l))
             elif name == "datafly":
                 rows.append(_datafly(study, table, k, l, allowed))
             elif local is not None:
@@ -126,20 +127,22 @@ def _ours(front: Front, table: FrequencyTable, asked: Sequence[int], l: int) -> 
     return rows
 
 
-def _optimum(study: Study, table: FrequencyTable, k: int, l: int, allowed: int) -> Cost:
+def _optimum(study: Study, table: FrequencyTable, k: int, l: int) -> Cost:
     """The node with least loss once classes that fall short are suppressed within the limit."""
-    weights = study.weights_for(table)
-    levels = optimum(table, k, l, allowed, weights, study.search.seed) if l > 1 else _by_size(study, table, k)
+    levels = _levels(study, table, k, l)
     if levels is None:
         return Cost("lattice_optimum", k, note="no node of the lattice reaches this k within the suppression limit")
-    return _at(cost_of("lattice_optimum", k, classes_at(table, levels, k, l, weights)), k, _words(levels))
+    return _at(
+        cost_of("lattice_optimum", k, classes_at(table, levels, k, l, study.weights_for(table))), k, _words(levels)
+    )
 
 
-def _by_size(study: Study, table: FrequencyTable, k: int) -> Levels | None:
-    """The same by size alone, which the lattice search knows how to do fast."""
+def _levels(study: Study, table: FrequencyTable, k: int, l: int) -> Levels | None:
+    """The levels of that node, by the search that answers every question of the lattice."""
+    diverse = {DISTINCT_L.name: float(l)} if l > 1 else {}
     settings = SearchSettings(
         objectives=(GENERAL_LOSS.name,),
-        constraints={K.name: float(k)},
+        constraints={K.name: float(k)} | diverse,
         max_suppression=study.search.max_suppression,
         weights=study.search.weights,
         seed=study.search.seed,
@@ -174,7 +177,7 @@ def _datafly(study: Study, table: FrequencyTable, k: int, l: int, allowed: int) 
 
 def _classes(table: FrequencyTable, plan: RecodingPlan, weights: Sequence[float]) -> ClassTable:
     classes = classify(table, plan.recoding(table), weights)
-    return suppress_planned(classes, plan.suppress_below, plan.diversity_below)
+    return suppress_by_plan(classes, plan)
 
 
 def _at(cost: Cost, k: int, note: str) -> Cost:

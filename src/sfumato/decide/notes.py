@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from sfumato.errors import SfumatoError, UnreachableError, shortened
 from sfumato.front import Front
 from sfumato.hierarchies.recipes import HierarchyFile, HierarchyPaths
 from sfumato.measures.facts import Form
+from sfumato.measures.standard import DISTINCT_L, GENERAL_LOSS, K
 from sfumato.runtime.figures import percent
 from sfumato.sources.roles import Role
 from sfumato.tables.frequency import FrequencyTable
@@ -106,6 +108,12 @@ def notes_of(front: Front, limits: Limits, best: Offer, usual: float) -> tuple[s
         notes.append(
             f"The recodings were searched with {'any suppression' if usual >= 1 else percent(usual) + ' suppressed'}; "
             "a search with the requested limit may find better ones."
+        )
+    names = {objective.name for objective in front.objectives} | set(front.study.search.constraints)
+    if limits.min_l is not None and DISTINCT_L.name not in names and front.system == "lattice":
+        wanted = json.dumps([K.name, DISTINCT_L.name, GENERAL_LOSS.name])
+        notes.append(
+            f"The recodings were not searched for ℓ: objectives = {wanted} under [search] finds the best ones."
         )
     if not front.exact:
         notes.append("The front is the best found, not proven optimal: more generations may improve it.")

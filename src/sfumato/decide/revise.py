@@ -7,9 +7,9 @@ from dataclasses import replace
 from sfumato.errors import InputError, UnreachableError
 from sfumato.front import Front, Point
 from sfumato.measures.classes import classify
+from sfumato.measures.planned import suppress_by_plan
 from sfumato.measures.registry import measure
 from sfumato.measures.standard import GENERAL_LOSS
-from sfumato.measures.suppression import suppress_planned
 from sfumato.tables.frequency import FrequencyTable
 
 
@@ -33,7 +33,7 @@ def with_suppression(
     plan = replace(before, suppress_below=suppress_below, diversity_below=diversity_below)
     weights = front.study.weights_for(table)
     whole = classify(table, plan.recoding(table), weights)
-    classes = suppress_planned(whole, suppress_below, diversity_below)
+    classes = suppress_by_plan(whole, plan, front.study.measures)
     if not classes.kept.any():
         raise UnreachableError(
             f"no class of point {number} has at least {suppress_below} records and {diversity_below} sensitive values",
@@ -43,7 +43,7 @@ def with_suppression(
     values: dict[str, float] = {}
     for objective in front.objectives:
         found = measure(objective.name).with_settings(front.study.measures)
-        values[objective.name] = float(found.value(classes if objective.taken == "released" else whole))
+        values[objective.name] = objective.value(found, classes)
     loss = GENERAL_LOSS.value(classes) / (sum(weights) * table.records)
     changed = Point(number, values, float(loss), classes.suppressed_rows, plan)
     points = (*front.points[:number], changed, *front.points[number + 1 :])

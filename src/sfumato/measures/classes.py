@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
 from sfumato.errors import MeasureError
 from sfumato.measures import kernels
+from sfumato.measures.matching import matching_pairs
 from sfumato.measures.property import Property
 from sfumato.plans.recoding import Recoding, as_it_stands
 from sfumato.runtime.arrays import Codes, Counts64, Flags, Floats, Index
@@ -50,6 +52,7 @@ class ClassTable:
 
     `index[t]` is the class of tuple t; `rows` the records of a class; `size` how many records each of them hides
     among (the same, unless missing values match anything); `suppressed` the classes that are not released.
+    `reference` says which rows the distribution of a sensitive column is taken over.
     """
 
     table: FrequencyTable
@@ -63,6 +66,7 @@ class ClassTable:
     population_reason: str = "needs a population table"
     pairs: tuple[Codes, Codes] | None = None
     weights: tuple[float, ...] = ()
+    reference: Literal["kept", "input"] = "kept"
     _values: dict[str, ClassValues] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
@@ -103,7 +107,15 @@ class ClassTable:
         return np.array(self.weights or [1.0] * len(self.recoding))
 
     def with_suppressed(self, suppressed: Flags) -> ClassTable:
-        return replace(self, suppressed=suppressed)
+        """The same classes with others suppressed. Where missing values match anything, nobody hides among those."""
+        if self.pairs is None:
+            return replace(self, suppressed=suppressed)
+        left, right = self.pairs
+        seen = ~suppressed[left] & ~suppressed[right]
+        left, right = left[seen], right[seen]
+        size = self.rows.copy()
+        np.add.at(size, left, self.rows[right])
+        return replace(self, suppressed=suppressed, size=size, pairs=(left, right), _values={})
 
     def values(self, column: str) -> ClassValues:
         """The counts of a sensitive column's or the label's values in each class."""
@@ -112,9 +124,9 @@ class ClassTable:
         return self._values[column]
 
     def distribution(self, column: str) -> Floats:
-        """The shares of a column's values over the kept rows (docs/readings.md, 0)."""
+        """The shares of a column's values over the kept rows (docs/readings.md, 0), or over all of the input."""
         values = self.values(column)
-        own = np.where(self.kept[values.class_of], values.own, 0)
+        own = values.own if self.reference == "input" else np.where(self.kept[values.class_of], values.own, 0)
         counts = np.bincount(values.values, weights=own, minlength=len(values.domain.labels))
         return np.asarray(counts / max(counts.sum(), 1.0))
 
@@ -241,7 +253,7 @@ def _matched(classes: ClassTable) -> ClassTable:
         group = part.groups[domain.missing] if domain.wildcard and domain.missing is not None else -1
         alone = group >= 0 and np.count_nonzero(part.groups == group) == 1
         wild.append(int(group) if alone else -1)
-    left, right = kernels.matching_pairs(classes.groups, np.array(wild, dtype=np.int32))
+    left, right = matching_pairs(classes.groups, np.array(wild, dtype=np.int32))
     seen = classes.kept[left] & classes.kept[right]  # nobody hides among records that are not released
     left, right = left[seen], right[seen]
     size = classes.rows.copy()

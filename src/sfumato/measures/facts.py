@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sfumato.measures.criteria import Criterion
 from sfumato.runtime.arrays import Codes, Counts64, Floats
 from sfumato.tables.frequency import FrequencyTable
 
@@ -41,13 +42,12 @@ def _none() -> Counts64:
 
 @dataclass(frozen=True, eq=False)
 class NodeFigures:
-    """What is counted at nodes of a lattice, one entry per node: under a suppression, or at its best without.
+    """What is counted of releases of nodes of a lattice, one entry each; or of nodes with nothing suppressed.
 
     `kept` are the records released and `sums`, for each node and column, the leaves that their labels cover; both
-    follow from the margins of the table where nothing is suppressed. The others need a visit: the least class size,
-    the sums over records of class sizes and of how often their own sensitive value occurs in the class, the fewest
-    sensitive values of a class (without suppression: the most that spending the budget on it alone reaches), and the
-    records whose label is not the commonest of their class.
+    follow from the margins of the table where nothing is suppressed. The others need a visit: the sums over records of
+    class sizes and of how often their own sensitive value occurs in the class, and the records whose label is not the
+    commonest of their class.
     """
 
     table: FrequencyTable
@@ -55,9 +55,7 @@ class NodeFigures:
     nodes: Codes
     kept: Counts64
     sums: Counts64
-    least_size: Counts64 = field(default_factory=_none)
     size_sum: Counts64 = field(default_factory=_none)
-    least_distinct: Counts64 = field(default_factory=_none)
     own_sum: Counts64 = field(default_factory=_none)
     mislabelled: Counts64 = field(default_factory=_none)
 
@@ -68,6 +66,25 @@ class Walked:
 
     value: Callable[[NodeFigures], Any]
     from_margins: bool = False
+
+
+@dataclass(frozen=True)
+class PerClass:
+    """How compiled loops give what one class has of a measure that is the worst of the classes.
+
+    `parameter` is the name of the measure's own parameter that they read; `whole` says that it compares a class with
+    the distribution of the table, which for the choice of what is suppressed is that of the whole input; `risk` that
+    it is one over what is counted.
+    """
+
+    criterion: Criterion
+    parameter: str = ""
+    whole: bool = False
+    risk: bool = False
+
+    def value(self, counted: Any) -> Any:
+        """The measure from what is counted, and the other way round."""
+        return 1.0 / counted if self.risk else counted
 
 
 @dataclass(frozen=True, eq=False)

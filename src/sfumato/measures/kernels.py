@@ -159,34 +159,3 @@ def class_values(
                 place += 1
         start[c + 1] = place
     return start, found, number
-
-
-@compiled
-def matching_pairs(groups: Codes, wild: Codes) -> tuple[Codes, Codes]:
-    """Pairs of different classes that agree wherever neither has the column's wildcard group, both ways round."""
-    columns, classes = groups.shape
-    left = [np.int32(0)][:0]
-    right = [np.int32(0)][:0]
-    loose = np.zeros(classes, np.bool_)
-    for c in range(classes):
-        for j in range(columns):
-            if wild[j] >= 0 and groups[j, c] == wild[j]:
-                loose[c] = True
-    for c in range(classes):
-        if not loose[c]:
-            continue
-        for other in range(classes):
-            if other == c or (loose[other] and other < c):
-                continue
-            agree = True
-            for j in range(columns):
-                a, b = groups[j, c], groups[j, other]
-                if a != b and not (wild[j] >= 0 and (a == wild[j] or b == wild[j])):
-                    agree = False
-                    break
-            if agree:
-                left.append(np.int32(c))
-                right.append(np.int32(other))
-                left.append(np.int32(other))
-                right.append(np.int32(c))
-    return np.array(left, np.int32), np.array(right, np.int32)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from sfumato.errors import MeasureError, nearest
 from sfumato.measures.classes import ClassTable
-from sfumato.measures.facts import CutFigures, Form, Headline, Walked
+from sfumato.measures.facts import CutFigures, Form, Headline, PerClass, Walked
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
 from sfumato.runtime.arrays import Floats
@@ -38,17 +38,17 @@ class Measure:
     `direction` says which way is better; `monotone` how the value moves when a table is generalized further with
     nothing suppressed ("rises", "falls", or None when it can do either); `highest` gives the top of its range.
     `bound` is an optimistic figure that does move so even with a suppression budget, which lets a search discard whole
-    regions: the value itself, the value with nothing suppressed, or the best that spending the budget on it alone
-    reaches. It holds for `bound_direction`, by default the measure's own. None: nothing is discarded on its account.
+    regions: the value with nothing suppressed, or the best that spending the budget on it alone reaches. It holds for
+    `bound_direction`, by default the measure's own. None: nothing is discarded on its account.
 
     How it is shown: `short` names it in a clause ("k 5"), `scale` and `unit` say how it is drawn and written,
     `headline` puts it first in an audit, `usual` among the objectives that are offered first, and `attacker` names the
     attacker whose success it is. `aliases` are other names of the same measure.
 
     How else its value can be had: `histogram` is what it is a form of where histograms of classes answer it, `walked`
-    how the compiled walk over a lattice gives it, `tallied` how the compiled figures of cuts do; without them it is
-    taken from class tables, which is slower and always right. A search over real values tells losses apart in steps of
-    `resolution`, a share of the highest value.
+    how the compiled walk over a lattice gives it, `per_class` how compiled loops give what one class has of it,
+    `tallied` how the compiled figures of cuts do; without them it is taken from class tables, which is slower and
+    always right. A search over real values tells losses apart in steps of `resolution`, a share of the highest value.
 
     What a suppressed record has: `suppressed` is "worst" (no record has more of a loss), "nothing" (another measure
     counts them) or "own" (all that this record had). `ties` says that a record's own number may depend on which of
@@ -70,7 +70,7 @@ class Measure:
     highest: Callable[[ClassTable], float] = lambda classes: float("inf")
     parameters: Mapping[str, float | str] = field(default_factory=dict)
     choices: tuple[str, ...] = ()
-    bound: Literal["itself", "unsuppressed", "own_budget"] | None = None
+    bound: Literal["unsuppressed", "own_budget"] | None = None
     bound_direction: Direction | None = None
     unfit: Callable[[ClassTable], str | None] = lambda classes: None
     aliases: tuple[str, ...] = ()
@@ -82,6 +82,7 @@ class Measure:
     attacker: str = ""
     histogram: Form | None = None
     walked: Walked | None = None
+    per_class: PerClass | None = None
     tallied: Callable[[CutFigures], Floats] | None = None
     resolution: float = 0.0
     suppressed: Literal["worst", "nothing", "own"] = "worst"

@@ -8,7 +8,6 @@ import numpy as np
 
 from sfumato.errors import StudyError
 from sfumato.measures.classes import ClassTable
-from sfumato.tables.missing import no_suppression
 
 
 def budget(share: float | str | Decimal, records: int) -> int:
@@ -27,7 +26,7 @@ def suppress_within(classes: ClassTable, most: int) -> ClassTable:
     """Suppress whole sizes, from the smallest, while the records gone stay within `most` (docs/readings.md, 1.1)."""
     if most - classes.suppressed_rows <= 0:
         return classes
-    _refuse_wildcards(classes)
+    refuse_wildcards(classes)
     free = classes.kept
     sizes, place = np.unique(classes.size[free], return_inverse=True)
     rows = np.bincount(place, weights=classes.rows[free]).astype(np.int64)
@@ -37,31 +36,45 @@ def suppress_within(classes: ClassTable, most: int) -> ClassTable:
 
 
 def suppress_below(classes: ClassTable, k: int) -> ClassTable:
-    """Suppress every class smaller than k, however many records that takes."""
-    if not np.any(classes.size[classes.kept] < k):
-        return classes
-    _refuse_wildcards(classes)
-    return classes.with_suppressed(classes.suppressed | (classes.size < k))
+    """Suppress every class smaller than k, however many records that takes.
+
+    Where missing values match anything a suppressed record leaves the crowds of others, so this goes on until every
+    class that is left has a crowd of k among what is left. There is one largest set of such classes, and whichever
+    falls short first is never in it: the result does not depend on the order.
+    """
+    while np.any(classes.size[classes.kept] < k):
+        classes = classes.with_suppressed(classes.suppressed | (classes.size < k))
+    return classes
 
 
-def _refuse_wildcards(classes: ClassTable) -> None:
-    """A suppressed record would leave the crowds of others, and whether those then hold depends on the order."""
+def refuse_wildcards(classes: ClassTable) -> None:
+    """A suppressed record leaves the crowds of others, so whole sizes cannot be listed beforehand."""
     if classes.pairs is not None:
-        raise no_suppression()
+        raise StudyError(
+            "this suppression is not defined where missing values match anything",
+            expected='thresholds on k and distinct_l, or missing = "drop" or "category"',
+            remedy='leave suppression out, or set missing = "category" under [data]',
+        )
 
 
 def suppress_diversity_below(classes: ClassTable, least: int) -> ClassTable:
     """Suppress every class with fewer than `least` different values in a sensitive column."""
     if least <= 1:
         return classes
-    _refuse_wildcards(classes)
-    short = np.zeros(len(classes.rows), dtype=np.bool_)
-    for column in classes.table.sensitive:
-        short |= np.diff(classes.values(column).start) < least
-    return classes.with_suppressed(classes.suppressed | short)
+    while True:
+        short = np.zeros(len(classes.rows), dtype=np.bool_)
+        for column in classes.table.sensitive:
+            short |= np.diff(classes.values(column).start) < least
+        if not np.any(short & classes.kept):
+            return classes
+        classes = classes.with_suppressed(classes.suppressed | short)
 
 
 def suppress_planned(classes: ClassTable, size: int, diversity: int) -> ClassTable:
     """Suppress what a plan says: classes that are smaller than a size or less diverse than a number."""
-    found = suppress_below(classes, size) if size > 1 else classes
-    return suppress_diversity_below(found, diversity)
+    while True:
+        found = suppress_below(classes, size) if size > 1 else classes
+        found = suppress_diversity_below(found, diversity)
+        if found.pairs is None or found.suppressed_rows == classes.suppressed_rows:
+            return found
+        classes = found

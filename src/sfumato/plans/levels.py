@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -25,11 +26,28 @@ def all_nodes(shape: Sequence[int]) -> Codes:
     return np.indices(tuple(shape), dtype=np.int32).reshape(len(shape), -1).T.copy()
 
 
+def thresholds_of(limits: Mapping[str, float]) -> dict[str, Any]:
+    """The thresholds of a plan from limits by the name of the criterion.
+
+    >>> thresholds_of({"k": 5.0, "distinct_l": 2, "t_closeness": 0.4})
+    {'suppress_below': 5, 'diversity_below': 2, 'limits': {'t_closeness': 0.4}}
+    """
+    rest = dict(limits)
+    size, risk = rest.pop("k", 0.0), rest.pop("prosecutor_risk", 0.0)
+    below = max(size, 1.0 / risk if risk else 0.0)
+    return {
+        "suppress_below": math.ceil(below - 1e-9),
+        "diversity_below": math.ceil(rest.pop("distinct_l", 0.0) - 1e-9),
+        "limits": rest,
+    }
+
+
 @dataclass(frozen=True)
 class LevelPlan:
-    """Levels by column, and the size below which a class is suppressed (0 and 1 suppress nothing).
+    """Levels by column, and which classes are suppressed: those smaller than a size (0 and 1 suppress nothing).
 
-    `diversity_below` suppresses classes with fewer sensitive values as well; a search over levels leaves it at 0.
+    `diversity_below` suppresses classes with fewer sensitive values as well, and `limits` those that fall short of
+    another criterion, by its name: t, β and δ against the distribution of the whole input.
 
     >>> LevelPlan({"age": 2, "sex": 0}, suppress_below=5).entries()
     {'suppress_below': 5, 'plan': {'age': 2, 'sex': 0}}
@@ -38,6 +56,7 @@ class LevelPlan:
     levels: Mapping[str, int]
     suppress_below: int = 0
     diversity_below: int = 0
+    limits: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def choices(self) -> Mapping[str, int]:
@@ -85,8 +104,10 @@ class LevelPlan:
         return tuple(self.levels.values())
 
     def entries(self) -> dict[str, Any]:
-        diverse = {"diversity_below": self.diversity_below} if self.diversity_below else {}
-        return {"suppress_below": self.suppress_below} | diverse | {"plan": dict(self.levels)}
+        found: dict[str, Any] = {"suppress_below": self.suppress_below}
+        found |= {"diversity_below": self.diversity_below} if self.diversity_below else {}
+        found |= {"limits": dict(self.limits)} if self.limits else {}
+        return found | {"plan": dict(self.levels)}
 
     def saved(self) -> dict[str, Any]:
         return self.entries()
@@ -97,4 +118,7 @@ class LevelPlan:
         levels, below, diverse = found["plan"], found["suppress_below"], found.get("diversity_below", 0)
         if not all(isinstance(n, int) and 0 <= n < 2**62 for n in (below, diverse, *levels.values())):
             raise ValueError("levels and limits are whole numbers")
-        return cls(levels, below, diverse)
+        limits = found.get("limits", {})
+        if not all(isinstance(n, int | float) and math.isfinite(n) for n in limits.values()):
+            raise ValueError("limits are numbers")
+        return cls(levels, below, diverse, dict(limits))

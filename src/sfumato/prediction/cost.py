@@ -219,7 +219,7 @@ def _release(study: Study, table: FrequencyTable, folder: Path) -> list[Any]:
     data = pack.data_name(source)
     with recording() as recorder, open_engine(study.engine, study.engine_options) as engine:
         with stage("count classes"):
-            recoded = recode(engine, source, study, columns, Below.of(plan), target_of(source, format_of(source)))
+            recoded = recode(engine, source, study, columns, Below(), target_of(source, format_of(source)))
         with stage("write the file"):
             written = write_mixed(engine, recoded, out / data)
         own = write_run_file(out, study, table, recoded, data, files, written)

@@ -13,6 +13,7 @@ from sfumato.front import Front, Point
 from sfumato.release.columns import ColumnRecode, column_recodes
 from sfumato.release.recode import Below, complete_rows, recode
 from sfumato.release.recoding_draft import named_plan
+from sfumato.release.sources import reading
 from sfumato.runtime.arrays import Counts64, Flags
 from sfumato.sources.cells import MISSING, cleaned
 from sfumato.sources.engines.engine import Engine, open_engine, quoted
@@ -39,11 +40,12 @@ def recoded_frame(front: Front, point: Point, table: Any = None) -> Any:
         raise InputError(
             f"{study.title} is not in memory", expected="a table to recode", remedy="choice.apply(df), or publish it"
         )
-    columns = plan_columns(front, point)
-    source = study.source(frame.native if frame.can_be_read_again else frame.table())
+    held = frame.native if frame.can_be_read_again else frame.table()
+    columns, below = plan_columns(front, point, None if table is None else held)
+    source = study.source(held)
     with open_engine(study.engine, study.engine_options) as engine:
-        recode(engine, source, study, columns, Below.of(point.recoding_plan))
-        rows = row_groups(engine, source, study, columns, Below.of(point.recoding_plan))
+        recode(engine, source, study, columns, below)
+        rows = row_groups(engine, source, study, columns, below)
         spellings = _spellings(engine, source, columns)
     kept = np.flatnonzero(rows.kept)
     recoded = {}
@@ -59,10 +61,20 @@ def recoded_frame(front: Front, point: Point, table: Any = None) -> Any:
     return rebuilt(frame, kept, places, recoded)
 
 
-def plan_columns(front: Front, point: Point) -> tuple[ColumnRecode, ...]:
-    """What a plan makes of each quasi-identifier, with the labels that a release has."""
-    planned = named_plan(front.study, front.study.table(), point.recoding_plan)
-    return column_recodes(front.study, planned.levels, planned.trees)
+def plan_columns(front: Front, point: Point, table: Any = None) -> tuple[tuple[ColumnRecode, ...], Below]:
+    """What a plan makes of each quasi-identifier, with the labels that a release has, and which classes go.
+
+    Those are the classes of the front's own table, or of another one that is read with the same hierarchies.
+    """
+    study, plan = front.study, point.recoding_plan
+    counts = study.table()
+    planned = named_plan(study, counts, plan)
+    columns = column_recodes(study, planned.levels, planned.trees)
+    classes = planned.classes
+    if table is not None:
+        trees = {domain.name: domain.hierarchy for domain in counts.domains}
+        classes = named_plan(study, reading(study, table).table(trees=trees), plan).classes
+    return columns, Below.of(plan, classes, columns)
 
 
 def row_groups(

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 from sfumato.auditing.whole import WholeFile, whole_file
 from sfumato.front import Front, Point
+from sfumato.measures.classes import classify
+from sfumato.measures.planned import suppress_by_plan
 from sfumato.release import pack
 from sfumato.release.columns import ColumnRecode, column_recodes
 from sfumato.release.recode import Below, Recoded, recode
@@ -21,8 +23,11 @@ def foreseen(front: Front, point: Point, table: FrequencyTable) -> WholeFile:
     study = front.study
     trees, levels = pack.trees_and_levels(study, table, point.recoding_plan)
     columns = column_recodes(study, levels, trees)
+    plan = point.recoding_plan
+    classes = suppress_by_plan(classify(table, plan.recoding(table)), plan, study.measures)
+    below = Below.of(plan, classes, columns)
     with open_engine(study.engine, study.engine_options) as engine:
-        recoded = recode(engine, study.source(), study, columns, Below.of(point.recoding_plan))
+        recoded = recode(engine, study.source(), study, columns, below)
         engine.run(f"CREATE OR REPLACE TEMP VIEW {VIEW} AS {recoded.sql()}")
         return whole_file(engine, study, _as_source(recoded, columns), VIEW)
 

@@ -7,10 +7,13 @@ group per quasi-identifier, the released columns), so that writing streams from 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from sfumato.errors import DataError, HierarchyError, shortened
+from sfumato.measures.classes import ClassTable
+from sfumato.plans.levels import LevelPlan
 from sfumato.plans.plan import RecodingPlan
 from sfumato.release.columns import ColumnRecode
 from sfumato.release.formats import plain_missing, raw_cell
@@ -21,28 +24,46 @@ from sfumato.sources.roles import Role
 from sfumato.sources.source import Column, Source
 from sfumato.sources.value_counts import cell_sql
 from sfumato.study import Study
-from sfumato.tables.missing import no_suppression, present
+from sfumato.tables.missing import present
 
 
 @dataclass(frozen=True)
 class Below:
-    """Classes that are suppressed: smaller than `size`, or with fewer different sensitive values than `diversity`."""
+    """Classes that are suppressed: smaller than `size`, or with fewer different sensitive values than `diversity`.
+
+    What the engine cannot count, other criteria and crowds where missing values match anything, is `listed`: the groups
+    of every class that goes.
+    """
 
     size: int = 0
     diversity: int = 0
+    limits: Mapping[str, float] = field(default_factory=dict)
+    listed: tuple[tuple[int, ...], ...] | None = None
 
     @classmethod
-    def of(cls, plan: RecodingPlan) -> Below:
-        return cls(plan.suppress_below, plan.diversity_below)
+    def of(cls, plan: RecodingPlan, classes: ClassTable, columns: Sequence[ColumnRecode]) -> Below:
+        """What a plan suppresses of some classes; `columns` say how the engine numbers their groups."""
+        limits = plan.limits if isinstance(plan, LevelPlan) else {}
+        if not limits and classes.pairs is None:
+            return cls(plan.suppress_below, plan.diversity_below)
+        groups = []
+        for column, domain, codes in zip(columns, classes.table.domains, classes.table.codes, strict=True):
+            number = dict(zip(column.tree.leaves, column.groups, strict=True))
+            leaves = [domain.labels[code] for code in codes[classes.first[classes.suppressed]]]
+            groups.append([number[leaf] for leaf in leaves])
+        return cls(plan.suppress_below, plan.diversity_below, limits, tuple(zip(*groups, strict=True)))
 
     @property
     def sql(self) -> str:
         """The condition on the table `sizes`, called s."""
+        if self.listed is not None:
+            return "(s.f = 1)"
         return f"(s.n < {int(self.size)}" + (f" OR s.v < {int(self.diversity)})" if self.diversity > 1 else ")")
 
-    def as_dict(self) -> dict[str, int]:
-        limits = {"suppress_below": self.size}
-        return limits | {"diversity_below": self.diversity} if self.diversity else limits
+    def as_dict(self) -> dict[str, Any]:
+        limits: dict[str, Any] = {"suppress_below": self.size}
+        limits |= {"diversity_below": self.diversity} if self.diversity else {}
+        return limits | ({"limits": dict(self.limits)} if self.limits else {})
 
 
 @dataclass(frozen=True)
@@ -96,8 +117,6 @@ def recode(
     """
     target = target or source
     released = tuple(c for c in source.columns if study.columns[c.name].role.released)
-    if below.size > 1 or below.diversity > 1:
-        _refuse_wildcards(columns)
     engine.attach(source, "raw")
     for position, column in enumerate(columns):
         engine.upload(f"map{position}", {"label": column.keys, "released": column.released, "grp": column.groups})
@@ -106,7 +125,7 @@ def recode(
     complete = complete_rows(source, study)
     _count(engine, source, target, columns, values, complete)
     _refuse_unknown(engine, columns)
-    _sizes(engine, columns, len(values))
+    _sizes(engine, columns, len(values), below)
     _spellings(engine, columns, _kept(columns, below))
     _view(engine, source, target, released, columns, complete)
     read = int(engine.rows("SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM tuples")[0][0])
@@ -241,17 +260,21 @@ def _groups(columns: Sequence[ColumnRecode]) -> list[str]:
     return [f"m{i}.grp AS g{i}" for i in range(len(columns))]
 
 
-def _sizes(engine: Engine, columns: Sequence[ColumnRecode], sensitive: int) -> None:
+def _sizes(engine: Engine, columns: Sequence[ColumnRecode], sensitive: int, below: Below) -> None:
     """Count the classes, and in each the values of the least diverse sensitive column."""
     held = [*_groups(columns), "k.n", *(f"k.v{i}" for i in range(sensitive))]
     grouped = f"SELECT {', '.join(held)} FROM tuples AS k {_joins(columns)} WHERE k.whole = 1"
     keys = ", ".join(f"g{i}" for i in range(len(columns)))
     counted = [f"count(DISTINCT v{i})" for i in range(sensitive)]
     least = counted[0] if len(counted) == 1 else f"least({', '.join(counted)})" if counted else "0"
-    engine.run(
-        f"CREATE OR REPLACE TEMP TABLE sizes AS SELECT {keys}, CAST(sum(n) AS BIGINT) AS n, {least} AS v "
-        f"FROM ({grouped}) AS t GROUP BY {keys}"
-    )
+    counts = f"SELECT {keys}, CAST(sum(n) AS BIGINT) AS n, {least} AS v FROM ({grouped}) AS t GROUP BY {keys}"
+    if below.listed is not None:
+        listed = list(zip(*below.listed, strict=True)) or [()] * len(columns)
+        engine.upload("gone", {f"g{i}": list(groups) for i, groups in enumerate(listed)})
+        same = " AND ".join(f"c.g{i} = x.g{i}" for i in range(len(columns)))
+        flag = "CASE WHEN x.g0 IS NULL THEN 0 ELSE 1 END AS f"
+        counts = f"SELECT c.*, {flag} FROM ({counts}) AS c LEFT JOIN gone AS x ON {same}"
+    engine.run(f"CREATE OR REPLACE TEMP TABLE sizes AS {counts}")
 
 
 def _view(
@@ -269,10 +292,3 @@ def _view(
         f"CREATE OR REPLACE TEMP VIEW recoded AS SELECT {', '.join([*_groups(columns), *cells])} "
         f"FROM (SELECT {rows} FROM raw WHERE {complete}) AS k {_joins(columns)} CROSS JOIN spellings AS p"
     )
-
-
-def _refuse_wildcards(columns: Sequence[ColumnRecode]) -> None:
-    """A suppressed record would leave the crowds of others: the same refusal as when a plan is measured."""
-    wild = [column.name for column in columns if column.wild_group >= 0]
-    if wild:
-        raise no_suppression(wild)

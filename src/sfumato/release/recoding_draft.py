@@ -7,16 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from sfumato.auditing.whole import WholeFile, whole_file
 from sfumato.errors import InputError, SfumatoError, shortened
 from sfumato.front import Front, Point
 from sfumato.hierarchies import Hierarchy
 from sfumato.measures.classes import ClassTable, classify
+from sfumato.measures.planned import suppress_by_plan
 from sfumato.measures.registry import measure
 from sfumato.measures.standard import K
-from sfumato.measures.suppression import suppress_planned
 from sfumato.plans.plan import RecodingPlan
 from sfumato.release import facts, pack
 from sfumato.release.columns import ColumnRecode, column_recodes
@@ -56,7 +54,7 @@ def named_plan(
 ) -> NamedPlan:
     """A plan with groups named by what it releases; those that an `earlier` release named keep their names."""
     classes = classify(table, plan.recoding(table), study.weights_for(table))
-    classes = suppress_planned(classes, plan.suppress_below, plan.diversity_below)
+    classes = suppress_by_plan(classes, plan, study.measures)
     trees, levels = pack.trees_and_levels(study, table, plan)
     names = namings(study.columns, classes, trees, levels)
     known = {name: naming for name, naming in (earlier or {}).items() if name in names}
@@ -119,7 +117,7 @@ class RecodingDraft(Draft):
 
     def describe(self, engine: Engine) -> Description:
         with stage("count classes"):
-            below = Below.of(self.point.recoding_plan)
+            below = Below.of(self.point.recoding_plan, self.planned.classes, self.columns)
             self.recoded = recode(engine, self.source, self.study, self.columns, below, self.target)
         return describe_recoding(self.system, self.study, self.recoded, self.columns)
 
@@ -279,8 +277,7 @@ def compare_figures(
 
     An objective taken before suppression is not in the file: the plan's own classes say it.
     """
-    whole = planned.with_suppressed(np.zeros_like(planned.suppressed))
-    taken = {objective.name for objective in front.objectives if objective.taken != "released"}
+    taken = {objective.name: objective for objective in front.objectives if objective.taken != "released"}
     pairs: list[tuple[str, float, float]] = [
         ("the number of records", planned.records, recoded.records),
         ("the number of suppressed records", point.suppressed, recoded.suppressed),
@@ -290,7 +287,8 @@ def compare_figures(
     for name, expected in point.values.items():
         if name not in figures:
             raise SfumatoError(f"{name} could not be measured on the released file", expected="every objective")
-        value = measure(name).value(whole) if name in taken else figure_value(figures[name])
+        found = measure(name).with_settings(front.study.measures)
+        value = taken[name].value(found, planned) if name in taken else figure_value(figures[name])
         pairs.append((name, expected, value))
     for name, expected, value in pairs:
         if not same(expected, value):

@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.auditing.whole import whole_file
+from sfumato.measures.classes import classify
+from sfumato.measures.planned import suppress_by_plan
 from sfumato.measures.standard import K
+from sfumato.plans.levels import LevelPlan
 from sfumato.release import pack
 from sfumato.release.columns import ColumnRecode, column_recodes
 from sfumato.release.dictionary import data_dictionary, labels_in
@@ -69,14 +72,26 @@ def measure_again(check: Check, agrees: Callable[[ColumnRecode, Any], bool]) -> 
 
 def rows_again(check: Check, study: Study) -> list[Difference]:
     """Recode the source again: the same rows, in any order."""
-    point = check.manifest["point"]
-    below = Below(point["suppress_below"], point.get("diversity_below", 0))
+    below = below_again(check, study)
     with open_engine(study.engine, study.engine_options) as engine:
         source = table_of(study)
         target = target_of(source, check.written.format)
         recoded = recode(engine, source, study, columns_of(check), below, target)
         torn = differing_rows(engine, recoded, check.written)
     return [Difference(check.data, f"{torn} rows differ from the source recoded again")] if torn else []
+
+
+def below_again(check: Check, study: Study) -> Below:
+    """Which classes the published plan suppresses; where the engine cannot count it, by the classes of the source."""
+    point, own = check.manifest["point"], check.manifest["own"]
+    columns = columns_of(check)
+    plan = LevelPlan(own["levels"], point["suppress_below"], point.get("diversity_below", 0), point.get("limits", {}))
+    if not plan.limits and not any(column.wild_group >= 0 for column in columns):
+        return Below(plan.suppress_below, plan.diversity_below)
+    distances = {name: found.distance for name, found in check.own.columns.items() if found.distance is not None}
+    table = study.table(trees={column.name: column.tree for column in columns}, distances=distances)
+    classes = suppress_by_plan(classify(table, plan.recoding(table)), plan, study.measures)
+    return Below.of(plan, classes, columns)
 
 
 def columns_of(check: Check) -> tuple[ColumnRecode, ...]:

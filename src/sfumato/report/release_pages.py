@@ -140,6 +140,8 @@ def internal_page(manifest: Mapping[str, Any]) -> str:
     about = {"classes smaller than this are suppressed": str(point["suppress_below"])}
     if point.get("diversity_below", 0) > 1:
         about["classes with fewer sensitive values than this are suppressed"] = str(point["diversity_below"])
+    for name, limit in point.get("limits", {}).items():
+        about[f"classes that fall short of this {name} are suppressed"] = f"{limit:.6g}"
     return internal(
         "internal.html",
         manifest,

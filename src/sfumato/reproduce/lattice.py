@@ -119,7 +119,7 @@ def reproduce_lattice(
     for number, row in enumerate(rows):
         label = CM in row.sought
         study = (_with_label(base) if label else base).with_search(
-            objectives=row.objectives, max_suppression=0.01, epsilon=row.epsilon
+            objectives=row.objectives, max_suppression=0.01, suppression="paper", epsilon=row.epsilon
         )
         ready = Search.prepare(study, tables[label])
         every = Memory(ready.evaluate, ready.problem.shape)

@@ -42,9 +42,10 @@ SAVED = "table.parquet"  # what a table in memory is called beside its run file
 BUILT = tuple(RECIPES.values())
 ALGORITHMS = {"lattice": ("exact", "exhaustive", "pbg_ea", "best_first"), "cuts": ("memetic", "nsga2")}
 SYSTEM_OF = {  # settings of [search] that only one system reads
-    **dict.fromkeys(("problem", "prefer", "suppression", "generations", "local_search"), "cuts"),
+    **dict.fromkeys(("problem", "prefer", "generations", "local_search"), "cuts"),
     **dict.fromkeys(("iterations", "evaluations"), "lattice"),
 }
+SUPPRESSION = {"lattice": ("threshold", "paper"), "cuts": ("none", "within", "below_mean", "safe")}
 ANY_SYSTEM = ("objectives", "max_suppression", "constraints", "weights", "seed", "threads")  # mean the same in both
 
 
@@ -78,7 +79,7 @@ class SearchSettings(Settings):
     system: Literal["lattice", "cuts", "channel", "groups"] = "lattice"
     problem: Literal[1, 2, 3, 4] | None = None
     prefer: Literal["k", "l"] = "k"
-    suppression: Literal["none", "within", "below_mean", "safe"] | None = None
+    suppression: Literal["threshold", "paper", "none", "within", "below_mean", "safe"] | None = None
     algorithm: Literal["exact", "exhaustive", "pbg_ea", "best_first", "memetic", "nsga2"] | None = None
     objectives: tuple[str | ObjectiveSettings, ...] = Field(default=("k", "general_loss"), min_length=1)
     max_suppression: float = Field(default=0.0, ge=0, lt=1)
@@ -110,6 +111,12 @@ class SearchSettings(Settings):
                     expected=f"settings that the {self.system} system reads",
                     remedy=f'leave {name} out, or set system = "{SYSTEM_OF[name]}"',
                 )
+        if self.suppression is not None and self.suppression not in SUPPRESSION.get(self.system, ()):
+            raise StudyError(
+                f'suppression = "{self.suppression}" for {self.system}',
+                expected="one of: " + ", ".join(SUPPRESSION[self.system]),
+                remedy="leave suppression out",
+            )
         if self.algorithm is not None and self.algorithm not in ALGORITHMS.get(self.system, ()):
             raise StudyError(
                 f'algorithm = "{self.algorithm}" for {self.system}',
@@ -122,6 +129,11 @@ class SearchSettings(Settings):
     def method(self) -> str:
         """The algorithm: as given, else the system's own."""
         return self.algorithm or ALGORITHMS[self.system][0]
+
+    @property
+    def paper(self) -> bool:
+        """Whether suppression follows the paper of the lattice: the whole limit is spent on the smallest classes."""
+        return self.suppression == "paper"
 
     @property
     def named(self) -> tuple[ObjectiveSettings, ...]:

@@ -11,8 +11,8 @@ from sfumato.errors import DataError, InputError, counted, shortened
 from sfumato.front import Front, Objective, Point
 from sfumato.hierarchies import ROOT, Hierarchy
 from sfumato.measures.classes import classify
+from sfumato.measures.planned import suppress_by_plan
 from sfumato.measures.standard import GENERAL_LOSS, K
-from sfumato.measures.suppression import suppress_planned
 from sfumato.plans.levels import LevelPlan
 from sfumato.release import pack
 from sfumato.release.labels import Naming, naming_from
@@ -122,7 +122,8 @@ def saved_plan(folder: str | Path, point: int | None = None, run: str | Path | N
         )
     trees = pack.load_hierarchies(folder, manifest["hierarchies"])
     saved = manifest["point"]
-    plan = LevelPlan(manifest["own"]["levels"], saved["suppress_below"], saved.get("diversity_below", 0))
+    levels, limits = manifest["own"]["levels"], saved.get("limits", {})
+    plan = LevelPlan(levels, saved["suppress_below"], saved.get("diversity_below", 0), limits)
     released = read(folder / pack.RUN).columns
     distances = {name: column.distance for name, column in released.items() if column.distance is not None}
     study = without_trees(study_of(manifest))
@@ -155,7 +156,8 @@ def _front_plan(front: Front, point: int | None) -> SavedPlan:
     )
     plan, table = front.point(point).recoding_plan, front.study.table()
     named = named_plan(front.study, table, plan)
-    applied = LevelPlan(named.levels, plan.suppress_below, plan.diversity_below)
+    limits = plan.limits if isinstance(plan, LevelPlan) else {}
+    applied = LevelPlan(named.levels, plan.suppress_below, plan.diversity_below, limits)
     return SavedPlan(front.study, named.trees, pack.distances_of(table), applied, named.names)
 
 
@@ -198,7 +200,7 @@ def _front(study: Study, table: FrequencyTable, plan: LevelPlan) -> Front:
     """A front of one point: the plan, measured on the new table."""
     study = study.model_copy(update={"search": SearchSettings(weights=study.search.weights)})._placed(study.folder)
     classes = classify(table, plan.recoding(table), study.weights_for(table))
-    classes = suppress_planned(classes, plan.suppress_below, plan.diversity_below)
+    classes = suppress_by_plan(classes, plan, study.measures)
     measures = [K, GENERAL_LOSS]
     values = {measure.name: measure.value(classes) for measure in measures}
     point = Point(0, values, loss_of(classes), classes.suppressed_rows, plan)

@@ -59,4 +59,4 @@ def check_weights(settings: SearchSettings, table: FrequencyTable) -> None:
 
 def number(value: float) -> float:
     """A whole number as one."""
-    return int(value) if value == int(value) and abs(value) < 1e15 else float(value)
+    return int(value) if math.isfinite(value) and value == int(value) and abs(value) < 1e15 else float(value)

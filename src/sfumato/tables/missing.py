@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sfumato.errors import StudyError, shortened
 from sfumato.hierarchies.hierarchy import Hierarchy
 from sfumato.sources.cells import MISSING
 from sfumato.sources.roles import Role
@@ -35,16 +34,3 @@ def missing_leaf(tree: Hierarchy, na: Sequence[str], *, wildcard: bool) -> int |
         return tree.nodes[known[0]][1]
     level, position = tree.nodes.get(MISSING, (-1, -1))
     return position if level == 0 else None
-
-
-def no_suppression(columns: Sequence[str] = ()) -> StudyError:
-    """The error of suppressing where missing values match anything.
-
-    A suppressed record would leave the crowds of others, and whether those then hold depends on the order.
-    """
-    return StudyError(
-        "suppression is not defined where missing values match anything"
-        + (f": {shortened(columns)}" if columns else ""),
-        expected='missing = "drop" or "category"',
-        remedy='missing = "category" under [data], and search again',
-    )

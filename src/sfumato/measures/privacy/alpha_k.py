@@ -10,6 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.measures.classes import ClassTable
+from sfumato.measures.criteria import Criterion
+from sfumato.measures.facts import PerClass
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
@@ -38,4 +40,5 @@ MEASURE = Measure(
     sentence="No sensitive value has a share above α in any class; k is reported separately.",
     citation="Wong et al. 2006, (α, k)-anonymity",
     unit="share",
+    per_class=PerClass(Criterion.ALPHA),
 )

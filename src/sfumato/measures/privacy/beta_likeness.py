@@ -10,6 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.measures.classes import ClassTable
+from sfumato.measures.criteria import Criterion
+from sfumato.measures.facts import PerClass
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
@@ -40,4 +42,5 @@ MEASURE = Measure(
     monotone="falls",
     sentence="No class raises the share of a sensitive value by more than β times its share in the table.",
     citation="Cao and Karras 2012, β-likeness",
+    per_class=PerClass(Criterion.BETA, whole=True),
 )

@@ -13,6 +13,8 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.measures.classes import ClassTable
+from sfumato.measures.criteria import Criterion
+from sfumato.measures.facts import PerClass
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
@@ -52,4 +54,5 @@ MEASURE = Measure(
     choices=("infinite", "ignored"),
     sentence="No class changes the share of a sensitive value by more than a factor of e to the δ.",
     citation="Brickell and Shmatikov 2008, δ-disclosure privacy",
+    per_class=PerClass(Criterion.DELTA, parameter="absent", whole=True),
 )

@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.measures.classes import ClassTable
-from sfumato.measures.facts import Form, Headline, Walked
+from sfumato.measures.criteria import Criterion
+from sfumato.measures.facts import Form, Headline, PerClass
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
@@ -43,6 +44,6 @@ MEASURE = Measure(
     headline=Headline(4, "fewest sensitive values in a class (ℓ)"),
     usual=True,
     histogram=Form.DIVERSITY,
-    walked=Walked(lambda nodes: nodes.least_distinct),
+    per_class=PerClass(Criterion.DISTINCT),
     tallied=lambda cuts: cuts.least_distinct,
 )

@@ -12,6 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.measures.classes import ClassTable
+from sfumato.measures.criteria import Criterion
+from sfumato.measures.facts import PerClass
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
@@ -48,4 +50,5 @@ MEASURE = Measure(
     monotone="falls",
     sentence="As basic β-likeness, and frequent values may gain less: at most −ln of their share.",
     citation="Cao and Karras 2012, enhanced β-likeness",
+    per_class=PerClass(Criterion.ENHANCED_BETA, whole=True),
 )

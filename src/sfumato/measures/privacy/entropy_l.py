@@ -10,6 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.measures.classes import ClassTable
+from sfumato.measures.criteria import Criterion
+from sfumato.measures.facts import PerClass
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
@@ -38,4 +40,5 @@ MEASURE = Measure(
     monotone="rises",
     sentence="The sensitive values of every class are as uncertain as ℓ equally likely ones.",
     citation="Machanavajjhala et al. 2007, entropy ℓ-diversity",
+    per_class=PerClass(Criterion.ENTROPY),
 )

@@ -10,6 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.measures.classes import ClassTable
+from sfumato.measures.criteria import Criterion
+from sfumato.measures.facts import PerClass
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
@@ -36,4 +38,5 @@ MEASURE = Measure(
     monotone="rises",
     sentence="No sensitive value has a share above 1/ℓ in any class.",
     citation="Wong et al. 2006; Machanavajjhala et al. 2007",
+    per_class=PerClass(Criterion.FREQUENCY),
 )

@@ -10,6 +10,8 @@ It needs a table of the population; without one it is refused, not guessed.
 from __future__ import annotations
 
 from sfumato.measures.classes import ClassTable
+from sfumato.measures.criteria import Criterion
+from sfumato.measures.facts import PerClass
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
@@ -34,10 +36,12 @@ MEASURE = Measure(
     oracle=oracle,
     fold="worst",
     monotone="falls",
+    bound="own_budget",
     highest=lambda classes: 1.0,
     sentence="The probability of finding the right person in the population: one over the number of people with "
     "the same values, at worst.",
     citation="El Emam 2013, guide to the de-identification of personal health information",
     unit="share",
     attacker="journalist",
+    per_class=PerClass(Criterion.PEOPLE, risk=True),
 )

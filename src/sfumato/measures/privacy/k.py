@@ -8,7 +8,8 @@
 from __future__ import annotations
 
 from sfumato.measures.classes import ClassTable
-from sfumato.measures.facts import Form, Headline, Walked
+from sfumato.measures.criteria import Criterion
+from sfumato.measures.facts import Form, Headline, PerClass
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
@@ -32,7 +33,7 @@ MEASURE = Measure(
     oracle=oracle,
     fold="worst",
     monotone="rises",
-    bound="itself",
+    bound="own_budget",
     highest=lambda classes: float(classes.records),
     sentence="Every released record has the same quasi-identifiers as at least k − 1 others.",
     citation="Sweeney 2002, k-anonymity: a model for protecting privacy",
@@ -42,6 +43,6 @@ MEASURE = Measure(
     headline=Headline(0, "smallest class (k)"),
     usual=True,
     histogram=Form.SIZE,
-    walked=Walked(lambda nodes: nodes.least_size),
+    per_class=PerClass(Criterion.SIZE),
     tallied=lambda cuts: cuts.least_size,
 )

@@ -8,7 +8,8 @@
 from __future__ import annotations
 
 from sfumato.measures.classes import ClassTable
-from sfumato.measures.facts import Form, Walked
+from sfumato.measures.criteria import Criterion
+from sfumato.measures.facts import Form, PerClass
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
@@ -32,12 +33,12 @@ MEASURE = Measure(
     oracle=oracle,
     fold="worst",
     monotone="falls",
-    bound="itself",
+    bound="own_budget",
     highest=lambda classes: 1.0,
     sentence="The probability of finding a person who is known to be in the table: one over the class size, at worst.",
     citation="El Emam 2013, guide to the de-identification of personal health information",
     unit="share",
     attacker="prosecutor",
     histogram=Form.SIZE,
-    walked=Walked(lambda nodes: 1.0 / nodes.least_size),
+    per_class=PerClass(Criterion.SIZE, risk=True),
 )

@@ -11,6 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.measures.classes import ClassTable
+from sfumato.measures.criteria import Criterion
+from sfumato.measures.facts import PerClass
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.privacy.recursive_l import ranked
@@ -46,4 +48,5 @@ MEASURE = Measure(
     parameters={"l": 2},
     sentence="Any c above this makes the table recursively (c, ℓ)-diverse.",
     citation="Machanavajjhala et al. 2007, recursive (c, ℓ)-diversity",
+    per_class=PerClass(Criterion.RECURSIVE_C, parameter="l"),
 )

@@ -11,6 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.measures.classes import ClassTable, ClassValues
+from sfumato.measures.criteria import Criterion
+from sfumato.measures.facts import PerClass
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
@@ -53,4 +55,5 @@ MEASURE = Measure(
     sentence="In every class the commonest sensitive value is rarer than c times the ℓ-th and rarer ones together.",
     citation="Machanavajjhala et al. 2007, recursive (c, ℓ)-diversity",
     unit="count",
+    per_class=PerClass(Criterion.RECURSIVE_L, parameter="c"),
 )

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.measures.classes import ClassTable
-from sfumato.measures.facts import Headline
+from sfumato.measures.classes import ClassTable, ClassValues
+from sfumato.measures.criteria import Criterion
+from sfumato.measures.facts import Headline, PerClass
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
@@ -27,7 +28,10 @@ CHUNK = 1 << 21  # cells of classes × values held at once
 def emd(classes: ClassTable, column: str) -> Property:
     values = classes.values(column)
     whole = classes.distribution(column)
-    distance = DISTANCES[values.domain.distance]
+    if values.domain.distance == "equal":
+        return classes.per_class(equal(values, classes.size, whole), hidden=0.0)
+    if values.domain.distance == "ordered":
+        return classes.per_class(ordered(values, classes.size, whole), hidden=0.0)
     found = np.zeros(len(classes.rows))
     step = max(CHUNK // len(whole), 1)
     for begin in range(0, len(found), step):
@@ -36,12 +40,14 @@ def emd(classes: ClassTable, column: str) -> Property:
         shares = np.zeros((end - begin, len(whole)))
         rows = values.class_of[entries]
         shares[rows - begin, values.values[entries]] = values.counts[entries] / classes.size[rows]
-        found[begin:end] = distance(shares - whole, whole, values.domain)
+        found[begin:end] = hierarchical(shares - whole, values.domain)
     return classes.per_class(found, hidden=0.0)
 
 
-def equal(difference: Floats, whole: Floats, domain: Domain) -> Floats:  # noqa: ARG001
-    return np.asarray(np.abs(difference).sum(axis=1) / 2)
+def equal(values: ClassValues, size: Counts64, whole: Floats) -> Floats:
+    """Half the sum of differences: of the values in the class, and of all others, which it lacks."""
+    share, there = values.counts / size[values.class_of], whole[values.values]
+    return (values.fold(np.add, np.abs(share - there)) + 1.0 - values.fold(np.add, there)) / 2
 
 
 def in_order(whole: Floats, domain: Domain) -> Counts64:
@@ -59,12 +65,37 @@ def unfit(classes: ClassTable) -> str | None:
     return None
 
 
-def ordered(difference: Floats, whole: Floats, domain: Domain) -> Floats:
-    seen = difference[:, in_order(whole, domain)]  # values that the table does not hold are no places
-    return np.asarray(np.abs(np.cumsum(seen, axis=1)).sum(axis=1) / max(seen.shape[1] - 1, 1))
+def ordered(values: ClassValues, size: Counts64, whole: Floats) -> Floats:
+    """The area between two distribution functions, each run of places between two values of a class at once.
+
+    A class's function is constant on such a run and the table's rises, so they cross once at most.
+    """
+    order = in_order(whole, values.domain)  # values that the table does not hold are no places
+    place = np.full(len(whole), -1, dtype=np.int64)
+    place[order] = np.arange(len(order))
+    rises = np.cumsum(whole[order])
+    area = np.concatenate([[0.0], np.cumsum(rises)])
+    held = place[values.values] >= 0
+    class_of, at = values.class_of[held], place[values.values][held]
+    sorted_ = np.lexsort((at, class_of))
+    class_of, at = class_of[sorted_], at[sorted_]
+    share = (values.counts[held] / size[values.class_of[held]])[sorted_]
+    classes = len(values.start) - 1
+    counts = np.bincount(class_of, minlength=classes)
+    first = np.cumsum(counts) - counts
+    total = np.cumsum(share)
+    reached = total - (total - share)[np.minimum(first, max(len(share) - 1, 0))][class_of] if len(share) else total
+    end = np.append(at[1:], 0)
+    end[np.flatnonzero(np.append(class_of[1:] != class_of[:-1], True))] = len(order)
+    cross = np.clip(np.searchsorted(rises, reached), at, end)
+    runs = reached * (2 * cross - at - end) + area[at] + area[end] - 2 * area[cross]
+    start = np.full(classes, len(order), dtype=np.int64)
+    start[counts > 0] = at[first[counts > 0]]
+    found = np.bincount(class_of, weights=runs, minlength=classes) + area[start]
+    return np.asarray(np.maximum(found, 0.0) / max(len(order) - 1, 1))
 
 
-def hierarchical(difference: Floats, whole: Floats, domain: Domain) -> Floats:  # noqa: ARG001
+def hierarchical(difference: Floats, domain: Domain) -> Floats:
     """At each inner node, what its children exchange travels its height (Li et al. 2007, section 5.2)."""
     tree = domain.hierarchy
     extra = difference[:, : len(tree.leaves)]
@@ -76,9 +107,6 @@ def hierarchical(difference: Floats, whole: Floats, domain: Domain) -> Floats:  
         cost += level / tree.height * np.minimum(surplus, deficit).sum(axis=1)
         extra = extra @ joined
     return cost
-
-
-DISTANCES = {"equal": equal, "ordered": ordered, "hierarchical": hierarchical}
 
 
 def oracle(records: Records, record: int, column: str) -> float:
@@ -129,4 +157,5 @@ MEASURE = Measure(
     citation="Li, Li, Venkatasubramanian 2007, t-closeness",
     headline=Headline(5, "largest distance of a class from the table (t)"),
     usual=True,
+    per_class=PerClass(Criterion.CLOSENESS, whole=True),
 )

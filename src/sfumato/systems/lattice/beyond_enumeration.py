@@ -55,7 +55,7 @@ def search_large(ready: Search, remember: Callable[[Search], Memory], tell: Tell
         if place is None:
             break
         starts = [memory.all.nodes[place]]
-        found += search.points(starts[0][None], ready.objectives)
+        found += search.points(memory.all[np.array([place])], ready.objectives)
         if stop(0, evaluated):
             break
     return _best(ready, found), evaluated
@@ -79,7 +79,7 @@ def _leading(ready: Search, search: Search, memory: Memory) -> list[Point]:
     """The best node of a search that is under way, if one meets the limits."""
     values = np.where(memory.all.feasible, memory.all.values[:, 0], np.inf)
     place = int(values.argmin())
-    return search.points(memory.all.nodes[place][None], ready.objectives) if np.isfinite(values[place]) else []
+    return search.points(memory.all[np.array([place])], ready.objectives) if np.isfinite(values[place]) else []
 
 
 def _best(ready: Search, points: list[Point]) -> list[Point]:

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from sfumato.algorithms.dominance import comparable
+from sfumato.algorithms.dominance import comparable, first_non_dominated
 from sfumato.algorithms.evaluation import Evaluated
 from sfumato.algorithms.exact import Bound
 from sfumato.algorithms.pbg_ea import Hints
 from sfumato.errors import StudyError, counted, shortened
 from sfumato.front import Objective, Point
 from sfumato.measures.classes import classify
+from sfumato.measures.goal import Goal
 from sfumato.measures.standard import K
 from sfumato.measures.suppression import budget
-from sfumato.plans.levels import LevelPlan
+from sfumato.measures.thresholds import MEASURED, SOUGHT, value_at
+from sfumato.plans.levels import LevelPlan, thresholds_of
 from sfumato.plans.recoding import at_level
-from sfumato.runtime.arrays import Codes, Floats
+from sfumato.runtime.arrays import Codes, Flags, Floats
 from sfumato.study import Study
 from sfumato.systems.goals import check_algorithm, check_weights, demanded_size, goal_of, number
-from sfumato.systems.lattice.problem import LatticeProblem
+from sfumato.systems.lattice.problem import Figures, LatticeProblem
 from sfumato.tables.frequency import FrequencyTable
 
 SLACK = 1e-12  # two ways to the same sum may differ in the last digit
@@ -62,29 +65,45 @@ class Search:
         check_weights(settings, table)
         floor = demanded_size(settings)
         most = budget(settings.max_suppression, table.records)
-        problem = LatticeProblem(table, [*sought, *limits], most, floor, settings.weights, settings.threads)
-        return cls(study, table, problem, tuple(Objective(g.measure.name, g.direction) for g in sought))
+        problem = LatticeProblem(
+            table, [*sought, *limits], most, floor, settings.weights, settings.threads, len(sought), settings.paper
+        )
+        return cls(study, table, problem, tuple(_objective(goal, settings.paper) for goal in sought))
 
     @property
     def sought(self) -> int:
         return len(self.objectives)
 
     def evaluate(self, nodes: Codes) -> Evaluated:
-        """Values and bounds of nodes, minimised and fit to compare."""
+        """Values of releases and bounds of nodes, minimised and fit to compare."""
         figures = self.problem.figures(nodes)
         signs = np.array([goal.sign for goal in self.problem.goals])
         values = comparable(figures.values[:, : self.sought] * signs[: self.sought])
-        bounds = comparable(np.column_stack([figures.bounds * signs, figures.suppressed.astype(np.float64)]))
-        return Evaluated(nodes, values, bounds, self.problem.violation(figures))
+        bounds = comparable(np.column_stack([figures.bounds * signs, figures.failing.astype(np.float64)]))
+        details = np.column_stack([figures.suppressed, figures.losses, figures.worst, figures.values[:, : self.sought]])
+        violation = self.problem.violation(figures)
+        found = Evaluated(nodes[figures.node], values, bounds[figures.node], violation, details)
+        return found[self._useful(figures, found)]
+
+    def _useful(self, figures: Figures, found: Evaluated) -> Flags:
+        """Of each node the releases that none of its own beats; where one alone is asked for, the best of them."""
+        several = np.diff(figures.start) > 1
+        kept = np.ones(len(found.values), dtype=np.bool_)
+        for node in np.flatnonzero(several).tolist():
+            rows = slice(int(figures.start[node]), int(figures.start[node + 1]))
+            if self.study.search.method == "best_first":
+                best = np.lexsort((found.values[rows, 0], found.violation[rows]))[0]
+                kept[rows] = np.arange(rows.stop - rows.start) == best
+            elif self.sought > 1:
+                kept[rows] = first_non_dominated(found.values[rows])
+                kept[rows.start] = True
+        return kept
 
     def demanding(self, k: int) -> Search:
         """The same search where k is demanded: exactly the classes below it are suppressed, and k is sought no more."""
         goals = [goal for goal in self.problem.goals if goal.measure.name != K.name]
-        return replace(
-            self,
-            problem=self.problem.demanding(k, goals),
-            objectives=tuple(objective for objective in self.objectives if objective.name != K.name),
-        )
+        objectives = tuple(objective for objective in self.objectives if objective.name != K.name)
+        return replace(self, problem=self.problem.demanding(k, goals, len(objectives)), objectives=objectives)
 
     def hints(self) -> Hints:
         """What is known of nodes before they are evaluated."""
@@ -109,23 +128,42 @@ class Search:
                 known = comparable(known - np.abs(known) * SLACK)
             limit = None if goal.limit is None or place < self.sought else goal.sign * goal.limit + 1e-12
             found.append(Bound(goal.measure.name, goal.moves, known, limit))
-        falls = "falls" if self.problem.floor else None
+        demanded = any(each.counts and np.isfinite(each.limit) for each in self.problem.thresholds)
+        falls = "falls" if demanded else None
         return [*found, Bound("suppression", falls, None, float(self.problem.budget) if falls else None)]
 
-    def points(self, nodes: Codes, objectives: Sequence[Objective]) -> list[Point]:
-        """Nodes as points of a front, not yet numbered."""
-        figures = self.problem.figures(nodes)
-        column = {goal.measure.name: place for place, goal in enumerate(self.problem.goals)}
-        full = float(self.problem.weights.sum()) * self.table.records
-        # Where missing values match anything a class may be smaller than the crowd it hides in, and none is suppressed.
-        loose = any(domain.wildcard for domain in self.table.domains)
+    def points(self, found: Evaluated, objectives: Sequence[Objective]) -> list[Point]:
+        """Releases as points of a front, not yet numbered."""
         points = []
-        for row, node in enumerate(nodes.tolist()):
-            values = {
-                o.name: number(figures.values[row, column[o.name]] if o.name in column else float(figures.k[row]))
-                for o in objectives
-            }
-            below = 0 if loose else self.problem.floor or int(figures.k[row])
-            plan = LevelPlan(dict(zip(self.table.columns, node, strict=True)), below)
-            points.append(Point(0, values, float(figures.losses[row] / full), int(figures.suppressed[row]), plan))
+        for node, details in zip(found.nodes.tolist(), found.details.tolist(), strict=True):
+            suppressed, loss, *rest = details
+            worst, own = rest[: len(self.problem.thresholds)], rest[len(self.problem.thresholds) :]
+            values = dict(zip((o.name for o in self.objectives), own, strict=True))
+            if K.name not in values:
+                values[K.name] = worst[0]
+            plan = LevelPlan(dict(zip(self.table.columns, node, strict=True)), **self._suppression(worst))
+            chosen = {o.name: number(values[o.name]) for o in objectives}
+            points.append(Point(0, chosen, loss / self.full, int(suppressed), plan))
         return points
+
+    @property
+    def full(self) -> float:
+        """The most general loss that there can be."""
+        return float(self.problem.weights.sum()) * self.table.records
+
+    def _suppression(self, worst: Sequence[float]) -> dict[str, Any]:
+        """The thresholds of a release: what is demanded as it is demanded, what is sought as it was reached."""
+        below: dict[str, float] = {}
+        for threshold, level in zip(self.problem.thresholds, worst, strict=True):
+            if threshold.mode != MEASURED:
+                reached = level if threshold.mode == SOUGHT else threshold.limit
+                if np.isfinite(reached):  # below an infinite one there is nothing
+                    below[threshold.measure.name] = value_at(threshold.measure, reached)
+        return thresholds_of(below)
+
+
+def _objective(goal: Goal, paper: bool) -> Objective:
+    """t, β and δ are sought as they are demanded: against the whole input."""
+    per_class = goal.measure.per_class
+    whole = not paper and per_class is not None and per_class.whole
+    return Objective(goal.measure.name, goal.direction, "input" if whole else "released")

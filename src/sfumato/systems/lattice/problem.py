@@ -1,6 +1,6 @@
-"""The lattice as a problem: the objectives, limits and bounds of any nodes, all minimised.
+"""The lattice as a problem: the releases of any nodes with their objectives and limits, and the bounds of nodes.
 
-Measures that the walk knows are evaluated by it; any other is evaluated on the class table of each node, which is
+Measures that the walk knows are evaluated by it; any other is evaluated on the class table of each release, which is
 slower and always right.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -18,31 +18,57 @@ from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.facts import NodeFigures
 from sfumato.measures.goal import Goal
 from sfumato.measures.measure import Measure
-from sfumato.measures.standard import GENERAL_LOSS
-from sfumato.measures.suppression import suppress_below, suppress_within
+from sfumato.measures.standard import DISTINCT_L, GENERAL_LOSS, K
+from sfumato.measures.suppression import refuse_wildcards, suppress_planned
+from sfumato.measures.thresholds import (
+    DEMANDED,
+    HALF,
+    MEASURED,
+    SOUGHT,
+    Threshold,
+    class_levels,
+    is_criterion,
+    level_of,
+    quantised,
+    releases,
+    value_at,
+)
 from sfumato.plans.recoding import at_levels
 from sfumato.runtime.arrays import Codes, Counts64, Floats
-from sfumato.systems.lattice import walk
-from sfumato.systems.lattice.rollup import Indices, RollUp, covered_leaves, full_sums
+from sfumato.systems.lattice import releases as compiled_releases
+from sfumato.systems.lattice.rollup import Releases, RollUp, covered_leaves, full_sums
 from sfumato.tables.frequency import FrequencyTable
 
 
 @dataclass(frozen=True, eq=False)
 class Figures:
-    """Natural values and bounds of nodes, one column per goal; records suppressed; the least class size kept."""
+    """The releases of nodes: `start[i]:start[i + 1]` are those of node i, the one that suppresses most first.
 
+    Of each release the natural value of every goal, the general loss, the records suppressed and the worst level of
+    every criterion; of each node the goals' bounds, natural too, and the records that no coarser node can save.
+    """
+
+    start: Counts64
     values: Floats
-    bounds: Floats
     losses: Floats
     suppressed: Counts64
-    k: Counts64
+    worst: Floats
+    bounds: Floats
+    failing: Counts64
+
+    @property
+    def node(self) -> Counts64:
+        """The node of each release, as its place among those asked for."""
+        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
 
 
 class LatticeProblem:
     """A table's lattice with goals, a suppression budget, and attribute weights.
 
-    With `floor` exactly the classes below it are suppressed, which is how a k that is demanded, not sought, is met at
-    least loss; without, whole sizes go within the budget (docs/readings.md, 1.1).
+    The first `sought` goals are objectives, the others limits. By default a release is a node and a threshold for each
+    class criterion that is sought; a criterion that is only demanded has its limit for a threshold (docs/lattice.md).
+    With `floor` a class size is demanded that is no goal. With `paper` the rule of the paper holds: whole sizes go, as
+    many as the budget allows, and no other criterion takes classes out (docs/readings.md, 1.1).
     """
 
     def __init__(
@@ -53,27 +79,58 @@ class LatticeProblem:
         floor: int = 0,
         weights: Mapping[str, float] | None = None,
         threads: int | None = None,
+        sought: int | None = None,
+        paper: bool = False,
     ) -> None:
         self.table, self.goals, self.budget, self.floor, self.threads = table, tuple(goals), budget, floor, threads
+        self.sought, self.paper = len(self.goals) if sought is None else sought, paper
         self.weights = np.array([(weights or {}).get(name, 1.0) for name in table.columns])
         self.shape = tuple(domain.hierarchy.height + 1 for domain in table.domains)
-        self.walks = all(goal.measure.walked is not None for goal in goals) and self._walkable()
+        self.thresholds = self._thresholds()
+        self.walks = self._walkable()
 
     @property
     def space(self) -> int:
         return int(np.prod([int(size) for size in self.shape], dtype=object))
 
-    def demanding(self, floor: int, goals: Sequence[Goal]) -> LatticeProblem:
+    def demanding(self, floor: int, goals: Sequence[Goal], sought: int) -> LatticeProblem:
         """The same lattice with some of its goals, where exactly the classes below `floor` are suppressed."""
         found = copy(self)
-        found.goals, found.floor = tuple(goals), floor
+        found.goals, found.floor, found.sought = tuple(goals), floor, sought
+        found.thresholds = found._thresholds()
         return found
+
+    def _thresholds(self) -> tuple[Threshold, ...]:
+        """The class criteria, size first: sought where one is an objective, demanded where it has a limit."""
+        limit = float(self.floor) if self.floor else -np.inf
+        found: dict[tuple[object, ...], Threshold] = {
+            _kind(K): Threshold(K, DEMANDED if self.floor else MEASURED, limit)
+        }
+        loose = False
+        for place, goal in enumerate(self.goals):
+            if not is_criterion(goal.measure, goal.direction):
+                # A mean over records may gain by suppression; what only loses by it needs no threshold of its own.
+                loose = loose or not (goal.bounded and goal.measure.bound == "unsuppressed")
+                continue
+            known = found.get(_kind(goal.measure), Threshold(goal.measure, MEASURED))
+            mode = SOUGHT if place < self.sought else max(known.mode, DEMANDED)
+            least = known.limit if goal.limit is None else max(known.limit, level_of(goal.measure, goal.limit))
+            found[_kind(goal.measure)] = replace(known, mode=max(mode, known.mode), limit=least)
+        size = found[_kind(K)]
+        if self.paper:
+            found = {kind: Threshold(threshold.measure, MEASURED) for kind, threshold in found.items()}
+            demanded = size.mode == DEMANDED
+            found[_kind(K)] = replace(
+                size, mode=DEMANDED if demanded else SOUGHT, limit=size.limit if demanded else -np.inf
+            )
+        elif loose and size.mode == MEASURED:
+            found[_kind(K)] = replace(size, mode=SOUGHT)
+        return tuple(found.values())
 
     @cached_property
     def rollup(self) -> RollUp:
-        read = {goal.measure.reads for goal in self.goals}
-        sensitive = next(iter(self.table.sensitive)) if "sensitive" in read else None
-        return RollUp(self.table, sensitive, label="label" in read)
+        reads = {goal.measure.reads for goal in self.goals}
+        return RollUp(self.table, sensitive="sensitive" in reads, label="label" in reads, people="population" in reads)
 
     def figures(self, nodes: Codes) -> Figures:
         """The figures of nodes, in the order they are given."""
@@ -93,91 +150,191 @@ class LatticeProblem:
         return covered_leaves(self.table)
 
     def classes(self, node: Sequence[int]) -> ClassTable:
-        """The class table of a node after suppression."""
+        """The class table of a node before suppression."""
         found = classify(self.table, at_levels(self.table, node), tuple(self.weights.tolist()))
-        return suppress_below(found, self.floor) if self.floor else suppress_within(found, self.budget)
+        return found if self.paper else replace(found, reference="input")
 
     def _walkable(self) -> bool:
         if any(domain.wildcard for domain in self.table.domains):
             return False
-        if len(self.table.sensitive) > 1 and any(goal.measure.reads == "sensitive" for goal in self.goals):
-            return False
+        several = len(self.table.sensitive) > 1
+        for goal in self.goals:
+            measure = goal.measure
+            if is_criterion(measure, goal.direction) and measure.per_class is not None:
+                if self.paper and measure.per_class.whole:  # the paper's rule measures them on what is kept
+                    return False
+            elif measure.walked is None or (several and measure.reads == "sensitive"):
+                return False
         try:
             return self.rollup is not None
         except MeasureError:
             return False
 
+    @cached_property
+    def rule(self) -> compiled_releases.Rule:
+        """The thresholds as compiled loops read them."""
+        several = self.thresholds
+        return compiled_releases.Rule(
+            kinds=np.array([_criterion(threshold) for threshold in several], dtype=np.int64),
+            parameters=np.array([threshold.parameter() for threshold in several]),
+            signs=np.array([1.0 if threshold.measure.direction == "max" else -1.0 for threshold in several]),
+            modes=np.array([threshold.mode for threshold in several], dtype=np.int64),
+            limits=np.array([threshold.limit - HALF for threshold in several]),
+            counts=np.array([threshold.counts for threshold in several], dtype=np.bool_),
+            budget=max(self.budget - self.table.removed, 0),
+            every=not self.paper,
+            people=self.rollup.people,
+            own=int(any(goal.measure.reads == "sensitive" and goal.measure.walked is not None for goal in self.goals)),
+            label=self.rollup.label,
+            sizes=len(several) == 1
+            and self.rollup.width == 0
+            and (several[0].mode == DEMANDED or several[0].limit == -np.inf),
+        )
+
     def _walked(self, nodes: Codes) -> Figures:
-        found = self.rollup.evaluate(nodes, self.budget, self.floor, self.threads)
+        found = self.rollup.evaluate(nodes, self.rule, self.threads)
         released, whole = self._released(found), self._whole(found)
+        column = {_kind(threshold.measure): place for place, threshold in enumerate(self.thresholds)}
         values, bounds = [], []
         for goal in self.goals:
-            value = _walked_value(goal.measure, released)
-            values.append(value)
-            bounds.append(value if goal.measure.bound == "itself" else _walked_value(goal.measure, whole))
-        losses = _walked_value(GENERAL_LOSS, released)
-        shape = (len(nodes), len(self.goals))
-        return Figures(_columns(values, shape), _columns(bounds, shape), losses, found.suppressed, found.k)
+            measure = goal.measure
+            if is_criterion(measure, goal.direction):
+                place = column[_kind(measure)]
+                values.append(_natural(measure, found.worst[:, place]))
+                bounds.append(_natural(measure, found.best[:, place]))
+            else:
+                values.append(_walked_value(measure, released))
+                bounds.append(_walked_value(measure, whole))
+        return Figures(
+            found.start,
+            _columns(values, len(found.worst)),
+            _walked_value(GENERAL_LOSS, released),
+            found.suppressed,
+            found.worst,
+            _columns(bounds, len(nodes)),
+            found.whole[:, compiled_releases.FAILING] + self.table.removed,
+        )
 
-    def _released(self, found: Indices) -> NodeFigures:
+    def _released(self, found: Releases) -> NodeFigures:
         """What the walk counted of the records that are kept."""
         return NodeFigures(
             self.table,
             self.weights,
-            found.nodes,
+            found.nodes[found.node],
             self.table.records - found.suppressed,
             self.rollup.column_sums(found),
-            least_size=found[walk.K],
-            size_sum=found[walk.SUM_K],
-            least_distinct=found[walk.DISTINCT],
-            own_sum=found[walk.SUM_L],
-            mislabelled=found[walk.WRONG],
+            size_sum=found.figures[:, compiled_releases.SUM_K],
+            own_sum=found.figures[:, compiled_releases.SUM_L],
+            mislabelled=found.figures[:, compiled_releases.WRONG],
         )
 
-    def _whole(self, found: Indices) -> NodeFigures:
-        """The same with nothing suppressed, or at its best within the budget: what bounds are taken from."""
+    def _whole(self, found: Releases) -> NodeFigures:
+        """The same with nothing suppressed."""
         return NodeFigures(
             self.table,
             self.weights,
             found.nodes,
             np.full(len(found.nodes), self.table.rows),
-            self.rollup.full_sums(found.nodes),
-            size_sum=found[walk.SUM_K_FULL],
-            least_distinct=found[walk.DISTINCT_BOUND],
-            own_sum=found[walk.SUM_L_FULL],
-            mislabelled=found[walk.WRONG_FULL],
+            full_sums(self._covered, found.nodes),
+            size_sum=found.whole[:, compiled_releases.SUM_K],
+            own_sum=found.whole[:, compiled_releases.SUM_L],
+            mislabelled=found.whole[:, compiled_releases.WRONG],
         )
 
     def _plain(self, nodes: Codes) -> Figures:
-        values, bounds, losses, suppressed, least = [], [], [], [], []
-        for node in nodes:
-            classes = self.classes(node.tolist())
-            whole = classify(self.table, at_levels(self.table, node.tolist()), tuple(self.weights.tolist()))
-            values.append([goal.measure.value(classes) for goal in self.goals])
-            bounds.append([_bound(goal, classes, whole, self.budget) for goal in self.goals])
-            losses.append(GENERAL_LOSS.value(classes))
-            suppressed.append(classes.suppressed_rows)
-            least.append(int(classes.size[classes.kept].min()) if classes.kept.any() else 0)
+        counts, values, losses, suppressed, worst, bounds, failing = [], [], [], [], [], [], []
+        for node in nodes.tolist():
+            whole = self.classes(node)
+            levels = [class_levels(threshold.measure, whole) for threshold in self.thresholds]
+            made = 0
+            for classes in self._releases(whole, levels):
+                values.append([goal.measure.value(classes) for goal in self.goals])
+                losses.append(GENERAL_LOSS.value(classes))
+                suppressed.append(classes.suppressed_rows)
+                worst.append(self._worst(classes, levels))
+                made += 1
+            counts.append(made)
+            bounds.append([_bound(goal, whole, self.budget) for goal in self.goals])
+            certain = np.zeros(len(whole.rows), dtype=np.bool_)
+            for threshold, level in zip(self.thresholds, levels, strict=True):
+                if threshold.counts:
+                    certain |= quantised(level) < threshold.limit - HALF
+            failing.append(int(whole.rows[certain].sum()) + self.table.removed)
+        start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         return Figures(
-            np.array(values, dtype=np.float64),
-            np.array(bounds, dtype=np.float64),
+            start,
+            np.array(values, dtype=np.float64).reshape(len(losses), len(self.goals)),
             np.array(losses),
             np.array(suppressed, dtype=np.int64),
-            np.array(least, dtype=np.int64),
+            np.array(worst, dtype=np.float64).reshape(len(losses), len(self.thresholds)),
+            np.array(bounds, dtype=np.float64).reshape(len(nodes), len(self.goals)),
+            np.array(failing, dtype=np.int64),
         )
 
+    def _worst(self, classes: ClassTable, levels: Sequence[Floats]) -> list[float]:
+        if classes.pairs is not None and classes.kept.any():
+            levels = [class_levels(threshold.measure, classes, whole=False) for threshold in self.thresholds]
+        return [float(level[classes.kept].min(initial=np.inf)) for level in levels]
+
+    def _releases(self, whole: ClassTable, levels: Sequence[Floats]) -> list[ClassTable]:
+        """The class tables of a node's releases, the one that suppresses most first."""
+        if whole.pairs is not None and self.budget > whole.suppressed_rows:
+            return self._crowds(whole)
+        found = [
+            whole.with_suppressed(gone)
+            for gone in releases(self.thresholds, levels, whole, self.budget, not self.paper)
+        ]
+        return sorted(found, key=lambda classes: -classes.suppressed_rows)
+
+    def _crowds(self, whole: ClassTable) -> list[ClassTable]:
+        """The same where missing values match anything: for each k the largest set of classes that all have it."""
+        least = {threshold.measure.name: threshold for threshold in self.thresholds if threshold.mode != MEASURED}
+        if self.paper or any(not threshold.counts for threshold in least.values()):
+            refuse_wildcards(whole)
+        size, diverse = (least.get(found.name, Threshold(found, MEASURED)) for found in (K, DISTINCT_L))
+        if diverse.mode == SOUGHT:
+            refuse_wildcards(whole)
+        below = [0 if each.limit == -np.inf else int(np.ceil(each.limit - HALF)) for each in (size, diverse)]
+        found = [suppress_planned(whole, *below)]
+        while size.mode == SOUGHT and found[-1].kept.any():
+            reached = found[-1]
+            more = suppress_planned(reached, int(reached.size[reached.kept].min()) + 1, below[1])
+            if more.suppressed_rows > self.budget or not more.kept.any():
+                break
+            found.append(more)
+        return found[::-1]
+
     def violation(self, figures: Figures) -> Floats:
-        """By how much nodes break the limits and the budget, as shares of them; 0 where they meet all."""
+        """By how much releases break the limits and the budget, as shares of them; 0 where they meet all."""
         broken = np.maximum(figures.suppressed - self.budget, 0) / self.table.records
         for column, goal in enumerate(self.goals):
             if goal.limit is not None:
                 excess = goal.sign * (figures.values[:, column] - goal.limit)
-                broken = broken + np.where(excess <= 1e-12, 0.0, excess / max(abs(goal.limit), 1.0))
+                broken = broken + np.where(excess <= 2 * HALF, 0.0, excess / max(abs(goal.limit), 1.0))
         return np.asarray(np.where(np.isnan(broken), np.inf, broken))
 
 
-def _columns(parts: Sequence[Floats | Counts64], shape: tuple[int, int]) -> Floats:
-    return np.stack([np.asarray(part, dtype=np.float64) for part in parts], axis=1) if parts else np.empty(shape)
+def _kind(measure: Measure) -> tuple[object, ...]:
+    """What tells criteria apart: k and the prosecutor's risk both are about sizes."""
+    per_class = measure.per_class
+    if per_class is None:
+        return (measure.name,)
+    return (per_class.criterion, measure.parameters.get(per_class.parameter))
+
+
+def _criterion(threshold: Threshold) -> int:
+    per_class = threshold.measure.per_class
+    return -1 if per_class is None else int(per_class.criterion)
+
+
+def _natural(measure: Measure, levels: Floats) -> Floats:
+    return np.array([value_at(measure, level) for level in levels.tolist()])
+
+
+def _columns(parts: Sequence[Floats | Counts64], rows: int) -> Floats:
+    if not parts:
+        return np.empty((rows, 0))
+    return np.stack([np.asarray(part, dtype=np.float64) for part in parts], axis=1)
 
 
 def _walked_value(measure: Measure, nodes: NodeFigures) -> Floats:
@@ -186,18 +343,14 @@ def _walked_value(measure: Measure, nodes: NodeFigures) -> Floats:
     return np.asarray(measure.walked.value(nodes), dtype=np.float64)
 
 
-def _bound(goal: Goal, classes: ClassTable, whole: ClassTable, budget: int) -> float:
-    """A goal's bound at one node from its class tables."""
+def _bound(goal: Goal, whole: ClassTable, budget: int) -> float:
+    """A goal's bound at one node from its class table."""
     if not goal.bounded:
         return float("nan")
-    if goal.measure.bound == "itself":
-        return goal.measure.value(classes)
     if goal.measure.bound == "unsuppressed":
         return goal.measure.value(whole)
-    found = []
-    for column in goal.measure.columns(whole):  # the best that suppressing the worst classes first can reach
-        values = goal.measure.property(whole, column).values[: len(whole.rows)]
-        order = np.argsort(goal.sign * -values, kind="stable")
-        gone = np.cumsum(whole.rows[order])
-        found.append(float(values[order][min(int(np.searchsorted(gone, budget, side="right")), len(order) - 1)]))
-    return min(found) if goal.direction == "max" else max(found)
+    levels = class_levels(goal.measure, whole)  # the best that suppressing the worst classes first can reach
+    order = np.argsort(levels, kind="stable")
+    gone = np.cumsum(whole.rows[order])
+    place = min(int(np.searchsorted(gone, budget - whole.table.removed, side="right")), len(order) - 1)
+    return value_at(goal.measure, float(levels[order][place]))

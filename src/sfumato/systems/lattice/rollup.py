@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from sfumato.errors import MeasureError
+from sfumato.measures.criteria import EQUAL, HIERARCHICAL, ORDERED, Secrets, Tally
+from sfumato.measures.privacy.t_closeness import in_order
 from sfumato.plans.levels import all_nodes
-from sfumato.runtime.arrays import Codes, Counts64
+from sfumato.runtime.arrays import Codes, Counts64, Floats
 from sfumato.systems.lattice import walk
-from sfumato.tables.frequency import FrequencyTable
+from sfumato.systems.lattice.releases import GONE, Keys, Rows, Rule
+from sfumato.tables.frequency import FrequencyTable, Population, ValueCounts
 
 KEY_BITS = 63
 HELD_CELLS = 8_000_000
@@ -21,24 +26,26 @@ TALLY_CELLS = 150_000_000  # of all buffers together; beyond it sensitive counts
 
 
 @dataclass(frozen=True, eq=False)
-class Indices:
-    """The indices of nodes: one row per node, columns as in `walk`; and the leaves its suppressed labels cover."""
+class Releases:
+    """The releases of nodes, as `walk` gives them; columns of `hidden` are those of the table."""
 
     table: FrequencyTable
     nodes: Codes
+    start: Counts64
     figures: Counts64
     hidden: Counts64
-
-    def __getitem__(self, index: int) -> Counts64:
-        return np.asarray(self.figures[:, index])
+    worst: Floats
+    whole: Counts64
+    best: Floats
 
     @property
-    def k(self) -> Counts64:
-        return self[walk.K]
+    def node(self) -> Counts64:
+        """The node of each release, as its place among those asked for."""
+        return np.repeat(np.arange(len(self.nodes)), np.diff(self.start))
 
     @property
     def suppressed(self) -> Counts64:
-        return self[walk.GONE] + self.table.removed
+        return np.asarray(self.figures[:, GONE] + self.table.removed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +53,9 @@ class Base:
     """Classes at some levels, from which the classes of every coarser node follow."""
 
     levels: Codes
-    keys: walk.Keys
-    rows: walk.Rows
-    tally: walk.Tally
+    keys: Keys
+    rows: Rows
+    tally: Tally
 
     @property
     def cells(self) -> int:
@@ -62,15 +69,20 @@ class RollUp:
     not from the table.
     """
 
-    def __init__(self, table: FrequencyTable, sensitive: str | None = None, label: bool = False) -> None:
+    def __init__(
+        self, table: FrequencyTable, sensitive: bool = False, label: bool = False, people: bool = False
+    ) -> None:
         self.table = table
         self.heights = np.array([domain.hierarchy.height for domain in table.domains], dtype=np.int64)
         # The last column changes most often. Best there is one with many levels that tells few records apart, so that
         # what tells most apart is generalized early and the rest of the walk meets few classes.
         told = [_entropy(table, column) / height for column, height in enumerate(self.heights)]
         self.order = sorted(range(len(told)), key=lambda column: -told[column])
-        tally, self._split = self._tallies(sensitive, label)
+        tally = self._tallies(sensitive, label, people)
+        self.width = tally.shape[1]
         keys, rows = self._prepare()
+        if people and table.population is not None:
+            keys, rows, tally = self._with_people(table.population, keys, rows, tally)
         self._table = Base(np.zeros(len(self.order), dtype=np.int32), keys, rows, tally)
         self._bases: list[Base] = []  # the last used first
 
@@ -88,32 +100,37 @@ class RollUp:
     def covered(self) -> list[Counts64]:
         return covered_leaves(self.table)
 
-    def evaluate(self, nodes: Codes, budget: int, floor: int = 0, threads: int | None = None) -> Indices:
-        """The indices of some nodes, in the order they are given."""
+    def evaluate(self, nodes: Codes, rule: Rule, threads: int | None = None) -> Releases:
+        """The releases of some nodes, in the order they are given."""
         nodes = np.ascontiguousarray(nodes, dtype=np.int32)
         walked = nodes[:, self.order]
         order = np.lexsort(walked.T[::-1])
         ordered = np.ascontiguousarray(walked[order])
         workers = min(threads or os.cpu_count() or 1, max(len(nodes) // 64, 1))
-        budget = max(budget - self.table.removed, 0)
         base = self._base(walked.min(axis=0)) if len(nodes) else self._table
         if workers == 1:
-            parts = [self._walk(ordered, base, budget, floor)]
+            parts = [self._walk(ordered, base, rule)]
         else:
             chunks = np.array_split(ordered, workers * 8)
             with ThreadPoolExecutor(workers) as pool:
-                parts = list(pool.map(lambda chunk: self._walk(chunk, base, budget, floor), chunks))
-        figures = np.empty((len(nodes), walk.INDICES), dtype=np.int64)
-        hidden = np.empty((len(nodes), len(self.order)), dtype=np.int64)
-        figures[order] = np.concatenate([part[0] for part in parts])
-        unordered = np.concatenate([part[1] for part in parts])
-        hidden[np.ix_(order, np.array(self.order))] = unordered
-        return Indices(self.table, nodes, figures, hidden)
+                parts = list(pool.map(lambda chunk: self._walk(chunk, base, rule), chunks))
+        counts = np.concatenate([np.diff(part.start) for part in parts])
+        begin = np.concatenate([[0], np.cumsum(counts)])
+        place = np.empty(len(nodes), dtype=np.int64)  # where the releases of each node were put
+        place[order] = np.arange(len(nodes))
+        start = np.concatenate([[0], np.cumsum(counts[place])]).astype(np.int64)
+        rows = np.repeat(begin[place] - start[:-1], counts[place]) + np.arange(start[-1])
+        hidden = np.empty((len(rows), len(self.order)), dtype=np.int64)
+        hidden[:, np.array(self.order)] = np.concatenate([part.hidden for part in parts])[rows]
+        figures, worst = (
+            np.concatenate([getattr(part, name) for part in parts])[rows] for name in ("figures", "worst")
+        )
+        whole, best = (np.concatenate([getattr(part, name) for part in parts])[place] for name in ("whole", "best"))
+        return Releases(self.table, nodes, start, figures, hidden, worst, whole, best)
 
-    def column_sums(self, indices: Indices) -> Counts64:
-        """For each node and column, the leaves that the labels of kept records cover, added up."""
-        whole = np.stack([self.covered[j][indices.nodes[:, j]] for j in range(len(self.covered))], axis=1)
-        return np.asarray(whole - indices.hidden)
+    def column_sums(self, found: Releases) -> Counts64:
+        """For each release and column, the leaves that the labels of kept records cover, added up."""
+        return np.asarray(self.full_sums(found.nodes)[found.node] - found.hidden)
 
     def full_sums(self, nodes: Codes) -> Counts64:
         """The same with nothing suppressed: known for every node without visiting it."""
@@ -143,18 +160,15 @@ class RollUp:
         self._bases = self._bases[: max(int(np.searchsorted(held, HELD_CELLS, side="right")), 1)]
         return best
 
-    def _walk(self, nodes: Codes, base: Base, budget: int, floor: int) -> tuple[Counts64, Counts64]:
-        if not len(nodes):
-            return np.empty((0, walk.INDICES), dtype=np.int64), np.empty((0, len(self.order)), dtype=np.int64)
+    def _walk(self, nodes: Codes, base: Base, rule: Rule) -> walk.Walked:
         return walk.walk(
             nodes,
             base.levels,
             base.keys,
             base.rows,
             base.tally,
-            self._split,
-            budget,
-            floor,
+            rule,
+            self._secrets,
             self._shift,
             self._mask,
             self._lookups,
@@ -163,24 +177,42 @@ class RollUp:
             self._cover_start,
         )
 
-    def _tallies(
-        self, sensitive: str | None, label: bool
-    ) -> tuple[np.ndarray[tuple[int, int], np.dtype[np.int32]], int]:
-        """The counts of sensitive and label values of each tuple, side by side."""
-        columns = [self.table.sensitive[sensitive]] if sensitive else []
+    def _tallies(self, sensitive: bool, label: bool, people: bool) -> Tally:
+        """The counts of sensitive and label values of each tuple side by side, and room for the population behind."""
+        columns = list(self.table.sensitive.values()) if sensitive else []
+        self._secrets = secrets_of(columns)
+        begin = int(self._secrets.start[-1])
         if label and self.table.label is not None:
-            columns.append(self.table.label)
+            columns = [*columns, self.table.label]
         widths = [len(values.domain.labels) for values in columns]
-        if len(self.table.domains) * self.table.tuples * sum(widths) > TALLY_CELLS:
+        self.label = np.array([begin, sum(widths)], dtype=np.int64)
+        self.people = sum(widths) if people else -1
+        if len(self.table.domains) * self.table.tuples * (sum(widths) + people) > TALLY_CELLS:
             raise MeasureError("too many sensitive values for the walk", expected="the plain evaluator")
-        tally = np.zeros((self.table.tuples, sum(widths)), dtype=np.int32)
+        tally = np.zeros((self.table.tuples, sum(widths) + people), dtype=np.int32)
         begin = 0
         for values, width in zip(columns, widths, strict=True):
             tally[values.tuple_of, begin + values.values] = values.counts
             begin += width
-        return tally, widths[0] if sensitive else 0
+        return tally
 
-    def _prepare(self) -> tuple[walk.Keys, walk.Rows]:
+    def _with_people(self, people: Population, keys: Keys, rows: Rows, tally: Tally) -> tuple[Keys, Rows, Tally]:
+        """The same with the tuples of the population: those that the table lacks have no records."""
+        if people.counts.sum() >= 1 << 31 or (people.codes < 0).any():
+            raise MeasureError("a population that the walk cannot count", expected="the plain evaluator")
+        theirs = np.zeros(people.codes.shape[1], dtype=np.uint64)
+        for place, column in enumerate(self.order):
+            theirs |= people.codes[column].astype(np.uint64) << np.uint64(self._shift[place])
+        every, number = np.unique(np.concatenate([keys.astype(np.uint64), theirs]), return_inverse=True)
+        here, there = number[: len(keys)], number[len(keys) :]
+        all_rows = np.zeros(len(every), dtype=rows.dtype)
+        all_rows[here] = rows
+        all_tally = np.zeros((len(every), tally.shape[1]), dtype=np.int32)
+        all_tally[here] = tally
+        all_tally[:, self.people] = np.bincount(there, weights=people.counts, minlength=len(every))
+        return every.astype(np.uint32) if keys.dtype == np.uint32 else every, all_rows, all_tally
+
+    def _prepare(self) -> tuple[Keys, Rows]:
         """Lay out the keys and everything that rolls them up."""
         trees = [self.table.domains[column].hierarchy for column in self.order]
         bits = [max(int(len(tree.leaves) - 1).bit_length(), 1) for tree in trees]
@@ -236,3 +268,41 @@ def _entropy(table: FrequencyTable, column: int) -> float:
     counts = np.bincount(table.codes[column], weights=table.counts)
     shares = counts[counts > 0] / counts.sum()
     return float(-(shares * np.log2(shares)).sum())
+
+
+def secrets_of(columns: Sequence[ValueCounts]) -> Secrets:
+    """The sensitive columns as compiled loops read them."""
+    widths = [len(values.domain.labels) for values in columns]
+    start = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
+    whole, orders, parents = [], [], []
+    tallest = max((values.domain.hierarchy.height for values in columns), default=0)
+    levels = np.zeros((len(columns), tallest + 1), dtype=np.int64)
+    for b, values in enumerate(columns):
+        counts = np.bincount(values.values, weights=values.counts, minlength=widths[b])
+        shares = counts / max(counts.sum(), 1.0)
+        whole.append(shares)
+        orders.append(start[b] + in_order(shares, values.domain))
+        tree = values.domain.hierarchy
+        if values.domain.distance == "hierarchical" and len(values.domain.labels) != len(tree.leaves):
+            raise MeasureError("labels behind the leaves of a tree", expected="the plain evaluator")
+        levels[b, : tree.height + 1] = [len(level) for level in tree.levels]
+        parents.append(np.concatenate([np.asarray(step) for step in (*tree.parents, np.empty(0))]))
+    kinds = {"equal": EQUAL, "ordered": ORDERED, "hierarchical": HIERARCHICAL}
+
+    def joined(parts: Sequence[Any]) -> Counts64:
+        return np.concatenate([*parts, np.empty(0)]).astype(np.int64)
+
+    def starts(parts: Sequence[Any]) -> Counts64:
+        return np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
+
+    return Secrets(
+        start,
+        np.concatenate([*whole, np.empty(0)]),
+        np.array([kinds[values.domain.distance] for values in columns], dtype=np.int64),
+        joined(orders),
+        starts(orders),
+        joined(parents),
+        starts(parents),
+        levels,
+        np.array([values.domain.hierarchy.height for values in columns], dtype=np.int64),
+    )

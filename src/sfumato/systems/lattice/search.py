@@ -16,7 +16,6 @@ from sfumato.front import Front, Point, numbered
 from sfumato.plans.levels import all_nodes
 from sfumato.runtime.arrays import Codes, Counts64, Floats
 from sfumato.study import SearchSettings, Study
-from sfumato.systems.goals import number
 from sfumato.systems.lattice.beyond_enumeration import search_large
 from sfumato.systems.lattice.prepared import Search
 from sfumato.systems.lattice.state import recalled, remembered
@@ -74,15 +73,15 @@ def search_lattice(
     memory = remember(ready)
 
     def now() -> list[Point]:
-        return ready.points(memory.all.nodes[front_of(memory.all)], ready.objectives)
+        return ready.points(memory.all[front_of(memory.all)], ready.objectives)
 
     places, complete, certificate = METHODS[settings.method](
         ready, memory, lambda total: tell(memory.count, total, now)
     )
     last = ended(memory.count)
     if not len(places):
-        raise _unreachable(ready, memory.all.nodes)
-    points = ready.points(memory.all.nodes[places], ready.objectives)
+        raise _unreachable(ready, memory.all.nodes[memory.first])
+    points = ready.points(memory.all[places], ready.objectives)
     others = _others(ready, memory.all, places)
     return _front(last, points, memory.count, time.perf_counter() - began, complete, certificate, others)
 
@@ -120,6 +119,10 @@ def _pbg_ea(ready: Search, memory: Memory, tell: Tell) -> Outcome:
         None if settings.reproduction else ready.hints(),
         lambda done: tell(ready.problem.space),
     )
+    found = memory.all
+    if len(found.values) > memory.count:  # nodes have several releases: the archive was offered the first of each
+        for place in np.setdiff1d(np.flatnonzero(found.feasible), memory.first).tolist():
+            archive.add(found.values[place], place)
     return np.array(sorted(archive.members), dtype=np.int64), False, {}
 
 
@@ -199,10 +202,4 @@ def _others(ready: Search, found: Evaluated, places: Counts64) -> tuple[dict[str
     rest = rest[:: max(len(rest) // OTHERS, 1)][:OTHERS]
     if not len(rest):
         return ()
-    figures = ready.problem.figures(found.nodes[rest])
-    full = float(ready.problem.weights.sum()) * ready.table.records
-    return tuple(
-        {o.name: number(figures.values[row, j]) for j, o in enumerate(ready.objectives)}
-        | {"loss": float(figures.losses[row] / full)}
-        for row in range(len(rest))
-    )
+    return tuple(dict(point.values) | {"loss": point.loss} for point in ready.points(found[rest], ready.objectives))

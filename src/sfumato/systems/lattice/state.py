@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sfumato.algorithms.evaluation import Evaluated, Memory
+from sfumato.algorithms.evaluation import PARTS, Evaluated, Memory
 from sfumato.systems.checkpoint import Parts
 
 
@@ -13,7 +13,7 @@ def remembered(memories: Mapping[str, Memory]) -> Parts:
     found = {}
     for name, memory in memories.items():
         if memory.count:
-            for part in ("nodes", "values", "bounds", "violation"):
+            for part in PARTS:
                 found[f"{name}/{part}"] = getattr(memory.all, part)
     return found
 
@@ -22,4 +22,4 @@ def recalled(parts: Parts | None, name: str) -> Evaluated | None:
     """What a search of a lattice had evaluated; None where nothing is known of it."""
     if parts is None or f"{name}/nodes" not in parts:
         return None
-    return Evaluated(*(parts[f"{name}/{part}"] for part in ("nodes", "values", "bounds", "violation")))
+    return Evaluated(*(parts[f"{name}/{part}"] for part in PARTS))

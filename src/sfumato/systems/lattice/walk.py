@@ -7,20 +7,31 @@ left, not a copy. Every class carries its records and, where asked, how often ea
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-import numpy.typing as npt
 
-from sfumato.runtime.arrays import Codes, Counts64
+from sfumato.measures.criteria import Secrets, Tally
+from sfumato.runtime.arrays import Codes, Counts64, Floats
 from sfumato.runtime.compiled import compiled
+from sfumato.systems.lattice.releases import FEW, INDICES, Keys, Rows, Rule, Space, releases
 
-Keys = npt.NDArray[np.uint32] | npt.NDArray[np.uint64]  # as narrow as the columns allow
-Rows = npt.NDArray[np.int32] | npt.NDArray[np.int64]
-Tally = npt.NDArray[np.int32]
+ROOM = 16  # releases of a node that are expected at first
 
-# Columns of the table of indices.
-K, GONE, SUM_K, SUM_K_FULL, DISTINCT, DISTINCT_BOUND, SUM_L, SUM_L_FULL, WRONG, WRONG_FULL = range(10)
-INDICES = 10
-FEW = 8  # a budget of fewer records than this many times the classes is gone through size by size
+
+class Walked(NamedTuple):
+    """The releases of nodes, those of a node together and its highest threshold first, and what each node has.
+
+    `start[i]:start[i + 1]` are the releases of node i; `whole` and `best` have the sums of the node before suppression
+    and the best level of each criterion that the budget reaches.
+    """
+
+    start: Counts64
+    figures: Counts64
+    hidden: Counts64
+    worst: Floats
+    whole: Counts64
+    best: Floats
 
 
 @compiled
@@ -71,154 +82,6 @@ def roll_up(
 
 
 @compiled
-def value_figures(
-    rows: Rows, tally: Tally, size: int, split: int, budget: int, least: int, by_distinct: Counts64, out: Counts64
-) -> None:
-    """The indices that read sensitive values (before `split`) and labels (behind it)."""
-    width = tally.shape[1]
-    by_distinct[:] = 0
-    kept = split
-    for c in range(size):
-        n = np.int64(rows[c])
-        distinct = 0
-        squares = np.int64(0)
-        for v in range(split):
-            count = np.int64(tally[c, v])
-            distinct += int(count > 0)
-            squares += count * count
-        wrong = n
-        for v in range(split, width):
-            wrong = min(wrong, n - np.int64(tally[c, v]))
-        by_distinct[distinct] += n
-        out[SUM_L_FULL] += squares
-        out[WRONG_FULL] += wrong
-        if n < least:
-            out[WRONG] += n
-        else:
-            out[SUM_L] += squares
-            out[WRONG] += wrong
-            kept = min(kept, distinct)
-    out[DISTINCT] = kept
-    # The best ℓ that suppressing within the budget can reach: monotone along the lattice, unlike ℓ as measured.
-    total = np.int64(0)
-    for value in range(split + 1):
-        if by_distinct[value] > 0:
-            out[DISTINCT_BOUND] = value
-            total += by_distinct[value]
-            if total > budget:
-                break
-
-
-@compiled
-def figures(
-    keys: Keys,
-    rows: Rows,
-    tally: Tally,
-    size: int,
-    split: int,
-    budget: int,
-    floor: int,
-    small: Counts64,
-    going: Codes,
-    by_distinct: Counts64,
-    shift: Counts64,
-    mask: Counts64,
-    covers: Counts64,
-    cover_start: Counts64,
-    out: Counts64,
-    hidden: Counts64,
-) -> None:
-    """The indices of one node from its classes.
-
-    With `floor` above 0 exactly the classes below it are suppressed, else whole sizes within the budget
-    (docs/readings.md, 1.1). `hidden[j]` gets the leaves that the labels of suppressed records cover in column j.
-    """
-    squares = np.int64(0)
-    for c in range(size):
-        squares += np.int64(rows[c]) * np.int64(rows[c])
-    gone = np.int64(0)
-    least = np.int64(floor)
-    k = np.int64(0)
-    if floor == 0:
-        # Fine nodes have thousands of classes and a small k: counting one size at a time is a loop the processor
-        # can do in wide steps, and it ends at k. A histogram would wait for its own last write.
-        for s in range(1, min(budget, 4) + 1):
-            alike = 0
-            for c in range(size):
-                alike += rows[c] == s
-            if gone + alike * s > budget:
-                k = np.int64(s)
-                break
-            gone += alike * s
-        if k == 0 and budget > FEW * size:
-            # More sizes than classes: halve the range of sizes instead of listing them.
-            goes, top = np.int64(0), np.int64(budget)  # all up to `goes` may go
-            while goes < top:
-                middle = (goes + top + 1) // 2
-                total = np.int64(0)
-                for c in range(size):
-                    total += np.int64(rows[c]) * (rows[c] <= middle)
-                if total <= budget:
-                    goes = middle
-                else:
-                    top = middle - 1
-            gone = np.int64(0)
-            k = np.int64(1) << 62
-            for c in range(size):
-                n = np.int64(rows[c])
-                if n <= goes:
-                    gone += n
-                elif n < k:
-                    k = n
-        elif k == 0:
-            gone = np.int64(0)
-            large = np.int64(1) << 62
-            small[: budget + 2] = 0
-            for c in range(size):
-                n = np.int64(rows[c])
-                if n <= budget:
-                    small[n] += n
-                elif n < large:
-                    large = n
-            k = large
-            for s in range(1, budget + 1):
-                if small[s] > 0:
-                    if gone + small[s] > budget:
-                        k = np.int64(s)
-                        break
-                    gone += small[s]
-        least = k
-    else:
-        k = np.int64(1) << 62
-        for c in range(size):
-            n = np.int64(rows[c])
-            if n < least:
-                gone += n
-            elif n < k:
-                k = n
-    out[K] = k
-    out[GONE] = gone
-    out[SUM_K] = squares
-    out[SUM_K_FULL] = squares
-    if gone > 0:
-        found = 0
-        for c in range(size):
-            if rows[c] < least:
-                going[found] = c
-                found += 1
-                out[SUM_K] -= np.int64(rows[c]) * np.int64(rows[c])
-        for j in range(len(hidden)):  # column by column, so that shift and mask stay in registers
-            low, field, begin = np.uint64(shift[j]), np.uint64(mask[j]), np.uint64(cover_start[j])
-            total = np.int64(0)
-            for g in range(found):
-                c = going[g]
-                total += np.int64(rows[c]) * covers[begin + ((np.uint64(keys[c]) >> low) & field)]
-            hidden[j] = total
-    if tally.shape[1] > 0:
-        value_figures(rows, tally, size, split, budget, int(least), by_distinct, out)
-
-
-@compiled
 def reduced(
     node: Codes,
     base: Codes,
@@ -247,23 +110,30 @@ def reduced(
 
 
 @compiled
+def grown(array: Counts64, used: int, room: int) -> Counts64:
+    """The array with room for more rows."""
+    larger = np.empty((room, array.shape[1]), array.dtype)
+    larger[:used] = array[:used]
+    return larger
+
+
+@compiled
 def walk(
     nodes: Codes,
     base: Codes,
     keys: Keys,
     rows: Rows,
     tally: Tally,
-    split: int,
-    budget: int,
-    floor: int,
+    rule: Rule,
+    secrets: Secrets,
     shift: Counts64,
     mask: Counts64,
     lookups: Keys,
     lookup_start: Counts64,
     covers: Counts64,
     cover_start: Counts64,
-) -> tuple[Counts64, Counts64]:
-    """The indices of each node, and what its suppressed labels cover. `nodes` are sorted, the last column fastest.
+) -> Walked:
+    """The releases of each node. `nodes` are sorted, the last column fastest.
 
     The classes that are given stand at the levels `base`, and no node is finer than that.
 
@@ -271,7 +141,7 @@ def walk(
     `covers[cover_start[j, b] + group]` the leaves under it.
     """
     asked, columns = nodes.shape
-    size, width = len(keys), tally.shape[1]
+    size, width, criteria = len(keys), tally.shape[1], len(rule.kinds)
     # One buffer of classes per column, and behind them the table itself.
     held_keys = np.empty((columns + 1, size), keys.dtype)
     held_rows = np.empty((columns + 1, size), rows.dtype)
@@ -284,11 +154,28 @@ def walk(
     while capacity < 8 * size:
         capacity *= 2
     slots = np.empty(capacity, np.int32)
-    small = np.empty(min(budget, FEW * size) + 2, np.int64)
-    going = np.empty(size, np.int32)
-    by_distinct = np.zeros(split + 1, np.int64)
-    out = np.zeros((asked, INDICES), np.int64)
-    hidden = np.zeros((asked, columns), np.int64)
+    plain = rule.sizes
+    room = ROOM
+    space = Space(
+        np.empty((room, INDICES), np.int64),
+        np.empty((room, columns), np.int64),
+        np.empty((room, criteria)),
+        np.empty(INDICES, np.int64),
+        np.empty(criteria),
+        np.empty((criteria, 0 if plain else size)),
+        np.empty((criteria, 0 if plain else size)),
+        np.empty((0 if plain else size, INDICES + columns), np.int64),
+        np.empty(size, np.int32),
+        np.empty(0 if plain else size, np.bool_),
+        np.empty(3 * width + 1),
+        np.empty(min(rule.budget, FEW * size) + 2, np.int64),
+    )
+    start = np.zeros(asked + 1, np.int64)
+    figures = np.empty((asked + ROOM, INDICES), np.int64)
+    hidden = np.empty((asked + ROOM, columns), np.int64)
+    worst = np.empty((asked + ROOM, criteria))
+    whole = np.empty((asked, INDICES), np.int64)
+    best = np.empty((asked, criteria))
     current = np.full(columns, -1, np.int64)
     begin = np.empty(columns, np.int64)
     for i in range(asked):
@@ -324,23 +211,49 @@ def walk(
         for j in range(columns):
             begin[j] = cover_start[j, nodes[i, j]]
         top = at[columns - 1]
-        found_keys, found_rows = held_keys[top], held_rows[top]
-        figures(
-            found_keys,
-            found_rows,
-            held_tally[top],
-            number[top],
-            split,
-            budget,
-            floor,
-            small,
-            going,
-            by_distinct,
-            shift,
-            mask,
-            covers,
-            begin,
-            out[i],
-            hidden[i],
-        )
-    return out, hidden
+        while True:
+            made = releases(
+                held_keys[top],
+                held_rows[top],
+                held_tally[top],
+                number[top],
+                rule,
+                secrets,
+                shift,
+                mask,
+                covers,
+                begin,
+                space,
+            )
+            if made <= room:
+                break
+            room = 2 * made
+            space = Space(
+                np.empty((room, INDICES), np.int64),
+                np.empty((room, columns), np.int64),
+                np.empty((room, criteria)),
+                space.whole,
+                space.best,
+                space.value,
+                space.level,
+                space.features,
+                space.places,
+                space.gone,
+                space.scratch,
+                space.small,
+            )
+        used = start[i]
+        if used + made > len(figures):
+            longer = 2 * (used + made)
+            figures, hidden, worst = (
+                grown(figures, used, longer),
+                grown(hidden, used, longer),
+                grown(worst, used, longer),
+            )
+        figures[used : used + made] = space.figures[:made]
+        hidden[used : used + made] = space.hidden[:made]
+        worst[used : used + made] = space.worst[:made]
+        start[i + 1] = used + made
+        whole[i], best[i] = space.whole, space.best
+    used = start[asked]
+    return Walked(start, figures[:used], hidden[:used], worst[:used], whole, best)

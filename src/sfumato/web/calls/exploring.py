@@ -13,9 +13,9 @@ from sfumato.errors import SfumatoError
 from sfumato.front import Point, compare_fronts
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.measure import Measure
+from sfumato.measures.planned import suppress_by_plan
 from sfumato.measures.registry import attackers, headlines, measure
 from sfumato.measures.standard import K
-from sfumato.measures.suppression import suppress_planned
 from sfumato.release.foreseen import foreseen
 from sfumato.report.audit_page import BINS
 from sfumato.systems.registry import load_front
@@ -112,7 +112,7 @@ def ask(places: Places, study: str, job: str, limits: dict[str, float]) -> dict[
 
 def _after(table: FrequencyTable, chosen: Point) -> ClassTable:
     plan = chosen.recoding_plan
-    return suppress_planned(classify(table, plan.recoding(table)), plan.suppress_below, plan.diversity_below)
+    return suppress_by_plan(classify(table, plan.recoding(table)), plan)
 
 
 def _sizes(classes: ClassTable) -> list[int]:

@@ -1,0 +1,27 @@
+"""The suppression that a plan says: classes below a size, below a diversity, or short of another criterion's limit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sfumato.errors import StudyError
+from sfumato.measures.classes import ClassTable
+from sfumato.measures.registry import measure
+from sfumato.measures.suppression import suppress_planned
+from sfumato.measures.thresholds import is_criterion, suppress_failing
+from sfumato.plans.levels import LevelPlan
+from sfumato.plans.plan import RecodingPlan
+
+
+def suppress_by_plan(
+    classes: ClassTable, plan: RecodingPlan, settings: Mapping[str, Mapping[str, Any]] | None = None
+) -> ClassTable:
+    """Suppress what a plan says; `settings` are the parameters that a run file gives measures."""
+    limits = plan.limits if isinstance(plan, LevelPlan) else {}
+    known = {name: measure(name).with_settings(settings or {}) for name in limits}
+    strange = [name for name, found in known.items() if not is_criterion(found)]
+    if strange:
+        raise StudyError(f"a threshold on {strange[0]}", expected="a measure that each class has on its own")
+    found = suppress_planned(classes, plan.suppress_below, plan.diversity_below)
+    return suppress_failing(found, limits, known)
