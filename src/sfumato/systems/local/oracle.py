@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from sfumato.systems.local.check import LabelModel
 from sfumato.systems.local.model import Labels
 
 Run = tuple[int, int]
@@ -103,3 +104,9 @@ def optimum(labels: Labels, rows: Sequence[Sequence[int]], k: int) -> float:
     """The least loss of all partitions into classes of at least k, nothing suppressed; infinite where there is none."""
     costs = (sum(class_cost(labels, [rows[r] for r in part]) for part in parts) for parts in partitions(len(rows), k))
     return min(costs, default=np.inf) / len(rows)
+
+
+def model_of(labels: Labels) -> LabelModel:
+    """The allowed labels written out, for the checker of floors."""
+    runs = [allowed(labels, j) for j in range(labels.columns)]
+    return LabelModel(runs, [[label_cost(labels, j, run) for run in own] for j, own in enumerate(runs)])
