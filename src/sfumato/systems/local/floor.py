@@ -22,7 +22,7 @@ SAFE = 1e-12  # prices stay this much below what boxes can pay, relatively, for 
 CLOSE = 0.93  # a box counts from this share of its cost on: steps of at most 7 %, which end higher than large ones
 
 
-class Unfinished(Exception):
+class UnfinishedError(Exception):
     """A pass that would have looked at more than its budget allows. It proves nothing."""
 
 
@@ -45,7 +45,7 @@ def raised(labels: Labels, cells: Cells, floor: Floor, close: float, budget: int
     codes, counts = np.ascontiguousarray(cells.codes[order]), cells.counts[order]
     filled, _ = nearest_boxes(labels, codes, counts, floor.prices[order], floor.k, close, column_order(labels), budget)
     if len(filled) == 0:
-        raise Unfinished
+        raise UnfinishedError
     prices = np.empty_like(floor.prices)
     prices[order] = floor.prices[order] / np.maximum(filled, close) * (1 - SAFE)
     prices = np.minimum(np.maximum(prices, floor.prices), 1.0)
@@ -62,7 +62,7 @@ def dual_bound(labels: Labels, cells: Cells, floor: Floor, passes: int, budget: 
     for _ in range(passes):
         try:
             floor = raised(labels, cells, floor, CLOSE, budget)
-        except Unfinished:
+        except UnfinishedError:
             break
     return floor
 
