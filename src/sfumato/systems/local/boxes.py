@@ -76,7 +76,8 @@ class Pool(NamedTuple):
     """Cells to look among, sorted by the columns in the order in which they are decided: a trie as two arrays.
 
     `codes[c, j]` and `live[c]` records of cell c. Cell c first differs from the one before at depth `differs[c]`, and
-    `jump[c, depth]` is the next cell that differs from c at that depth or before.
+    `jump[c, depth]` is the next cell that differs from c at that depth or before. Compiled code makes a pool only over
+    arrays that it holds itself: one made of temporary arrays and handed back was read after they were freed.
     """
 
     codes: Codes
