@@ -1,0 +1,140 @@
+"""Local recoding of a study: one front over k and loss, with a floor under each point."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from sfumato.errors import HierarchyError, InputError, UnreachableError
+from sfumato.front import Front, Objective, Point, numbered
+from sfumato.measures.standard import GENERAL_LOSS, K
+from sfumato.measures.suppression import budget
+from sfumato.plans.boxes import BoxPlan
+from sfumato.study import Study
+from sfumato.systems.cuts.space import Segment, segment_of
+from sfumato.systems.local.floor import dual_bound, floor_of
+from sfumato.systems.local.model import Cells, Classes, Column, Labels, labels_of
+from sfumato.systems.local.solve import Solution, Solver, front_of
+from sfumato.systems.run import Run
+from sfumato.tables.frequency import FrequencyTable
+
+KS = (2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100)
+ORDERS = 100  # orders of the columns that are tried
+LOOKED = 10**9  # cells that a pass of the floor may look at
+
+
+def segments_of(study: Study, table: FrequencyTable) -> list[Segment]:
+    """The columns as the study declares them. Where nothing is said, a tree that the order tears does not bind."""
+    segments = []
+    for domain in table.domains:
+        column = study.columns.get(domain.name)
+        along, breaks = (column.constrained, column.breaks) if column else (None, None)
+        try:
+            segments.append(segment_of(domain, along, breaks))
+        except HierarchyError:
+            if along is not None:
+                raise
+            segments.append(segment_of(domain, False, breaks))
+    return segments
+
+
+def model_of(study: Study, table: FrequencyTable) -> tuple[list[Segment], Labels, Cells]:
+    """The label model of a study, and its tuples as cells in the same order."""
+    segments = segments_of(study, table)
+    columns = [Column(s.leaves.tolist(), [(node.low, node.high) for node in s.nodes], s.guarded) for s in segments]
+    codes = np.stack([s.unit_of[c] for s, c in zip(segments, table.codes, strict=True)], axis=1)
+    cells = Cells(np.ascontiguousarray(codes, dtype=np.int32), table.counts)
+    return segments, labels_of(columns, study.weights_for(table)), cells
+
+
+def plan_of(segments: Sequence[Segment], classes: Classes) -> BoxPlan:
+    """Classes as a plan: labels by their first and last values, members by tuple."""
+    firsts = [segment.starts for segment in segments]
+    lasts = [_last_values(segment) for segment in segments]
+    labels = tuple(
+        tuple((firsts[j][a], lasts[j][b - 1]) for j, (a, b) in enumerate(zip(low, high, strict=True)))
+        for low, high in zip(classes.low.tolist(), classes.high.tolist(), strict=True)
+    )
+    members = zip(classes.cell.tolist(), classes.owner.tolist(), classes.count.tolist(), strict=True)
+    return BoxPlan(tuple(segment.name for segment in segments), labels, tuple(members))
+
+
+def _last_values(segment: Segment) -> list[str]:
+    """The last value of each unit."""
+    leaves = segment.domain.hierarchy.leaves
+    last = {int(segment.unit_of[leaf]): leaves[leaf] for leaf in segment.domain.order}
+    return [last[unit] for unit in range(segment.units)]
+
+
+def search_local(
+    study: Study,
+    table: FrequencyTable,
+    run: Run,
+    *,
+    ks: Sequence[int] = KS,
+    effort: int = 0,
+    passes: int = 0,
+    boxes: bool = True,
+) -> Front:
+    """The front of local recodings at some k: the best found, with what no recoding with these labels can go below.
+
+    `effort` are rounds of improvement for each k, `passes` those that raise its floor; without `boxes` only orders and
+    runs are tried. The same study, data and seed give the same front.
+    """
+    if not ks or min(ks) < 1:
+        raise InputError("no k is asked for", expected="whole numbers of at least 1")
+    started = time.perf_counter()
+    segments, labels, cells = model_of(study, table)
+    allowed = budget(study.search.max_suppression, table.records)
+    reachable = [k for k in sorted(set(ks)) if k <= cells.records]
+    if not reachable:
+        raise UnreachableError(
+            f"the table has {cells.records} records, fewer than k = {min(ks)}", expected=f"k up to {cells.records}"
+        )
+    solver = Solver(labels, cells, allowed, study.search.seed)
+    total = len(reachable) + 1
+    orders = solver.candidates(reachable, ORDERS, lambda _, __: run.tell(0, total))
+    solutions: list[Solution] = []
+    for number, k in enumerate(reachable, start=1):
+        found = solver.solve(k, orders[k], boxes=boxes, effort=effort, tell=lambda _, __: run.stopped)
+        if found is not None:
+            solutions.append(found)
+        if run.tell(number, total):
+            break
+    if not solutions:
+        raise UnreachableError("no class has as many records within the suppression allowed", expected="a smaller k")
+    points = [_point(study, table, segments, solver, one, passes) for one in front_of(solutions)]
+    objectives = (Objective(K.name, "max"), Objective(GENERAL_LOSS.name, "min"))
+    return Front(
+        study,
+        objectives,
+        numbered(points, objectives[0]),
+        "best boxes" if boxes else "order and runs",
+        False,
+        len(solver.orders.values),
+        0,
+        time.perf_counter() - started,
+        table.fingerprint,
+        table.records,
+        system="local",
+        found_how=f"best found with seed {study.search.seed}, {len(solver.orders.values)} orders of columns tried",
+        tuples=table.tuples,
+    )
+
+
+def _point(
+    study: Study, table: FrequencyTable, segments: Sequence[Segment], solver: Solver, one: Solution, passes: int
+) -> Point:
+    full = sum(study.weights_for(table)) * table.records
+    suppressed = one.classes.suppressed + table.removed
+    loss = (one.classes.loss * one.classes.cells.records + table.removed) / table.records
+    floor = one.floor
+    if floor is not None and passes > 0 and one.k > 1:
+        first = floor_of(one.k, np.minimum(solver.bound(one.k), 1.0), solver.cells.counts)
+        floor = dual_bound(solver.labels, solver.cells, first, passes, LOOKED).loss
+    details = {"method": one.method} | ({} if floor is None else {"floor": floor})
+    bound = None if floor is None else floor * full
+    values = {K.name: float(one.k), GENERAL_LOSS.name: loss * full}
+    return Point(0, values, loss, suppressed, plan_of(segments, one.classes), bound, details)
