@@ -118,8 +118,8 @@ def test_a_search_is_stopped_and_its_best_kept(page: Any) -> None:
     page.select_option("#system", "cuts")
     page.wait_for_selector("#generations")
     page.fill("#generations", "90000")
-    page.press("#generations", "Tab")
-    page.wait_for_timeout(600)
+    with page.expect_request("**/estimate"):  # it is asked for once the change is kept
+        page.press("#generations", "Tab")
     page.click("#start")
     page.wait_for_selector(".job[data-status=running]")
     page.wait_for_selector("text=so far")  # a front grows while it runs
