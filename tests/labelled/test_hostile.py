@@ -14,11 +14,10 @@ from pathlib import Path
 import pytest
 from tests.labelled.people import write_dta, write_sav, write_xlsx
 from tests.labelled.test_reading import opened, rows
-from typer.testing import CliRunner
 
-from sfumato.cli import app
+from sfumato.cli import run
 from sfumato.errors import DataError, InputError
-from sfumato.sources.labelled import spreadsheet
+from sfumato.sources.labelled import spreadsheet, statistical
 
 WRITERS = {"sav": write_sav, "dta": write_dta, "xlsx": write_xlsx}
 
@@ -95,12 +94,32 @@ def test_a_zip_bomb_that_lies_about_its_size(tmp_path: Path, monkeypatch: pytest
         opened(path)
 
 
-def test_exit_2_with_a_sentence(tmp_path: Path) -> None:
+def test_exit_2_with_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "people.sav").write_bytes(b"not a file of SPSS")
-    found = CliRunner().invoke(app, ["inspect", str(tmp_path / "people.sav"), "-o", str(tmp_path / "run.toml")])
-    assert isinstance(found.exception, DataError | SystemExit)
-    if isinstance(found.exception, DataError):
-        assert found.exception.exit_code == 2
+    assert run(["inspect", str(tmp_path / "people.sav"), "-o", str(tmp_path / "run.toml")]) == 2
+    said = capsys.readouterr().err
+    assert "people.sav cannot be read as a file of SPSS" in said
+    assert "Traceback" not in said
+    assert not (tmp_path / "run.toml").exists()
+
+
+def test_sas_dates_and_letters() -> None:
+    """No library here writes SAS files, so what ReadStat gives for one is made by hand: days and seconds since 1960."""
+
+    class Meta:
+        column_names = ("day", "moment", "code")
+        readstat_variable_types = dict.fromkeys(column_names, "double")
+        original_variable_types = {"day": "DATE9", "moment": "DATETIME20", "code": "BEST12"}  # noqa: RUF012
+        missing_ranges: dict[str, list[dict[str, float]]] = {}  # noqa: RUF012
+
+    meta = Meta()
+    types = statistical._types(meta, "sas7bdat", {"code": {"A"}})
+    assert [str(type_) for type_ in types] == ["date32[day]", "timestamp[us]", "string"]
+    day = statistical._array([0.0, 21916.0, None], "date32[day]", "sas7bdat", meta, "day")
+    assert [str(cell) for cell in day.to_pylist()] == ["1960-01-01", "2020-01-02", "None"]
+    moment = statistical._array([1.0, None], "timestamp[us]", "sas7bdat", meta, "moment")
+    assert [str(cell) for cell in moment.to_pylist()] == ["1960-01-01 00:00:01", "None"]
+    assert statistical._array([1.0, "A", None], "string", "sas7bdat", meta, "code").to_pylist() == ["1", ".A", None]
 
 
 def test_several_files(tmp_path: Path) -> None:
