@@ -210,13 +210,13 @@ def rebuild(problem: Problem, settings: Settings, state: State) -> tuple[Bits, F
     """Disturb archive members and make their parts anew, for what another member nearby on the front reaches: by small
     changes, by parts of members nearby, by parts drawn at random.
 
-    They are drawn evenly over the logarithm of the first objective: there are few members at its small values, and they
-    are what is published.
+    They are drawn over the logarithm of the first objective, small values more often: there are few members at those,
+    they are the hardest to improve, and they are what is published.
     """
     rng, archive = state.rng, state.archive
     order = np.argsort(np.abs(archive.values[:, 0]), kind="stable")
     scale = np.log1p(np.abs(archive.values[order, 0]))
-    drawn = scale[0] + rng.random(settings.rebuilds) * (scale[-1] - scale[0])
+    drawn = scale[0] + rng.random(settings.rebuilds) ** 2 * (scale[-1] - scale[0])
     places = np.minimum(np.searchsorted(scale, drawn), len(order) - 1)
 
     def near(reach: int) -> Bits:

@@ -295,7 +295,7 @@ def loop_settings(ready: CutSearch) -> memetic.Settings:
     """How the evolutionary loop runs: where columns can be cut anew, more of that and half of the sweeps."""
     search = ready.settings
     local = search.local_search if search.method == "memetic" else 0
-    rebuilds = local + local // 2 if ready.rebuilds else 0
+    rebuilds = local + local // 4 if ready.rebuilds else 0
     sweeps = (local + 1) // 2 if rebuilds else local
     return memetic.Settings(_population(search), search.generations, sweeps, rebuilds)
 
