@@ -12,6 +12,7 @@ from sfumato.decide import Choice
 from sfumato.errors import InputError, SfumatoError
 from sfumato.hierarchies import ROOT
 from sfumato.hierarchies.made import flat, intervals
+from sfumato.measures.standard import DISTINCT_L, GENERAL_LOSS, T_CLOSENESS, K
 from sfumato.release.applied import plan_columns, row_groups
 from sfumato.release.columns import ColumnRecode
 from sfumato.release.recode import Below, recode
@@ -80,7 +81,7 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         t: float | None = None,
         hierarchies: Mapping[str, Any] | None = None,
         max_suppression: float = 0.0,
-        objective: str = "general_loss",
+        objective: str = GENERAL_LOSS.name,
         unknown: str = "error",
     ) -> None:
         self.k = k
@@ -194,7 +195,7 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         return study.with_hierarchies(declared)
 
     def _settings(self, study: Study) -> dict[str, Any]:
-        limits = {"k": self.k, "distinct_l": self.l, "t_closeness": self.t}
+        limits = {K.name: self.k, DISTINCT_L.name: self.l, T_CLOSENESS.name: self.t}
         space = int(np.prod([float(domain.hierarchy.height + 1) for domain in study.table().domains]))
         return {
             "objectives": [self.objective],

@@ -27,9 +27,9 @@ BY_HAND = {
     "l": 2,
     "distinct_l": 2,
     "entropy_l": math.exp(-(2 / 3 * math.log(2 / 3) + 1 / 3 * math.log(1 / 3))),
-    "alpha": 2 / 3,
+    "alpha_k": 2 / 3,
     "t": 1 / 3,  # half of |2/3 - 1/3| + |1/3 - 1/3| + |0 - 1/3|
-    "beta": 1.0,  # 2/3 is 1/3 more than 1/3
+    "beta_likeness": 1.0,  # 2/3 is 1/3 more than 1/3
     "enhanced_beta": 1.0,  # the smaller of 1 and -ln(1/3)
     "recursive_c": 2.0,  # 2 flu, 1 cancer: 2 / 1
     "prosecutor_risk": 1 / 3,
@@ -46,8 +46,8 @@ def test_by_hand(kind: str, tmp_path: Path) -> None:
     assert isinstance(figures["k"], int)
     assert sf.measures.k(frame, "age") == 3
     # δ without values that a class lacks: ln(2/3 : 1/3) is the largest
-    assert sf.measures.delta(frame, QUASI, "disease", absent="ignored") == pytest.approx(math.log(2))
-    assert sf.measures.delta(frame, QUASI, "disease") == math.inf
+    assert sf.measures.delta_disclosure(frame, QUASI, "disease", absent="ignored") == pytest.approx(math.log(2))
+    assert sf.measures.delta_disclosure(frame, QUASI, "disease") == math.inf
 
 
 def test_files_too(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_parameters_and_errors() -> None:
 def test_every_measure_has_a_function() -> None:
     assert {"k", "l", "t", "t_closeness", "p_sensitive", "below_2"} <= set(function_names())
     assert set(function_names()) <= set(dir(sf.measures))
-    assert "α of (α, k)-anonymity" in (sf.measures.alpha.__doc__ or "")
+    assert "α of (α, k)-anonymity" in (sf.measures.alpha_k.__doc__ or "")
 
 
 def test_what_pycanon_measured() -> None:
@@ -95,7 +95,8 @@ def test_what_pycanon_measured() -> None:
     for name, level in zip(kept["columns"], node["levels"], strict=True):
         rows[name] = rows[name].map({path[0]: path[level] for path in domains[name].hierarchy.paths})
     figures = {
-        n: getattr(sf.measures, n)(rows, kept["columns"], "occupation") for n in ("k", "l", "t", "alpha", "beta")
+        n: getattr(sf.measures, n)(rows, kept["columns"], "occupation")
+        for n in ("k", "l", "t", "alpha_k", "beta_likeness")
     }
     expected = [node[n] for n in ("k", "distinct_l", "t_closeness", "alpha_k", "beta_likeness")]
     assert list(figures.values()) == pytest.approx(expected, rel=1e-9)

@@ -57,7 +57,7 @@ class Answer:
 
     def _repr_html_(self) -> str:
         offer = self.offer
-        rows = [["k", str(offer.k)], *([["ℓ", str(offer.l)]] if offer.l is not None and offer.l > 0 else [])]
+        rows = [[K.name, str(offer.k)], *([["ℓ", str(offer.l)]] if offer.l is not None and offer.l > 0 else [])]
         rows += [["loss", percent(offer.loss)], ["suppressed", f"{offer.suppressed:,} ({percent(offer.suppression)})"]]
         rows += [["binding limits", ", ".join(self.binds) or "none"]]
         rows += [["could be relaxed", found.says] for found in self.relaxations[:3]]

@@ -1,6 +1,6 @@
 """Every measure as a plain function of a table: `sf.measures.k(df, ["age", "zip"])`.
 
-A function has the name of its measure, one of its other names, or one of the usual short names below. The table is
+A function has the name of its measure, one of its other names, or `l` and `t` for short. The table is
 measured as it stands. It may be a frame or the path of a file, and only the columns that are named are read.
 
 >>> import pyarrow
@@ -20,20 +20,14 @@ from sfumato.errors import StudyError, nearest
 from sfumato.measures.classes import classify
 from sfumato.measures.measure import Measure
 from sfumato.measures.registry import measure, names
+from sfumato.measures.standard import DISTINCT_L, T_CLOSENESS
 from sfumato.sources.frames import Frame, is_frame
 from sfumato.sources.opening import open_source
 from sfumato.sources.settings import DataSettings, Missing
 from sfumato.study import Study
 from sfumato.study.declaring import Names, table_settings
 
-SHORT = {
-    "l": "distinct_l",
-    "t": "t_closeness",
-    "alpha": "alpha_k",
-    "beta": "beta_likeness",
-    "delta": "delta_disclosure",
-    "entropy": "entropy_l",
-}
+SHORT = {"l": DISTINCT_L.name, "t": T_CLOSENESS.name}
 
 
 def function_names() -> list[str]:
