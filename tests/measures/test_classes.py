@@ -205,9 +205,13 @@ def test_parameters_are_checked() -> None:
             measure(name).with_parameters(wrong)
 
 
-def test_suppression_with_wildcards_is_refused() -> None:
+def test_suppression_with_wildcards_leaves_crowds_among_what_is_left() -> None:
+    assert suppress_below(wild(), 2).suppressed.tolist() == [False, False, True]  # (b, x) hides among nobody
+    assert suppress_below(wild(), 3).suppressed.all()
+    alone = wild().with_suppressed(np.array([False, True, False]))
+    assert alone.size.tolist() == [1, 1, 1]  # nobody hides among a record that is not released
     with pytest.raises(StudyError, match="match anything"):
-        suppress_below(wild(), 2)
+        suppress_within(wild(), 1)
 
 
 def test_levels_out_of_range_are_refused() -> None:

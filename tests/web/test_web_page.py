@@ -23,7 +23,7 @@ def test_the_whole_job_on_adult(page: Any, tmp_path: Path) -> None:
     assert "17,920 nodes" in page.inner_text("#estimate")
     page.click("#start")
     page.wait_for_selector(".job[data-status=done]")
-    assert "52 points" in page.inner_text(".job")
+    assert "61 points" in page.inner_text(".job")
     assert drawn(page, ".step.search canvas") > 500
     page.click(".job button.main")
     page.wait_for_selector("#points tr[data-point='4']")

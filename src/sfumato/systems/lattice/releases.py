@@ -69,10 +69,20 @@ class Space(NamedTuple):
 @compiled
 def highest_level(level: Floats, rows: Rows, places: Codes, number: int, budget: int, scratch: Codes) -> float:
     """The highest threshold that the budget allows: all classes below it go. Something is always left."""
-    some = places[:number].copy()
+    some = places[:number]
     other = scratch
     left = np.int64(budget)
     best = -np.inf
+    # Fine nodes mostly have more records at the lowest level than the budget: one pass tells.
+    lowest, records = np.inf, np.int64(0)
+    for i in range(number):
+        value = level[some[i]]
+        if value < lowest:
+            lowest, records = value, np.int64(rows[some[i]])
+        elif value == lowest:
+            records += np.int64(rows[some[i]])
+    if records > left:
+        return float(lowest)
     while len(some) > 0:
         pivot = level[some[len(some) // 2]]
         below, above, sum_below, sum_equal = 0, 0, np.int64(0), np.int64(0)
@@ -287,7 +297,7 @@ def by_criteria(
                 secrets,
                 space.scratch,
             )
-            level[q, c] = quantised(value[q, c])
+            level[q, c] = value[q, c] if rule.counts[q] else quantised(value[q, c])
             if level[q, c] < rule.limits[q]:
                 fails = True
                 certain = certain or rule.counts[q]
@@ -316,7 +326,9 @@ def by_criteria(
     last, sought = -1, 0
     if left > 0:
         for q in range(number_of):
-            if rule.modes[q] == SOUGHT:
+            if rule.modes[q] == SOUGHT and rest == live and rule.counts[q]:
+                reach[q] = best[q]
+            elif rule.modes[q] == SOUGHT:
                 reach[q] = highest_level(level[q], rows, open_, rest, left, scratch)
     some = 0
     for i in range(rest):
@@ -448,23 +460,3 @@ def _write(number: int, gone: Counts64, lowest: Floats, whole: Counts64, space: 
         space.hidden[number, j] = gone[INDICES + j]
     for q in range(len(lowest)):
         space.worst[number, q] = lowest[q] if kept else 0.0
-
-
-@compiled
-def releases(
-    keys: Keys,
-    rows: Rows,
-    tally: Tally,
-    size: int,
-    rule: Rule,
-    secrets: Secrets,
-    shift: Counts64,
-    mask: Counts64,
-    covers: Counts64,
-    cover_start: Counts64,
-    space: Space,
-) -> int:
-    """The releases of one node from its classes, and how many there are."""
-    if rule.sizes:
-        return by_size(keys, rows, size, rule, shift, mask, covers, cover_start, space)
-    return by_criteria(keys, rows, tally, size, rule, secrets, shift, mask, covers, cover_start, space)

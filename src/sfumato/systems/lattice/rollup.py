@@ -161,7 +161,8 @@ class RollUp:
         return best
 
     def _walk(self, nodes: Codes, base: Base, rule: Rule) -> walk.Walked:
-        return walk.walk(
+        go = walk.walk_sizes if rule.sizes else walk.walk_criteria
+        return go(
             nodes,
             base.levels,
             base.keys,

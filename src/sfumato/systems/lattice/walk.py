@@ -14,7 +14,7 @@ import numpy as np
 from sfumato.measures.criteria import Secrets, Tally
 from sfumato.runtime.arrays import Codes, Counts64, Floats
 from sfumato.runtime.compiled import compiled
-from sfumato.systems.lattice.releases import FEW, INDICES, Keys, Rows, Rule, Space, releases
+from sfumato.systems.lattice.releases import FEW, INDICES, Keys, Rows, Rule, Space, by_criteria, by_size
 
 ROOM = 16  # releases of a node that are expected at first
 
@@ -118,7 +118,166 @@ def grown(array: Counts64, used: int, room: int) -> Counts64:
 
 
 @compiled
-def walk(
+def advance(
+    node: Codes,
+    base: Codes,
+    held_keys: Keys,
+    held_rows: Rows,
+    held_tally: Tally,
+    number: Counts64,
+    level: Counts64,
+    at: Counts64,
+    current: Counts64,
+    slots: Codes,
+    shift: Counts64,
+    mask: Counts64,
+    lookups: Keys,
+    lookup_start: Counts64,
+) -> int:
+    """Roll the buffers on to the next node, and say which of them holds its classes.
+
+    There is one buffer of classes per column, and behind them the table itself; `level` is the level that a column's
+    own buffer holds, and `at` the buffer in force at each depth.
+    """
+    columns = len(node)
+    first = 0
+    while first < columns and node[first] == current[first]:
+        first += 1
+    for j in range(first, columns):
+        wanted = node[j]
+        current[j] = wanted
+        source = at[j - 1] if j > 0 else columns
+        fine = base[j]
+        if wanted == fine:
+            at[j] = source
+            continue
+        # Only at the first column that changed is its own buffer still under the same columns.
+        if j == first and at[j] == j and fine < level[j] < wanted:
+            fine, source = level[j], j
+        number[j] = roll_up(
+            held_keys[source],
+            held_rows[source],
+            held_tally[source],
+            number[source],
+            held_keys[j],
+            held_rows[j],
+            held_tally[j],
+            slots,
+            shift[j],
+            mask[j],
+            lookups[lookup_start[j, fine, wanted] :],
+        )
+        level[j] = wanted
+        at[j] = j
+    return int(at[columns - 1])
+
+
+@compiled
+def room_for(releases: int, classes: int, columns: int, criteria: int, width: int, budget: int, sizes: bool) -> Space:
+    """Room for the releases of a node."""
+    several = 0 if sizes else classes
+    return Space(
+        np.empty((releases, INDICES), np.int64),
+        np.empty((releases, columns), np.int64),
+        np.empty((releases, criteria)),
+        np.empty(INDICES, np.int64),
+        np.empty(criteria),
+        np.empty((criteria, several)),
+        np.empty((criteria, several)),
+        np.empty((several, INDICES + columns), np.int64),
+        np.empty(classes, np.int32),
+        np.empty(several, np.bool_),
+        np.empty(3 * width + 1),
+        np.empty(min(budget, FEW * classes) + 2, np.int64),
+    )
+
+
+@compiled
+def walk_sizes(
+    nodes: Codes,
+    base: Codes,
+    keys: Keys,
+    rows: Rows,
+    tally: Tally,
+    rule: Rule,
+    secrets: Secrets,  # noqa: ARG001
+    shift: Counts64,
+    mask: Counts64,
+    lookups: Keys,
+    lookup_start: Counts64,
+    covers: Counts64,
+    cover_start: Counts64,
+) -> Walked:
+    """The releases of each node by size alone. `nodes` are sorted, the last column fastest.
+
+    The classes that are given stand at the levels `base`, and no node is finer than that.
+
+    `lookups[lookup_start[j, a, b] + group]` is the group at level b of a group at level a of column j, and
+    `covers[cover_start[j, b] + group]` the leaves under it.
+    """
+    asked, columns = nodes.shape
+    size, width, criteria = len(keys), tally.shape[1], len(rule.kinds)
+    held_keys = np.empty((columns + 1, size), keys.dtype)
+    held_rows = np.empty((columns + 1, size), rows.dtype)
+    held_tally = np.empty((columns + 1, size, width), np.int32)
+    number = np.zeros(columns + 1, np.int64)
+    held_keys[columns], held_rows[columns], held_tally[columns], number[columns] = keys, rows, tally, size
+    level = np.zeros(columns, np.int64)
+    at = np.full(columns, columns, np.int64)
+    current = np.full(columns, -1, np.int64)
+    capacity = 8
+    while capacity < 8 * size:
+        capacity *= 2
+    slots = np.empty(capacity, np.int32)
+    room = ROOM
+    space = room_for(room, size, columns, criteria, width, rule.budget, rule.sizes)
+    start = np.zeros(asked + 1, np.int64)
+    figures = np.empty((asked + ROOM, INDICES), np.int64)
+    hidden = np.empty((asked + ROOM, columns), np.int64)
+    worst = np.empty((asked + ROOM, criteria))
+    whole = np.empty((asked, INDICES), np.int64)
+    best = np.empty((asked, criteria))
+    begin = np.empty(columns, np.int64)
+    for i in range(asked):
+        top = advance(
+            nodes[i],
+            base,
+            held_keys,
+            held_rows,
+            held_tally,
+            number,
+            level,
+            at,
+            current,
+            slots,
+            shift,
+            mask,
+            lookups,
+            lookup_start,
+        )
+        for j in range(columns):
+            begin[j] = cover_start[j, nodes[i, j]]
+        while True:
+            made = by_size(held_keys[top], held_rows[top], number[top], rule, shift, mask, covers, begin, space)
+            if made <= room:
+                break
+            room = 2 * made
+            space = room_for(room, size, columns, criteria, width, rule.budget, rule.sizes)
+        used = start[i]
+        if used + made > len(figures):
+            more = 2 * (used + made)
+            figures, hidden, worst = grown(figures, used, more), grown(hidden, used, more), grown(worst, used, more)
+        figures[used : used + made] = space.figures[:made]
+        hidden[used : used + made] = space.hidden[:made]
+        worst[used : used + made] = space.worst[:made]
+        start[i + 1] = used + made
+        whole[i], best[i] = space.whole, space.best
+    used = start[asked]
+    return Walked(start, figures[:used], hidden[:used], worst[:used], whole, best)
+
+
+@compiled
+def walk_criteria(
     nodes: Codes,
     base: Codes,
     keys: Keys,
@@ -133,86 +292,51 @@ def walk(
     covers: Counts64,
     cover_start: Counts64,
 ) -> Walked:
-    """The releases of each node. `nodes` are sorted, the last column fastest.
-
-    The classes that are given stand at the levels `base`, and no node is finer than that.
-
-    `lookups[lookup_start[j, a, b] + group]` is the group at level b of a group at level a of column j, and
-    `covers[cover_start[j, b] + group]` the leaves under it.
-    """
+    """The same under any criteria. It is a loop of its own because compiling the criteria takes long."""
     asked, columns = nodes.shape
     size, width, criteria = len(keys), tally.shape[1], len(rule.kinds)
-    # One buffer of classes per column, and behind them the table itself.
     held_keys = np.empty((columns + 1, size), keys.dtype)
     held_rows = np.empty((columns + 1, size), rows.dtype)
     held_tally = np.empty((columns + 1, size, width), np.int32)
     number = np.zeros(columns + 1, np.int64)
     held_keys[columns], held_rows[columns], held_tally[columns], number[columns] = keys, rows, tally, size
-    level = np.zeros(columns, np.int64)  # the level that a column's own buffer holds
-    at = np.full(columns, columns, np.int64)  # the buffer in force at each depth
+    level = np.zeros(columns, np.int64)
+    at = np.full(columns, columns, np.int64)
+    current = np.full(columns, -1, np.int64)
     capacity = 8
     while capacity < 8 * size:
         capacity *= 2
     slots = np.empty(capacity, np.int32)
-    plain = rule.sizes
     room = ROOM
-    space = Space(
-        np.empty((room, INDICES), np.int64),
-        np.empty((room, columns), np.int64),
-        np.empty((room, criteria)),
-        np.empty(INDICES, np.int64),
-        np.empty(criteria),
-        np.empty((criteria, 0 if plain else size)),
-        np.empty((criteria, 0 if plain else size)),
-        np.empty((0 if plain else size, INDICES + columns), np.int64),
-        np.empty(size, np.int32),
-        np.empty(0 if plain else size, np.bool_),
-        np.empty(3 * width + 1),
-        np.empty(min(rule.budget, FEW * size) + 2, np.int64),
-    )
+    space = room_for(room, size, columns, criteria, width, rule.budget, rule.sizes)
     start = np.zeros(asked + 1, np.int64)
     figures = np.empty((asked + ROOM, INDICES), np.int64)
     hidden = np.empty((asked + ROOM, columns), np.int64)
     worst = np.empty((asked + ROOM, criteria))
     whole = np.empty((asked, INDICES), np.int64)
     best = np.empty((asked, criteria))
-    current = np.full(columns, -1, np.int64)
     begin = np.empty(columns, np.int64)
     for i in range(asked):
-        first = 0
-        while first < columns and nodes[i, first] == current[first]:
-            first += 1
-        for j in range(first, columns):
-            wanted = nodes[i, j]
-            current[j] = wanted
-            source = at[j - 1] if j > 0 else columns
-            fine = base[j]
-            if wanted == fine:
-                at[j] = source
-                continue
-            # Only at the first column that changed is its own buffer still under the same columns.
-            if j == first and at[j] == j and fine < level[j] < wanted:
-                fine, source = level[j], j
-            number[j] = roll_up(
-                held_keys[source],
-                held_rows[source],
-                held_tally[source],
-                number[source],
-                held_keys[j],
-                held_rows[j],
-                held_tally[j],
-                slots,
-                shift[j],
-                mask[j],
-                lookups[lookup_start[j, fine, wanted] :],
-            )
-            level[j] = wanted
-            at[j] = j
+        top = advance(
+            nodes[i],
+            base,
+            held_keys,
+            held_rows,
+            held_tally,
+            number,
+            level,
+            at,
+            current,
+            slots,
+            shift,
+            mask,
+            lookups,
+            lookup_start,
+        )
         for j in range(columns):
             begin[j] = cover_start[j, nodes[i, j]]
-        top = at[columns - 1]
         while True:
-            made = releases(
+            made = by_criteria(
                 held_keys[top],
                 held_rows[top],
                 held_tally[top],
@@ -228,28 +352,11 @@ def walk(
             if made <= room:
                 break
             room = 2 * made
-            space = Space(
-                np.empty((room, INDICES), np.int64),
-                np.empty((room, columns), np.int64),
-                np.empty((room, criteria)),
-                space.whole,
-                space.best,
-                space.value,
-                space.level,
-                space.features,
-                space.places,
-                space.gone,
-                space.scratch,
-                space.small,
-            )
+            space = room_for(room, size, columns, criteria, width, rule.budget, rule.sizes)
         used = start[i]
         if used + made > len(figures):
-            longer = 2 * (used + made)
-            figures, hidden, worst = (
-                grown(figures, used, longer),
-                grown(hidden, used, longer),
-                grown(worst, used, longer),
-            )
+            more = 2 * (used + made)
+            figures, hidden, worst = grown(figures, used, more), grown(hidden, used, more), grown(worst, used, more)
         figures[used : used + made] = space.figures[:made]
         hidden[used : used + made] = space.hidden[:made]
         worst[used : used + made] = space.worst[:made]
