@@ -19,7 +19,7 @@ from sfumato.runtime.compiled import compiled
 from sfumato.systems.local.model import Cells, Labels, cell_cost, label
 
 SAFE = 1e-12  # prices stay this much below what boxes can pay, relatively, for sums that are rounded
-CLOSE = 0.93  # a box counts from this share of its cost on: steps of at most 7 %, which end higher than large ones
+CLOSE = 0.97  # a box counts from this share of its cost on: steps of at most 3 %, which end higher than large ones
 
 
 class UnfinishedError(Exception):

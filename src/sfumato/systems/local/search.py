@@ -21,7 +21,9 @@ from sfumato.systems.run import Run
 from sfumato.tables.frequency import FrequencyTable
 
 KS = (2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100)
-ORDERS = 100  # orders of the columns that are tried
+ORDERS = 100  # orders of the columns that are tried, fewer where there are very many cells
+FEWEST = 10
+SORTED = 20_000_000  # cells sorted in all
 LOOKED = 10**9  # cells that a pass of the floor may look at
 
 
@@ -95,7 +97,8 @@ def search_local(
         )
     solver = Solver(labels, cells, allowed, study.search.seed)
     total = len(reachable) + 1
-    orders = solver.candidates(reachable, ORDERS, lambda _, __: run.tell(0, total))
+    tries = min(ORDERS, max(FEWEST, SORTED // len(cells.counts)))
+    orders = solver.candidates(reachable, tries, lambda _, __: run.tell(0, total))
     solutions: list[Solution] = []
     for number, k in enumerate(reachable, start=1):
         found = solver.solve(k, orders[k], boxes=boxes, effort=effort, tell=lambda _, __: run.stopped)
