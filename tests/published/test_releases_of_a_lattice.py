@@ -56,7 +56,7 @@ def test_the_optima_of_arx_with_two_criteria(shared: Path) -> None:
     for row in rows:
         name, *numbers = row["criterion"].split(":")
         given = [float(number) for number in numbers]
-        measures = {"delta_disclosure": {"absent": "ignored"}} | {"recursive_l": {"c": given[0]}}
+        measures = {"recursive_l": {"c": given[0]}}
         limit = {"recursive_l": given[-1]} if name == "recursive" else {MEASURES[name]: given[0]}
         if name == "entropy_l":
             limit = {"entropy_l": given[0] * (1 + 1e-8)}
