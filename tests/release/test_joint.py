@@ -53,7 +53,10 @@ def descriptions(draw: Callable[..., Any]) -> Description:
         if draw(st.sampled_from([True, True, False])):
             columns[name] = ShownColumn("kept")
     size, diversity = draw(st.sampled_from([0, 0, 2, 3, 4])), draw(st.sampled_from([0, 0, 2]))
-    return Description("lattice", columns, size, diversity, sensitive=("s",), complete=())
+    recoded = sum(column.kind == "recoded" for column in columns.values())
+    classes = st.sets(st.tuples(*[st.integers(0, 3)] * recoded), max_size=6)
+    listed = tuple(sorted(draw(classes))) if recoded and draw(st.sampled_from([False, False, True])) else None
+    return Description("lattice", columns, size, diversity, listed, sensitive=("s",), complete=())
 
 
 def shown_by(table: pd.DataFrame, description: Description) -> tuple[pd.DataFrame, pd.Series]:
@@ -68,6 +71,8 @@ def shown_by(table: pd.DataFrame, description: Description) -> tuple[pd.DataFram
 
 def suppressed(table: pd.DataFrame, shown: pd.DataFrame, there: pd.Series, description: Description) -> pd.Series:
     keys = description.recoded
+    if description.listed is not None:
+        return there & ~shown[sorted(keys)].apply(tuple, axis=1).isin(description.listed)
     if not keys or (description.size < 2 and description.diversity < 2):
         return there
     inside = shown[there].assign(s_=table["s"])

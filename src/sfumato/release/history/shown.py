@@ -67,7 +67,8 @@ class Description:
     """Everything that decides what a release shows of a row of its source.
 
     Classes over the recoded columns are left out if they have fewer than `size` records, or fewer than `diversity`
-    values in one of the `sensitive` columns. Rows without a value in a column of `complete` are left out. `person` are
+    values in one of the `sensitive` columns; where other criteria decide, they are `listed` by their groups, the
+    columns in the order of their names. Rows without a value in a column of `complete` are left out. `person` are
     the columns by which people are told apart; `swaps` pairs of rows by their keyed hashes, `pairs` the same by
     number until the rows are hashed; `ordered` says that the file keeps the order of its source.
     """
@@ -76,6 +77,7 @@ class Description:
     columns: Mapping[str, ShownColumn]
     size: int = 0
     diversity: int = 0
+    listed: tuple[tuple[int, ...], ...] | None = None
     sensitive: tuple[str, ...] = ()
     complete: tuple[str, ...] = ()
     person: tuple[str, ...] = ()
@@ -114,6 +116,7 @@ class Description:
             columns=columns,
             size=self.size if whole else 0,
             diversity=self.diversity if whole else 0,
+            listed=self.listed if whole else None,
             sensitive=tuple(name for name in self.sensitive if name in names),
             complete=tuple(name for name in self.complete if name in names),
         )
@@ -124,6 +127,7 @@ class Description:
             "columns": {name: column.as_dict() for name, column in sorted(self.columns.items())},
             "size": self.size,
             "diversity": self.diversity,
+            "listed": None if self.listed is None else sorted(self.listed),
             "sensitive": list(self.sensitive),
             "complete": list(self.complete),
             "person": list(self.person),
@@ -140,6 +144,7 @@ class Description:
             columns={str(name): ShownColumn.from_dict(column) for name, column in given["columns"].items()},
             size=int(given["size"]),
             diversity=int(given["diversity"]),
+            listed=_listed(given["listed"]),
             sensitive=tuple(map(str, given["sensitive"])),
             complete=tuple(map(str, given["complete"])),
             person=tuple(map(str, given["person"])),
@@ -147,6 +152,10 @@ class Description:
             swaps=tuple((str(one), str(two)) for one, two in given["swaps"]),
             ordered=bool(given["ordered"]),
         )
+
+
+def _listed(given: Any) -> tuple[tuple[int, ...], ...] | None:
+    return None if given is None else tuple(tuple(int(group) for group in groups) for groups in given)
 
 
 def _channel(channel: Channel) -> dict[str, Any]:
@@ -179,11 +188,15 @@ def describe_recoding(system: str, study: Study, recoded: Recoded, columns: Sequ
             labels = tuple(column.labels)
             shown[column.name] = ShownColumn("recoded", tuple(column.keys), tuple(column.groups), labels)
     names = recoded.source.names
+    order = sorted(range(len(columns)), key=lambda position: columns[position].name)
+    gone = recoded.below.listed
+    listed = None if gone is None else tuple(sorted(tuple(int(groups[i]) for i in order) for groups in gone))
     return Description(
         system=system,
         columns=shown,
         size=recoded.below.size,
         diversity=recoded.below.diversity,
+        listed=listed,
         sensitive=tuple(name for name in study.named(Role.SENSITIVE) if name in names),
         complete=tuple(name for name in study.complete_columns if name in names),
         person=person_columns(study, recoded.source),

@@ -120,6 +120,10 @@ class SideBySide:
         joins = []
         for side, description in (("a", self.first), ("b", self.second)):
             numbers = [i for i in self.span if self.names[i] in description.recoded]
+            if description.listed is not None:
+                joins.append(self._listed_join(side, numbers, description.listed))
+                present.append(f"CASE WHEN t.w{side} = 1 AND z{side}.gone IS NULL THEN 1 ELSE 0 END")
+                continue
             if not numbers or (description.size < 2 and description.diversity < 2):
                 present.append(f"t.w{side}")
                 continue
@@ -143,3 +147,12 @@ class SideBySide:
             cells += [f"CASE WHEN i{side} = 1 THEN {g} ELSE {ABSENT} END AS {g}" for g in self.listed(side)]
         cells += self.listed("ce")
         self.table("present", f"SELECT {', '.join(cells)} FROM ({inner}) AS q WHERE ia = 1 OR ib = 1")
+
+    def _listed_join(self, side: str, numbers: Sequence[int], listed: Sequence[Sequence[int]]) -> str:
+        """The join with the classes that a release names as left out."""
+        order = sorted(numbers, key=lambda i: self.names[i])
+        groups = np.array(listed, dtype=np.int64).reshape(-1, len(order))
+        keys = {f"{side}{i}": groups[:, position].copy() for position, i in enumerate(order)}
+        self.engine.upload(f"ledger_gone_{side}", keys | {"gone": np.ones(len(groups), dtype=np.int64)})
+        on = " AND ".join(f"t.{key} = z{side}.{key}" for key in keys)
+        return f"LEFT JOIN ledger_gone_{side} AS z{side} ON {on}"
