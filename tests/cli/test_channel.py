@@ -35,7 +35,7 @@ def _json(capsys: pytest.CaptureFixture[str], *words: str | Path) -> tuple[int, 
 
 
 def test_search_prints_what_was_promised(people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = channel_run(tmp_path, people, columns=["job"], delta=0.75, points=6)
+    run = channel_run(tmp_path, people, columns=["job"], delta=0.75, points=6, design="exact")
     code, found = _json(capsys, "search", run)
     assert (code, found["system"]) == (0, "channel")
     assert found["details"]["range"] == pytest.approx([0.25, 0.6])

@@ -14,7 +14,7 @@ import pytest
 from tests.release.fronts import front_of, small, write_csv
 
 import sfumato as sf
-from sfumato.errors import DataError, HierarchyError, InputError, SfumatoError, StudyError
+from sfumato.errors import DataError, HierarchyError, InputError, SfumatoError
 from sfumato.front import Front
 from sfumato.release.publish import Release, publish
 from sfumato.study import ColumnSettings
@@ -76,10 +76,6 @@ def test_missing_values_that_match_anything(tmp_path: Path) -> None:
     study = small(tmp_path, "wildcard")
     release = checked(front_of(study, [{"age": 2, "post code": 2, "sex": 0}]), tmp_path / "out")
     assert "?" in {row["sex"] for row in rows_of(release)}
-    front = front_of(study, [MIDDLE])
-    plan = replace(front.points[0].plan, suppress_below=3)
-    with pytest.raises(StudyError, match="suppression is not defined"):
-        publish(replace(front, points=(replace(front.points[0], plan=plan),)), 0, tmp_path / "no", state=tmp_path)
 
 
 def test_one_spelling_of_missing(tmp_path: Path) -> None:

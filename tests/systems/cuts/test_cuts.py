@@ -201,7 +201,8 @@ def safe_on_the_published_file(
     point = front.points[pick % len(front.points)]
     trees, levels = pack.trees_and_levels(study, table, point.plan)
     with open_engine(study.engine, study.engine_options) as engine:
-        recoded = recode(engine, study.source(), study, column_recodes(study, levels, trees), Below.of(point.plan))
+        below = Below(point.plan.suppress_below, point.plan.diversity_below)
+        recoded = recode(engine, study.source(), study, column_recodes(study, levels, trees), below)
         write_mixed(engine, recoded, folder / "out.csv")
     with (folder / "out.csv").open(newline="", encoding="utf-8") as stream:
         released = list(csv.reader(stream))[1:]

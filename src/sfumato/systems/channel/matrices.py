@@ -66,6 +66,8 @@ def local_matrices(prior: Prior, settings: ChannelSettings, progress: Progress) 
 
 def limited_matrices(prior: Prior, settings: ChannelSettings, progress: Progress) -> list[Candidate]:
     """What the engine finds within δ and the cap on the gain."""
+    measures.attainable(prior.shares, settings.most_posterior)
+    measures.require_room(prior.shares, settings.most_posterior)
     delta, gain = design_limits(settings)
     if prior.designed.max() >= delta or (gain is not None and gain <= 1.0):
         raise UnreachableError(
