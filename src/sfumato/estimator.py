@@ -10,8 +10,10 @@ import numpy as np
 
 from sfumato.decide import Choice
 from sfumato.errors import InputError, SfumatoError
+from sfumato.front import Front
 from sfumato.hierarchies import ROOT
 from sfumato.hierarchies.made import flat, intervals
+from sfumato.measures.functions import function_named
 from sfumato.measures.standard import DISTINCT_L, GENERAL_LOSS, T_CLOSENESS, K
 from sfumato.release.applied import plan_columns, row_groups
 from sfumato.release.columns import ColumnRecode
@@ -33,6 +35,7 @@ except ImportError:  # said where it is needed, with what to do about it
         remedy="pip install 'sfumato[sklearn]'",
     ) from None
 
+HIDDEN = "(hidden)"
 EXACT = 200_000  # nodes up to which every one is decided; beyond, the best found
 
 
@@ -45,7 +48,8 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
 
     `fit` searches the generalization with the least loss. `transform` recodes rows one by one: it keeps every row, in
     order, with the same columns; quasi-identifiers become text. A row whose combination does not occur at least `k`
-    times in the fitted table has its quasi-identifiers hidden as `*`. What comes out of the fitted table is
+    times in the fitted table has its quasi-identifiers hidden as `*`. The hidden rows are a class too: where they would
+    not have `k` records themselves (or `l` or `t`), nothing is hidden. What comes out of the fitted table is
     k-anonymous; rows of another table are recoded in the same way, and how many of them are alike is not promised.
     The fitted transformer holds no rows, and no value of a sensitive column, also when it is pickled.
 
@@ -101,10 +105,12 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         frame = self._frame(X, reset=True)
         try:
             study = self._study(frame)
-            front = search(study, **self._settings(study))
+            settings = self._settings(study)
+            front = search(study, **settings)
+            if not self._keep(study, front, frame):
+                front = search(study, **settings | {"max_suppression": 0.0})
+                self._keep(study, front, frame)
             point = front.point(0)
-            self.columns_, below = plan_columns(front, point)
-            self.released_ = self._released(study, self.columns_, below)
             bare = replace(front, study=study.without_table())
             self.choice_ = Choice(bare, point, f"the least {self.objective} with k of at least {self.k}")
         except SfumatoError as error:
@@ -157,7 +163,9 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         if is_frame(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
             if len(X) < 2 and reset:
-                raise NotFittedTableError("the table has 1 sample", expected="at least 2")
+                raise NotFittedTableError(
+                    f"the table has {len(X)} sample{'' if len(X) else 's'}", expected="at least 2"
+                )
             return Frame(X)
         array = validate_data(
             self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan", ensure_min_samples=2 if reset else 1
@@ -204,12 +212,35 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
             "algorithm": "exact" if space <= EXACT else "best_first",
         }
 
-    def _released(self, study: Study, columns: Sequence[ColumnRecode], below: Below) -> dict[str, Any]:
-        """The combinations that the fitted table releases, by the places of their labels, with their records."""
+    def _keep(self, study: Study, front: Front, frame: Frame) -> bool:
+        """Keep the plan and the combinations that the fitted table releases, by the places of their labels.
+
+        The rows that it hides stay in the table as one class: says whether that keeps the limits as well.
+        """
+        self.columns_, below = plan_columns(front, front.point(0))
+        source = study.source()
         with open_engine() as engine:
-            recode(engine, study.source(), study, columns, below)
-            names = ", ".join(f"g{place}" for place in range(len(columns)))
-            return engine.arrays(f"SELECT {names}, n, v FROM sizes AS s WHERE NOT {below.sql} ORDER BY {names}")
+            recode(engine, source, study, self.columns_, below)
+            names = ", ".join(f"g{place}" for place in range(len(self.columns_)))
+            self.released_ = engine.arrays(
+                f"SELECT {names}, n, v FROM sizes AS s WHERE NOT {below.sql} ORDER BY {names}"
+            )
+            hidden = ~row_groups(engine, source, study, self.columns_, below).kept
+        if not hidden.any():
+            return True
+        if hidden.sum() < self.k:
+            return False
+        import pyarrow
+
+        table = frame.table()
+        sensitive = self._named(self.sensitive, table.column_names)
+        if not sensitive:
+            return True
+        classes = pyarrow.table(
+            {HIDDEN: pyarrow.array(hidden)} | {name: table.column(name) for name in sensitive if name != HIDDEN}
+        )
+        diverse = self.l is None or function_named(DISTINCT_L.name)(classes, [HIDDEN], sensitive) >= self.l
+        return diverse and (self.t is None or function_named(T_CLOSENESS.name)(classes, [HIDDEN], sensitive) <= self.t)
 
     def _returned(self, X: Any, out: Any) -> Any:
         """What was made, as `set_output` can wrap it: the caller's kind, or an array where another is asked for."""

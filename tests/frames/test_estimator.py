@@ -55,13 +55,15 @@ def test_by_hand(kind: str) -> None:
 
 
 def test_rows_that_are_rare_in_the_fitted_table_are_hidden() -> None:
-    frame = pandas.DataFrame(SIX | {"age": [31, 31, 35, 42, 42, 80]}, index=list("uvwxyz"))
-    fitted = sf.Anonymizer(k=2, max_suppression=0.2, **SETTINGS).fit(frame)
+    table = pandas.DataFrame(SIX, index=list("uvwxyz"))
+    rare = table.iloc[:2].assign(age=[65, 99], zip="20095")
+    frame = pandas.concat([table, rare.set_axis(["p", "q"])])
+    fitted = sf.Anonymizer(k=2, max_suppression=0.3, **SETTINGS).fit(frame)
     out = fitted.transform(frame)
     hidden = out[out["age"] == "*"]
-    assert list(hidden.index) == ["z"]
-    assert list(hidden["zip"]) == ["*"]
-    assert len(out) == 6
+    assert list(hidden.index) == ["p", "q"]
+    assert list(hidden["zip"]) == ["*", "*"]
+    assert len(out) == 8
     new = frame.assign(zip="20095", age=31).iloc[:1]  # both values are known, together they are not
     assert list(fitted.transform(new)["age"]) == ["*"]
     strange = frame.assign(zip="99999")
@@ -70,7 +72,7 @@ def test_rows_that_are_rare_in_the_fitted_table_are_hidden() -> None:
     assert "99999" not in str(caught.value)
     assert set(clone(fitted).set_params(unknown="star").fit(frame).transform(strange)["zip"]) == {"*"}
     with pytest.raises(ValueError, match="no generalization meets the limits"):
-        sf.Anonymizer(k=7, **SETTINGS).fit(frame)
+        sf.Anonymizer(k=9, **SETTINGS).fit(frame)
 
 
 def test_pipelines_and_set_output() -> None:
@@ -128,3 +130,15 @@ def test_all_of_its_checks() -> None:
     failed = {one["check_name"]: repr(one["exception"]) for one in results if one["status"] == "failed"}
     assert failed == {}
     assert {one["check_name"] for one in results if one["status"] == "xfail"} == set(EXPECTED)
+
+
+def test_hidden_rows_are_a_class_too() -> None:
+    """One rare row would be alone behind its stars; where the hidden rows are too few, nothing is hidden."""
+    table = pandas.DataFrame({"job": ["a"] * 10 + ["b"] * 10 + ["c"], "sick": ["n", "y"] * 10 + ["y"]})
+    out = sf.Anonymizer(k=5, sensitive=["sick"], max_suppression=0.1).fit_transform(table)
+    assert out.groupby("job").size().min() >= 5
+    many = pandas.DataFrame({"job": [*("a" * 40), *("b" * 40), *"cdefg"], "sick": ["n", "y"] * 40 + ["y"] * 5})
+    hidden = sf.Anonymizer(k=5, sensitive=["sick"], max_suppression=0.1).fit_transform(many)
+    assert (hidden["job"] == "*").sum() == 5
+    diverse = sf.Anonymizer(k=5, l=2, sensitive=["sick"], max_suppression=0.1).fit_transform(many)
+    assert diverse.groupby("job")["sick"].nunique().min() >= 2

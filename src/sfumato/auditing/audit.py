@@ -86,7 +86,12 @@ class Audit:
     frame_kind: str | None = None
 
     def __repr__(self) -> str:
-        return f"<Audit of {self.rows:,} records, {len(self.figures)} figures: k = {self.figures[K.name].value:g}>"
+        dropped = self.classes.table.rows_dropped
+        left_out = f" ({dropped:,} left out: missing values)" if dropped else ""
+        return (
+            f"<Audit of {self.rows:,} records{left_out}, {len(self.figures)} figures: "
+            f"k = {self.figures[K.name].value:g}>"
+        )
 
     def __getitem__(self, name: str) -> float:
         """The value of a figure, by a name of its measure; MeasureError says why there is none."""

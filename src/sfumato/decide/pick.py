@@ -53,7 +53,8 @@ class Choice:
 
         The table is the study's own unless given; another is recoded by the same hierarchies, and suppressed by its own
         class sizes. Columns that are never released are left out. Rows stay in their order and keep their index, so
-        the result is for work inside: `sf.publish` mixes the rows, measures the file and holds it to the policy.
+        the result is for work inside: `sf.publish` sorts the rows by a random key, measures the file and holds it to
+        the policy.
         """
         return recoded_frame(self.front, self.point, table)
 

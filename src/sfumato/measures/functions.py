@@ -48,7 +48,7 @@ def function_named(name: str) -> Callable[..., float]:
         label: str | None = None,
         weight: str | None = None,
         na: Sequence[str] = (),
-        missing: Missing = "drop",
+        missing: Missing = "category",
         distance: Literal["equal", "ordered", "hierarchical"] | None = None,
         hierarchies: Mapping[str, Any] | None = None,
         **parameters: Any,
@@ -75,7 +75,9 @@ def _described(found: Measure) -> str:
         "    table : a frame (pandas, polars, pyarrow, …) or the path of a file.\n"
         "    quasi_identifiers : the columns that outsiders may know.\n"
         "    sensitive : the sensitive columns; of several, the worst figure counts.\n"
-        "    label, weight, na, missing, distance, hierarchies : as a study has them."
+        "    missing : a missing value is a value of its own unless given, as in pandas with dropna=False.\n"
+        "    label, weight, na, distance, hierarchies : as a study has them.\n"
+        "    A record whose quasi-identifiers are all `*` counts as suppressed, as in a release."
         f"{own}\n\n    {found.citation}"
     )
 

@@ -92,6 +92,9 @@ def _kinds(engine: Engine, written: Source) -> dict[str, str]:
     width = 1 + len(KINDS)
     found = {}
     for place, column in enumerate(written.columns):
+        if written.format == "parquet" and column.is_text:  # typed: digits in a column of text are text
+            found[column.name] = "text"
+            continue
         there, *fitting = counts[place * width : (place + 1) * width]
         narrow = (kind for kind, count in zip(KINDS, fitting, strict=True) if there and count == there)
         found[column.name] = next(narrow, "text")

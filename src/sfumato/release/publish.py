@@ -47,7 +47,7 @@ class Release:
     def __repr__(self) -> str:
         about = self.manifest
         return (
-            f"<Release {self.folder.name}: {about['released']:,} of {about['records']:,} records, "
+            f"<Release {self.folder.name}: {about['released']:,} of {about['source']['rows_read']:,} records, "
             f"loss {100 * about['loss']:.1f} %>"
         )
 

@@ -160,12 +160,14 @@ def _unreachable(ready: Search, nodes: Codes) -> UnreachableError:
     for place, goal in enumerate(ready.problem.goals):
         if goal.limit is not None:
             reached = figures.values[fits, place] if fits.any() else figures.values[:, place]
+            if goal.measure.unit == "count":  # where the limit takes everything out, nothing is left to measure
+                reached = figures.bounds[:, place]
             best = reached[np.argmin(goal.sign * reached)]
             said.append(f"{goal.measure.name} = {best:g} instead of {goal.limit:g}")
     return UnreachableError(
         "no generalization meets the limits" + ("" if fits.any() else " within the suppression limit"),
         expected="limits that some node meets",
-        remedy="the best value for each limit on its own:  " + "; ".join(said) if said else "raise max_suppression",
+        remedy="the best value for each limit on its own: " + "; ".join(said) if said else "raise max_suppression",
     )
 
 
