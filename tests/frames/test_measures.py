@@ -100,3 +100,11 @@ def test_what_pycanon_measured() -> None:
     }
     expected = [node[n] for n in ("k", "distinct_l", "t_closeness", "alpha_k", "beta_likeness")]
     assert list(figures.values()) == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_missing_value_is_a_value_as_in_pandas() -> None:
+    table = pandas.DataFrame({"age": ["20-39"] * 3 + [None], "zip": ["476**"] * 4})
+    assert sf.measures.k(table, QUASI) == table.groupby(QUASI, dropna=False).size().min() == 1
+    assert sf.measures.k(table, QUASI, missing="drop") == 3
+    study = sf.Study(table, quasi_identifiers=QUASI)
+    assert "1 left out: missing values" in repr(sf.audit(study))

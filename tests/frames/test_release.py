@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -126,3 +127,34 @@ def test_a_plan_is_applied_to_next_years_frame(tmp_path: Path) -> None:
     again = sf.apply_plan(release.folder, later, tmp_path / "next", state=tmp_path / "state")
     assert again.manifest["released"] == 18
     sf.verify(again.folder, source=later).raise_if_failed()
+
+
+def test_limits_that_nothing_meets_name_what_can_be_had() -> None:
+    study = study_of(pandas.DataFrame(SIX)).with_search(objectives=["general_loss"], constraints={"k": 10_000})
+    with pytest.raises(sf.UnreachableError) as caught:
+        sf.search(study)
+    assert "k = 6 instead of 10000" in caught.value.remedy
+
+
+def test_text_of_digits_is_described_as_text(tmp_path: Path) -> None:
+    frame = pandas.DataFrame(SIX | {"zip": ["10115"] * 3 + ["20095"] * 3})
+    choice = sf.pick(sf.search(study_of(frame)), min_k=3)
+    sf.publish(choice, tmp_path / "release", state=tmp_path / "state", accept={"l": "an example with few values"})
+    about = json.loads((tmp_path / "release" / "public" / "dictionary.json").read_text("utf-8"))
+    kinds = {entry["name"]: entry["kind"] for entry in about["columns"]}
+    assert kinds["zip"] == "text"
+
+
+def test_another_table_is_held_to_every_criterion_of_the_plan() -> None:
+    """The plan demands t: of another table other classes fall short, and those are the ones that go."""
+    mixed = {"age": ["a"] * 4 + ["b"] * 4, "ill": ["x", "y"] * 4}
+    skewed = {"age": ["a"] * 4 + ["b"] * 4 + ["c"] * 4, "ill": ["x", "y"] * 4 + ["x"] * 4}
+    study = sf.Study(pandas.DataFrame(skewed), quasi_identifiers=["age"], sensitive=["ill"])
+    study = study.with_hierarchies(age=sf.flat()).with_search(
+        objectives=["general_loss"], constraints={"k": 2, "t_closeness": 0.2}, max_suppression=0.4
+    )
+    choice = sf.pick(sf.search(study), point=0)
+    assert set(choice.apply()["age"]) == {"a", "b"}
+    assert set(choice.apply(pandas.DataFrame(mixed))["age"]) == {"a", "b"}
+    other = {"age": ["a"] * 4 + ["b"] * 4 + ["c"] * 4, "ill": ["x"] * 4 + ["x", "y"] * 4}
+    assert set(choice.apply(pandas.DataFrame(other))["age"]) == {"b", "c"}

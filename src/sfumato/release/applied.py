@@ -70,11 +70,12 @@ def plan_columns(front: Front, point: Point, table: Any = None) -> tuple[tuple[C
     counts = study.table()
     planned = named_plan(study, counts, plan)
     columns = column_recodes(study, planned.levels, planned.trees)
-    classes = planned.classes
-    if table is not None:
+    below = Below.of(plan, planned.classes, columns)
+    if table is not None and below.listed is not None:  # the classes that go are named, so they are the table's own
         trees = {domain.name: domain.hierarchy for domain in counts.domains}
-        classes = named_plan(study, reading(study, table).table(trees=trees), plan).classes
-    return columns, Below.of(plan, classes, columns)
+        own = named_plan(study, reading(study, table).table(trees=trees), plan)
+        below = Below.of(plan, own.classes, columns)
+    return columns, below
 
 
 def row_groups(

@@ -13,7 +13,9 @@ from sfumato.algorithms.exact import exact, front_of
 from sfumato.algorithms.pbg_ea import pbg_ea
 from sfumato.errors import StudyError, UnreachableError
 from sfumato.front import Front, Point, numbered
+from sfumato.measures.classes import classify
 from sfumato.plans.levels import all_nodes
+from sfumato.plans.recoding import at_levels
 from sfumato.runtime.arrays import Codes, Counts64, Floats
 from sfumato.study import SearchSettings, Study
 from sfumato.systems.lattice.beyond_enumeration import search_large
@@ -154,15 +156,17 @@ def _epsilon(settings: SearchSettings) -> Floats:
 
 def _unreachable(ready: Search, nodes: Codes) -> UnreachableError:
     """No node meets the limits: say the nearest that one does."""
-    figures = ready.problem.figures(nodes)
+    figures, table = ready.problem.figures(nodes), ready.problem.table
     fits = figures.suppressed <= ready.problem.budget
     said = []
     for place, goal in enumerate(ready.problem.goals):
         if goal.limit is not None:
             reached = figures.values[fits, place] if fits.any() else figures.values[:, place]
-            if goal.measure.unit == "count":  # where the limit takes everything out, nothing is left to measure
-                reached = figures.bounds[:, place]
             best = reached[np.argmin(goal.sign * reached)]
+            if goal.measure.kind == "privacy":  # best where nothing is told; a node whose classes all go says nothing
+                best = goal.measure.value(
+                    classify(table, at_levels(table, [d.hierarchy.height for d in table.domains]))
+                )
             said.append(f"{goal.measure.name} = {best:g} instead of {goal.limit:g}")
     return UnreachableError(
         "no generalization meets the limits" + ("" if fits.any() else " within the suppression limit"),
