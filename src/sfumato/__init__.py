@@ -17,7 +17,7 @@ Of a run file:
 >>> front = sf.search(study)
 >>> choice = sf.pick(front, max_loss=0.30)
 >>> len(front.points), choice.point.values["k"]
-(52, 5)
+(61, 5)
 """
 
 from __future__ import annotations

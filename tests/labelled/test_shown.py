@@ -24,7 +24,7 @@ def test_in_words_and_bars(tmp_path: Path) -> None:
     words = LevelPlan({"age": 1, "sex": 1, "marital": 1}).words(table)
     assert "marital in 3 groups (not married, married, {3 | 4} (widowed | divorced))" in words
     cuts = CutPlan({"age": ("20",), "sex": ("1", "2"), "marital": ("1", "3")})
-    assert "marital in 2 groups ([1 .. 2] (single .. married), [3 .. 4] (widowed .. divorced))" in cuts.words(table)
+    assert "marital in 2 groups ([1 .. 2] (single .. married), {3 | 4} (widowed | divorced))" in cuts.words(table)
     domain = table.domains[table.columns.index("sex")]
     part = LevelPlan({"age": 0, "sex": 0, "marital": 0}).recoding(table)[table.columns.index("sex")]
     assert [bar.text for bar in bars_of(domain, part, domain.counts)] == [
@@ -45,7 +45,7 @@ def test_in_a_hierarchy(tmp_path: Path) -> None:
 
 
 def test_in_the_map_and_the_first_run_file(tmp_path: Path) -> None:
-    from sfumato.report.map import map_page
+    from sfumato.decide.map import map_page
 
     study = study_of(write(tmp_path / "survey.sav"))
     page = map_page(front(study, {"age": 1, "sex": 0, "marital": 1}, 0), study.table())

@@ -9,6 +9,7 @@ policy's k is refused, and nothing else of the two reaches a public file.
 from __future__ import annotations
 
 import csv
+import hashlib
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -38,8 +39,9 @@ ILLNESSES = ("flu", "cold", "gout", "cough")
 
 
 def beside_the_data(release: Any) -> dict[str, str]:
-    """The public files as text, but for the data file."""
-    return {path.name: path.read_text("utf-8") for path in public_files(release) if path != release.data}
+    """The public files as text, but for the data file and its digest, which stands in the metadata."""
+    digest = hashlib.sha256(release.data.read_bytes()).hexdigest()
+    return {p.name: p.read_text("utf-8").replace(digest, "") for p in public_files(release) if p != release.data}
 
 
 def mentioned(texts: Mapping[str, str], strange: Sequence[Person]) -> list[tuple[str, str]]:

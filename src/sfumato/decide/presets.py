@@ -9,6 +9,7 @@ from typing import Any
 from sfumato.decide.pick import class_size, pick
 from sfumato.errors import UnreachableError
 from sfumato.front import Front, Point
+from sfumato.measures.standard import K
 from sfumato.runtime.figures import number, percent
 
 COMMON = (
@@ -54,7 +55,7 @@ class Preset:
         found = {"limit": self.limit, "value": self.value, "words": self.words, "says": self.says, "point": None}
         if self.point is None:
             return found
-        own = {"k": class_size(self.point), "loss": self.point.loss, "suppressed": self.point.suppressed}
+        own = {K.name: class_size(self.point), "loss": self.point.loss, "suppressed": self.point.suppressed}
         return found | {"point": self.point.id} | own
 
 

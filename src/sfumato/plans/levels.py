@@ -26,22 +26,6 @@ def all_nodes(shape: Sequence[int]) -> Codes:
     return np.indices(tuple(shape), dtype=np.int32).reshape(len(shape), -1).T.copy()
 
 
-def thresholds_of(limits: Mapping[str, float]) -> dict[str, Any]:
-    """The thresholds of a plan from limits by the name of the criterion.
-
-    >>> thresholds_of({"k": 5.0, "distinct_l": 2, "t_closeness": 0.4})
-    {'suppress_below': 5, 'diversity_below': 2, 'limits': {'t_closeness': 0.4}}
-    """
-    rest = dict(limits)
-    size, risk = rest.pop("k", 0.0), rest.pop("prosecutor_risk", 0.0)
-    below = max(size, 1.0 / risk if risk else 0.0)
-    return {
-        "suppress_below": math.ceil(below - 1e-9),
-        "diversity_below": math.ceil(rest.pop("distinct_l", 0.0) - 1e-9),
-        "limits": rest,
-    }
-
-
 @dataclass(frozen=True)
 class LevelPlan:
     """Levels by column, and which classes are suppressed: those smaller than a size (0 and 1 suppress nothing).

@@ -106,6 +106,7 @@ class ChannelSearch(Body):
 
     column: str = Field(max_length=1000)
     delta: float | None = Field(default=None, gt=0, le=1)
+    gain: float | None = Field(default=None, gt=1, le=10**6)
     engine: Literal["exact", "square", "optrr"] | None = None
     points: int | None = Field(default=None, ge=1, le=200)
     epsilon: float | None = Field(default=None, gt=0, le=50)

@@ -24,7 +24,7 @@ SUBSETS = 20_000  # more are not listed; the size is then left out of the compar
 def subset_selection(categories: int, size: int, epsilon: float) -> Floats:
     """Report a set of `size` categories, e^ε times as likely if it holds the truth.
 
-    >>> subset_selection(2, 1, math.log(3)).tolist()
+    >>> subset_selection(2, 1, math.log(3)).round(9).tolist()
     [[0.75, 0.25], [0.25, 0.75]]
     """
     members = np.zeros((math.comb(categories, size), categories))

@@ -93,7 +93,7 @@ def coarse(shares: Floats, step: float) -> Floats:
     """Shares rounded to powers of 1 + step, so that each is right to within half a step, and made to sum to 1.
 
     >>> coarse(np.array([0.634, 0.361, 0.005]), 0.5).round(4).tolist()
-    [0.6289, 0.3652, 0.0059]
+    [0.6886, 0.3061, 0.0053]
     """
     rounded = (1.0 + step) ** np.round(np.log(shares) / np.log1p(step))
     return np.asarray(rounded / rounded.sum())

@@ -16,10 +16,11 @@ from sfumato.errors import StudyError, counted, shortened
 from sfumato.front import Objective, Point
 from sfumato.measures.classes import classify
 from sfumato.measures.goal import Goal
+from sfumato.measures.planned import thresholds_of
 from sfumato.measures.standard import K
 from sfumato.measures.suppression import budget
 from sfumato.measures.thresholds import MEASURED, SOUGHT, value_at
-from sfumato.plans.levels import LevelPlan, thresholds_of
+from sfumato.plans.levels import LevelPlan
 from sfumato.plans.recoding import at_level
 from sfumato.runtime.arrays import Codes, Flags, Floats
 from sfumato.study import Study
