@@ -87,7 +87,7 @@ class Inspection:
         )
 
 
-def inspect(table: Any, options: EngineOptions | None = None, **settings: Any) -> Inspection:
+def inspect(table: Any, /, options: EngineOptions | None = None, **settings: Any) -> Inspection:
     """Profile a table, suggest roles, and find the small sets of columns that single most records out.
 
     `table` is the path of a file, the address of a database, or a table in memory. `settings` are those of the [data]
