@@ -1,4 +1,4 @@
-"""Whether baselines can be had of a study, and whether its fronts may stand beside them."""
+"""Whether baselines can be computed for a study, and whether its fronts can be compared with them."""
 
 from __future__ import annotations
 

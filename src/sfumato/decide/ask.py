@@ -138,7 +138,7 @@ def ask(
     table: FrequencyTable | None = None,
     folder: Path | None = None,
 ) -> Answer:
-    """What can be had within limits: most privacy, or with `min_k` or `min_l` and no loss limit the least loss.
+    """The best release within limits: most privacy, or with `min_k` or `min_l` and no loss limit the least loss.
 
     The suppression limit is the searched one unless given. k and ℓ together are balanced; `prefer` seeks one of them
     ("k" or "l"). With the table at hand it is not read again; `folder` is that of the front, which

@@ -92,7 +92,7 @@ def checked(
 class Wish:
     """What is best within limits: most of one number, a balance of k and ℓ, or least loss.
 
-    `both` seeks (k, ℓ) together: each on its own logarithmic scale, as a share of the most that can be had. `second`
+    `both` seeks (k, ℓ) together: each on its own logarithmic scale, as a share of the highest value offered. `second`
     decides among offers with equally much of the first.
     """
 
@@ -142,7 +142,7 @@ def _balance(offers: Offers) -> Floats:
 
 
 def choices(offers: Offers, within: Flags, privacy: Privacy) -> list[Offer]:
-    """The maximal (k, ℓ) within limits, ℓ rising: for each ℓ the most k, at least loss."""
+    """The maximal (k, ℓ) within limits, ℓ rising: for each ℓ the largest k, and of those the least loss."""
     places = np.flatnonzero(within & (offers.l > 0))
     order = places[np.lexsort((np.round(offers.loss[places], 12), -offers.k[places], -offers.l[places]))]
     found, most = [], 0

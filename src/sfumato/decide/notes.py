@@ -1,4 +1,4 @@
-"""What is told beside an answer: the recoding in words, warnings, and the nearest that can be had."""
+"""Notes beside an answer: the recoding in words, warnings, and the nearest release that exists."""
 
 from __future__ import annotations
 

@@ -220,7 +220,7 @@ def _cost_name(front: Front) -> str:
 
 
 def _unreachable(front: Front, limits: Sequence[Limit]) -> UnreachableError:
-    """No point keeps all limits: what each can be had at by itself, and the point that misses them least."""
+    """No point keeps all limits: the best value of each on its own, and the point that misses them least."""
     impossible = [limit for limit in limits if not limit.met(limit.extreme(front.points))]
     if impossible:
         limit = impossible[0]

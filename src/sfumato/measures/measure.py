@@ -45,7 +45,7 @@ class Measure:
     `headline` puts it first in an audit, `usual` among the objectives that are offered first, and `attacker` names the
     attacker whose success it is. `aliases` are other names of the same measure.
 
-    How else its value can be had: `histogram` is what it is a form of where histograms of classes answer it, `walked`
+    Other ways to its value: `histogram` is what it is a form of where histograms of classes answer it, `walked`
     how the compiled walk over a lattice gives it, `per_class` how compiled loops give what one class has of it,
     `tallied` how the compiled figures of cuts do; without them it is taken from class tables, which is slower and
     always right. A search over real values tells losses apart in steps of `resolution`, a share of the highest value.

@@ -234,6 +234,6 @@ def _unreadable_columns(native: Any) -> list[str]:
     for name in names:
         try:
             pyarrow.table(native[[name]])
-        except Exception:  # noqa: BLE001
+        except (pyarrow.ArrowException, TypeError, ValueError, AttributeError, NotImplementedError, OverflowError):
             failed.append(str(name))
     return failed if len(failed) < max(len(names), 2) else []

@@ -119,7 +119,7 @@ class GroupsSearch(Body):
 
 
 class Limits(Body):
-    """A publisher's question: what can be had within these."""
+    """A publisher's question: the best release within these limits."""
 
     max_loss: Share | None = None
     max_suppression: Share | None = None

@@ -126,5 +126,5 @@ def _socket(host: str, port: int) -> socket.socket:
             continue
         return sock
     raise InputError(
-        f"cannot listen on {host}:{port}: {reason}", expected="a free port", remedy="--port 0 chooses a free one"
+        f"cannot listen on {host}:{port}: {reason}", expected="a free port", remedy="port = 0 chooses a free one"
     )

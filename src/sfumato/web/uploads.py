@@ -59,7 +59,7 @@ def too_large(limit: int) -> TooLargeError:
     return TooLargeError(
         f"the upload is larger than {limit / (1 << 30):.3g} GB",
         expected="a smaller file",
-        remedy="put the file into the folder of the workbench, or sfumato serve --upload-limit",
+        remedy="put the file into the folder of the workbench, or start the workbench with a higher upload limit",
     )
 
 

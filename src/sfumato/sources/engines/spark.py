@@ -1,7 +1,7 @@
 """Spark as the engine: the same SQL on this machine, on a cluster, or in whatever session is active.
 
 Why a release is right though workers may be lost: Spark runs a lost task again, and then every row must come out as
-before, or rows would be missing or stand twice. All that is asked here is a function of the rows of a file split alone.
+before, or rows would be missing or duplicated. All that is asked here is a function of the rows of a file split alone.
 Row numbers (`r`) are given directly on the scan, as split and place in the split: splits are fixed when a query is
 planned, so a task that runs again gives the same numbers. Salts stand in the SQL text as literals. What is drawn at
 random (`stream`) is written down once, committed by rename, and read from there: a second draw for a record would not

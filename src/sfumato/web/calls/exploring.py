@@ -103,7 +103,7 @@ def fronts(places: Places, study: str, one: str, two: str) -> dict[str, Any]:
 
 
 def ask(places: Places, study: str, job: str, limits: dict[str, float]) -> dict[str, Any]:
-    """The publisher's question: what can be had within limits."""
+    """The publisher's question: the best release within limits."""
     saved, table = front_of(places, study, job)
     given: dict[str, Any] = dict(limits)
     answer = asked(saved, table=table, **given)

@@ -50,7 +50,7 @@ async def whole(
 
 @router.get("/studies/{study}/jobs/{job}/ask")
 async def ask(request: Request, study: StudyId, job: JobId, given: Limited) -> dict[str, Any]:
-    """What can be had within limits."""
+    """The best release within limits."""
     return dict(await request.app.state.desks.ask("exploring.ask", study=study, job=job, limits=given))
 
 

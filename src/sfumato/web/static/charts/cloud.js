@@ -10,7 +10,7 @@ function extent(lists, name) {
   return low > high ? [0, 1] : [low, high];
 }
 
-function steps(pen, colour, xs, ys) { // what can be had at each loss
+function steps(pen, colour, xs, ys) { // the best privacy at each loss
   pen.strokeStyle = colour.accent;
   pen.globalAlpha = 0.5;
   pen.beginPath();
