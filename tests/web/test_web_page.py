@@ -146,7 +146,7 @@ def test_a_channel_is_found_and_a_column_disguised(page: Any, tmp_path: Path) ->
     page.click("#to-publish")
     page.click("#publish")
     page.wait_for_selector("#result .verified")
-    assert "worst posterior" in page.inner_text(".step.publish")
+    page.wait_for_selector(".step.publish >> text=worst posterior")  # in the list, asked for again
     with page.expect_download() as download:
         page.click("[data-download]")
     download.value.save_as(tmp_path / "public.zip")
@@ -189,7 +189,7 @@ def test_a_group_is_attacked_and_protected(page: Any) -> None:
     page.fill("#refused textarea", "a synthetic census, made for a test")
     page.click("#accept")
     page.wait_for_selector("#result .verified")
-    assert "attacks find 0 of" in page.inner_text(".step.publish")
+    page.wait_for_selector(".step.publish >> text=attacks find 0 of")  # in the list, asked for again
     page.click("#tools button")
     assert "sfumato publish front --point 0 -o release" in _shown(page, "Commands")
 

@@ -162,21 +162,8 @@ class RollUp:
 
     def _walk(self, nodes: Codes, base: Base, rule: Rule) -> walk.Walked:
         go = walk.walk_sizes if rule.sizes else walk.walk_criteria
-        return go(
-            nodes,
-            base.levels,
-            base.keys,
-            base.rows,
-            base.tally,
-            rule,
-            self._secrets,
-            self._shift,
-            self._mask,
-            self._lookups,
-            self._lookup_start,
-            self._covers,
-            self._cover_start,
-        )
+        maps = walk.Maps(self._shift, self._mask, self._lookups, self._lookup_start, self._covers, self._cover_start)
+        return go(nodes, base.levels, base.keys, base.rows, base.tally, rule, self._secrets, maps)
 
     def _tallies(self, sensitive: bool, label: bool, people: bool) -> Tally:
         """The counts of sensitive and label values of each tuple side by side, and room for the population behind."""

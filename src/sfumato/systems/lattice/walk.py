@@ -7,7 +7,7 @@ left, not a copy. Every class carries its records and, where asked, how often ea
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,37 @@ class Walked(NamedTuple):
     worst: Floats
     whole: Counts64
     best: Floats
+
+
+class Held(NamedTuple):
+    """One buffer of classes per column, and behind them the table itself.
+
+    `level` is the level that a column's own buffer holds, `at` the buffer in force at each depth, `current` the node.
+    """
+
+    keys: Keys
+    rows: Rows
+    tally: Tally
+    number: Counts64
+    level: Counts64
+    at: Counts64
+    current: Counts64
+    slots: Codes
+
+
+class Maps(NamedTuple):
+    """Where a column's group stands in a key, and what becomes of it.
+
+    `lookups[lookup_start[j, a, b] + group]` is the group at level b of a group at level a of column j, and
+    `covers[cover_start[j, b] + group]` the leaves under it.
+    """
+
+    shift: Counts64
+    mask: Counts64
+    lookups: Keys
+    lookup_start: Counts64
+    covers: Counts64
+    cover_start: Counts64
 
 
 @compiled
@@ -95,10 +126,7 @@ def reduced(
 ) -> tuple[Keys, Rows, Tally]:
     """The classes of a node, from those of a finer one at the levels `base`."""
     size = len(keys)
-    capacity = 8
-    while capacity < 8 * size:
-        capacity *= 2
-    slots = np.empty(capacity, np.int32)
+    slots = np.empty(slots_for(size), np.int32)
     out_keys, out_rows, out_tally = keys.copy(), rows.copy(), tally.copy()
     for j in range(len(node)):
         if node[j] > base[j]:
@@ -110,72 +138,72 @@ def reduced(
 
 
 @compiled
-def grown(array: Counts64, used: int, room: int) -> Counts64:
-    """The array with room for more rows."""
-    larger = np.empty((room, array.shape[1]), array.dtype)
-    larger[:used] = array[:used]
-    return larger
+def held_classes(keys: Keys, rows: Rows, tally: Tally, columns: int) -> Held:
+    """Buffers for the classes that a walk starts from."""
+    size, width = len(keys), tally.shape[1]
+    held = Held(
+        np.empty((columns + 1, size), keys.dtype),
+        np.empty((columns + 1, size), rows.dtype),
+        np.empty((columns + 1, size, width), np.int32),
+        np.zeros(columns + 1, np.int64),
+        np.zeros(columns, np.int64),
+        np.full(columns, columns, np.int64),
+        np.full(columns, -1, np.int64),
+        np.empty(slots_for(size), np.int32),
+    )
+    held.keys[columns], held.rows[columns], held.tally[columns], held.number[columns] = keys, rows, tally, size
+    return held
 
 
 @compiled
-def advance(
-    node: Codes,
-    base: Codes,
-    held_keys: Keys,
-    held_rows: Rows,
-    held_tally: Tally,
-    number: Counts64,
-    level: Counts64,
-    at: Counts64,
-    current: Counts64,
-    slots: Codes,
-    shift: Counts64,
-    mask: Counts64,
-    lookups: Keys,
-    lookup_start: Counts64,
-) -> int:
-    """Roll the buffers on to the next node, and say which of them holds its classes.
+def slots_for(size: int) -> int:
+    """Room for a sparse hash table of so many classes."""
+    capacity = 8
+    while capacity < 8 * size:
+        capacity *= 2
+    return capacity
 
-    There is one buffer of classes per column, and behind them the table itself; `level` is the level that a column's
-    own buffer holds, and `at` the buffer in force at each depth.
-    """
+
+@compiled
+def advance(node: Codes, base: Codes, held: Held, maps: Maps) -> int:
+    """Roll the buffers on to the next node, and say which of them holds its classes."""
     columns = len(node)
     first = 0
-    while first < columns and node[first] == current[first]:
+    while first < columns and node[first] == held.current[first]:
         first += 1
     for j in range(first, columns):
         wanted = node[j]
-        current[j] = wanted
-        source = at[j - 1] if j > 0 else columns
+        held.current[j] = wanted
+        source = held.at[j - 1] if j > 0 else columns
         fine = base[j]
         if wanted == fine:
-            at[j] = source
+            held.at[j] = source
             continue
         # Only at the first column that changed is its own buffer still under the same columns.
-        if j == first and at[j] == j and fine < level[j] < wanted:
-            fine, source = level[j], j
-        number[j] = roll_up(
-            held_keys[source],
-            held_rows[source],
-            held_tally[source],
-            number[source],
-            held_keys[j],
-            held_rows[j],
-            held_tally[j],
-            slots,
-            shift[j],
-            mask[j],
-            lookups[lookup_start[j, fine, wanted] :],
+        if j == first and held.at[j] == j and fine < held.level[j] < wanted:
+            fine, source = held.level[j], j
+        held.number[j] = roll_up(
+            held.keys[source],
+            held.rows[source],
+            held.tally[source],
+            held.number[source],
+            held.keys[j],
+            held.rows[j],
+            held.tally[j],
+            held.slots,
+            maps.shift[j],
+            maps.mask[j],
+            maps.lookups[maps.lookup_start[j, fine, wanted] :],
         )
-        level[j] = wanted
-        at[j] = j
-    return int(at[columns - 1])
+        held.level[j] = wanted
+        held.at[j] = j
+    return int(held.at[columns - 1])
 
 
 @compiled
-def room_for(releases: int, classes: int, columns: int, criteria: int, width: int, budget: int, sizes: bool) -> Space:
+def room_for(releases: int, classes: int, columns: int, width: int, rule: Rule) -> Space:
     """Room for the releases of a node."""
-    several = 0 if sizes else classes
+    several, criteria = 0 if rule.sizes else classes, len(rule.kinds)
     return Space(
         np.empty((releases, INDICES), np.int64),
         np.empty((releases, columns), np.int64),
@@ -188,8 +216,53 @@ def room_for(releases: int, classes: int, columns: int, criteria: int, width: in
         np.empty(classes, np.int32),
         np.empty(several, np.bool_),
         np.empty(3 * width + 1),
-        np.empty(min(budget, FEW * classes) + 2, np.int64),
+        np.empty(min(rule.budget, FEW * classes) + 2, np.int64),
     )
+
+
+@compiled
+def empty_walk(asked: int, columns: int, criteria: int) -> Walked:
+    """Room for the releases of nodes."""
+    return Walked(
+        np.zeros(asked + 1, np.int64),
+        np.empty((asked + ROOM, INDICES), np.int64),
+        np.empty((asked + ROOM, columns), np.int64),
+        np.empty((asked + ROOM, criteria)),
+        np.empty((asked, INDICES), np.int64),
+        np.empty((asked, criteria)),
+    )
+
+
+@compiled
+def grown(array: Any, used: int, room: int) -> Any:
+    """The array with room for more rows."""
+    larger = np.empty((room, array.shape[1]), array.dtype)
+    larger[:used] = array[:used]
+    return larger
+
+
+@compiled
+def with_node(walked: Walked, i: int, made: int, space: Space) -> Walked:
+    """What was walked with the releases of one more node."""
+    used = walked.start[i]
+    figures, hidden, worst = walked.figures, walked.hidden, walked.worst
+    if used + made > len(figures):
+        more = 2 * (used + made)
+        figures, hidden, worst = grown(figures, used, more), grown(hidden, used, more), grown(worst, used, more)
+    figures[used : used + made] = space.figures[:made]
+    hidden[used : used + made] = space.hidden[:made]
+    worst[used : used + made] = space.worst[:made]
+    walked.start[i + 1] = used + made
+    walked.whole[i], walked.best[i] = space.whole, space.best
+    return Walked(walked.start, figures, hidden, worst, walked.whole, walked.best)
+
+
+@compiled
+def trimmed(walked: Walked) -> Walked:
+    """What was walked without the room that is left."""
+    used = walked.start[-1]
+    figures, hidden, worst = walked.figures[:used], walked.hidden[:used], walked.worst[:used]
+    return Walked(walked.start, figures, hidden, worst, walked.whole, walked.best)
 
 
 @compiled
@@ -201,79 +274,31 @@ def walk_sizes(
     tally: Tally,
     rule: Rule,
     secrets: Secrets,  # noqa: ARG001
-    shift: Counts64,
-    mask: Counts64,
-    lookups: Keys,
-    lookup_start: Counts64,
-    covers: Counts64,
-    cover_start: Counts64,
+    maps: Maps,
 ) -> Walked:
     """The releases of each node by size alone. `nodes` are sorted, the last column fastest.
 
     The classes that are given stand at the levels `base`, and no node is finer than that.
-
-    `lookups[lookup_start[j, a, b] + group]` is the group at level b of a group at level a of column j, and
-    `covers[cover_start[j, b] + group]` the leaves under it.
     """
     asked, columns = nodes.shape
-    size, width, criteria = len(keys), tally.shape[1], len(rule.kinds)
-    held_keys = np.empty((columns + 1, size), keys.dtype)
-    held_rows = np.empty((columns + 1, size), rows.dtype)
-    held_tally = np.empty((columns + 1, size, width), np.int32)
-    number = np.zeros(columns + 1, np.int64)
-    held_keys[columns], held_rows[columns], held_tally[columns], number[columns] = keys, rows, tally, size
-    level = np.zeros(columns, np.int64)
-    at = np.full(columns, columns, np.int64)
-    current = np.full(columns, -1, np.int64)
-    capacity = 8
-    while capacity < 8 * size:
-        capacity *= 2
-    slots = np.empty(capacity, np.int32)
-    room = ROOM
-    space = room_for(room, size, columns, criteria, width, rule.budget, rule.sizes)
-    start = np.zeros(asked + 1, np.int64)
-    figures = np.empty((asked + ROOM, INDICES), np.int64)
-    hidden = np.empty((asked + ROOM, columns), np.int64)
-    worst = np.empty((asked + ROOM, criteria))
-    whole = np.empty((asked, INDICES), np.int64)
-    best = np.empty((asked, criteria))
-    begin = np.empty(columns, np.int64)
+    size, width = len(keys), tally.shape[1]
+    held, walked = held_classes(keys, rows, tally, columns), empty_walk(asked, columns, len(rule.kinds))
+    room, begin = ROOM, np.empty(columns, np.int64)
+    space = room_for(room, size, columns, width, rule)
     for i in range(asked):
-        top = advance(
-            nodes[i],
-            base,
-            held_keys,
-            held_rows,
-            held_tally,
-            number,
-            level,
-            at,
-            current,
-            slots,
-            shift,
-            mask,
-            lookups,
-            lookup_start,
-        )
+        top = advance(nodes[i], base, held, maps)
         for j in range(columns):
-            begin[j] = cover_start[j, nodes[i, j]]
+            begin[j] = maps.cover_start[j, nodes[i, j]]
         while True:
-            made = by_size(held_keys[top], held_rows[top], number[top], rule, shift, mask, covers, begin, space)
+            made = by_size(
+                held.keys[top], held.rows[top], held.number[top], rule, maps.shift, maps.mask, maps.covers, begin, space
+            )
             if made <= room:
                 break
             room = 2 * made
-            space = room_for(room, size, columns, criteria, width, rule.budget, rule.sizes)
-        used = start[i]
-        if used + made > len(figures):
-            more = 2 * (used + made)
-            figures, hidden, worst = grown(figures, used, more), grown(hidden, used, more), grown(worst, used, more)
-        figures[used : used + made] = space.figures[:made]
-        hidden[used : used + made] = space.hidden[:made]
-        worst[used : used + made] = space.worst[:made]
-        start[i + 1] = used + made
-        whole[i], best[i] = space.whole, space.best
-    used = start[asked]
-    return Walked(start, figures[:used], hidden[:used], worst[:used], whole, best)
+            space = room_for(room, size, columns, width, rule)
+        walked = with_node(walked, i, made, space)
+    return trimmed(walked)
 
 
 @compiled
@@ -285,82 +310,35 @@ def walk_criteria(
     tally: Tally,
     rule: Rule,
     secrets: Secrets,
-    shift: Counts64,
-    mask: Counts64,
-    lookups: Keys,
-    lookup_start: Counts64,
-    covers: Counts64,
-    cover_start: Counts64,
+    maps: Maps,
 ) -> Walked:
     """The same under any criteria. It is a loop of its own because compiling the criteria takes long."""
     asked, columns = nodes.shape
-    size, width, criteria = len(keys), tally.shape[1], len(rule.kinds)
-    held_keys = np.empty((columns + 1, size), keys.dtype)
-    held_rows = np.empty((columns + 1, size), rows.dtype)
-    held_tally = np.empty((columns + 1, size, width), np.int32)
-    number = np.zeros(columns + 1, np.int64)
-    held_keys[columns], held_rows[columns], held_tally[columns], number[columns] = keys, rows, tally, size
-    level = np.zeros(columns, np.int64)
-    at = np.full(columns, columns, np.int64)
-    current = np.full(columns, -1, np.int64)
-    capacity = 8
-    while capacity < 8 * size:
-        capacity *= 2
-    slots = np.empty(capacity, np.int32)
-    room = ROOM
-    space = room_for(room, size, columns, criteria, width, rule.budget, rule.sizes)
-    start = np.zeros(asked + 1, np.int64)
-    figures = np.empty((asked + ROOM, INDICES), np.int64)
-    hidden = np.empty((asked + ROOM, columns), np.int64)
-    worst = np.empty((asked + ROOM, criteria))
-    whole = np.empty((asked, INDICES), np.int64)
-    best = np.empty((asked, criteria))
-    begin = np.empty(columns, np.int64)
+    size, width = len(keys), tally.shape[1]
+    held, walked = held_classes(keys, rows, tally, columns), empty_walk(asked, columns, len(rule.kinds))
+    room, begin = ROOM, np.empty(columns, np.int64)
+    space = room_for(room, size, columns, width, rule)
     for i in range(asked):
-        top = advance(
-            nodes[i],
-            base,
-            held_keys,
-            held_rows,
-            held_tally,
-            number,
-            level,
-            at,
-            current,
-            slots,
-            shift,
-            mask,
-            lookups,
-            lookup_start,
-        )
+        top = advance(nodes[i], base, held, maps)
         for j in range(columns):
-            begin[j] = cover_start[j, nodes[i, j]]
+            begin[j] = maps.cover_start[j, nodes[i, j]]
         while True:
             made = by_criteria(
-                held_keys[top],
-                held_rows[top],
-                held_tally[top],
-                number[top],
+                held.keys[top],
+                held.rows[top],
+                held.tally[top],
+                held.number[top],
                 rule,
                 secrets,
-                shift,
-                mask,
-                covers,
+                maps.shift,
+                maps.mask,
+                maps.covers,
                 begin,
                 space,
             )
             if made <= room:
                 break
             room = 2 * made
-            space = room_for(room, size, columns, criteria, width, rule.budget, rule.sizes)
-        used = start[i]
-        if used + made > len(figures):
-            more = 2 * (used + made)
-            figures, hidden, worst = grown(figures, used, more), grown(hidden, used, more), grown(worst, used, more)
-        figures[used : used + made] = space.figures[:made]
-        hidden[used : used + made] = space.hidden[:made]
-        worst[used : used + made] = space.worst[:made]
-        start[i + 1] = used + made
-        whole[i], best[i] = space.whole, space.best
-    used = start[asked]
-    return Walked(start, figures[:used], hidden[:used], worst[:used], whole, best)
+            space = room_for(room, size, columns, width, rule)
+        walked = with_node(walked, i, made, space)
+    return trimmed(walked)
