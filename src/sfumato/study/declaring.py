@@ -6,13 +6,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sfumato.errors import HierarchyError, StudyError, counted, shortened
-from sfumato.hierarchies import Hierarchy
-from sfumato.hierarchies.recipes import RECIPES, HierarchyFile, HierarchyPaths
+from sfumato.errors import HierarchyError, StudyError, counted, nearest, shortened
+from sfumato.hierarchies import Hierarchy, load
+from sfumato.hierarchies.recipes import RECIPES, HierarchyFile, HierarchyPaths, builder
 from sfumato.runtime.settings import Settings
+from sfumato.runtime.toml import toml_key
 from sfumato.sources.address import IN_MEMORY, located
 from sfumato.sources.frames import Frame, is_frame
 from sfumato.sources.roles import Role
+from sfumato.study.sections import ColumnSettings
+from sfumato.tables.compress import secret_hierarchy
+from sfumato.tables.domain import Builder
 
 Names = str | Sequence[str]
 
@@ -74,6 +78,54 @@ def declared_hierarchy(name: str, given: Any) -> Any:
         expected="the path of a file, a recipe such as sf.intervals(5, 10), a table whose columns are the levels, "
         "or a mapping from level to labels",
     )
+
+
+def declared_tree(name: str, column: ColumnSettings, folder: Path, decimal: str) -> Hierarchy | Builder | None:
+    """The hierarchy that is declared for a column: read from its file, made of its paths, or the recipe to build it."""
+    tree = column.hierarchy
+    if tree is None or not isinstance(tree, str | HierarchyFile | HierarchyPaths):
+        return None if tree is None else builder(name, tree, decimal)
+    try:
+        if isinstance(tree, HierarchyPaths):
+            return Hierarchy.from_paths(name, tree.paths)
+        file = HierarchyFile(path=tree) if isinstance(tree, str) else tree
+        return load(folder / file.path, name=name, header=file.header, separator=file.separator)
+    except HierarchyError:
+        if column.role is Role.SENSITIVE:  # its labels are values that must not be shown
+            raise secret_hierarchy(name) from None
+        raise
+
+
+def check_roles(
+    columns: Mapping[str, ColumnSettings], names: Sequence[str], *, partial: bool = False, undecided: bool = False
+) -> None:
+    """Every column of a table has a role, and every role a column.
+
+    Released files lack what is never released (`partial`); with `undecided`, columns may still be without a role.
+    """
+    undeclared = [name for name in names if name not in columns]
+    if undeclared and not undecided:
+        raise StudyError(
+            f"{counted(len(undeclared), 'column')} {'has' if len(undeclared) == 1 else 'have'} no role: "
+            f"{shortened(undeclared, 12)}",
+            expected="a role for every column under [columns]",
+            remedy=f'{toml_key(undeclared[0])} = {{ role = "drop" }}, or: {", ".join(Role)}',
+        )
+    absent = [name for name, column in columns.items() if name not in names and (column.role.released or not partial)]
+    if absent:
+        raise StudyError(
+            f"a role is declared for {counted(len(absent), 'column')} that the table lacks: {shortened(absent)}",
+            expected="columns of the table",
+            remedy=nearest(absent[0], names),
+        )
+    for role in (Role.LABEL, Role.WEIGHT):
+        named = [name for name, column in columns.items() if column.role is role]
+        if len(named) > 1:
+            raise StudyError(
+                f"{len(named)} columns have the role {role}: {shortened(named)}",
+                expected=f"at most one {role}",
+                remedy='role = "drop" for the rest',
+            )
 
 
 def _rows(levels: list[list[Any]]) -> list[list[str]]:

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
-from sfumato.errors import DataError, HierarchyError, SfumatoError, StudyError, counted, nearest, shortened
-from sfumato.hierarchies import Hierarchy, load
-from sfumato.hierarchies.recipes import BRANCHES, RECIPES, Declared, HierarchyFile, HierarchyPaths, builder
-from sfumato.notebook.card import card, some
-from sfumato.notebook.pictures import parts_picture
+from sfumato.errors import DataError, StudyError, nearest, shortened
+from sfumato.hierarchies import Hierarchy
+from sfumato.hierarchies.recipes import RECIPES, HierarchyFile
 from sfumato.notebook.tabular import KINDS
-from sfumato.runtime.atomic import new_file, new_folder
-from sfumato.runtime.inputs import note_input, note_unsealed
-from sfumato.runtime.seal import sealed
+from sfumato.runtime.atomic import new_folder
 from sfumato.runtime.settings import Settings
-from sfumato.runtime.toml import MAX_BYTES, parse_toml, toml_key, toml_text, too_large
+from sfumato.runtime.toml import parse_toml, toml_text
 from sfumato.sources.address import IN_MEMORY, is_database, located
 from sfumato.sources.engines.engine import open_engine
 from sfumato.sources.frames import Frame, is_frame
@@ -26,130 +22,28 @@ from sfumato.sources.mark import refuse_disguised
 from sfumato.sources.opening import open_source
 from sfumato.sources.roles import Role
 from sfumato.sources.saving import write_frame
-from sfumato.sources.settings import FOREIGN, DataSettings, EngineOptions, Missing, Seed, Threads
+from sfumato.sources.settings import FOREIGN, DataSettings, EngineOptions, Missing
 from sfumato.sources.source import Source
 from sfumato.study.channel import ChannelSettings
-from sfumato.study.declaring import Names, declared_columns, declared_hierarchy, table_settings
-from sfumato.study.file_mapping import Attribute, Case, TermSettings
-from sfumato.study.groups import AttackSettings, AuxiliarySettings, GroupsSettings, ProtectSettings
+from sfumato.study.declaring import (
+    Names,
+    check_roles,
+    declared_columns,
+    declared_hierarchy,
+    declared_tree,
+    table_settings,
+)
+from sfumato.study.explained import explained
+from sfumato.study.groups import GroupsSettings
 from sfumato.study.policy import Acceptance, PolicySettings
-from sfumato.tables.compress import Use, compress, secret_hierarchy
-from sfumato.tables.domain import Builder
+from sfumato.study.sections import ALGORITHMS, ANY_SYSTEM, ColumnSettings, ReleaseSettings, SearchSettings
+from sfumato.study.shown import study_card, study_line
+from sfumato.tables.compress import Use, compress
 from sfumato.tables.frequency import FrequencyTable
 from sfumato.tables.missing import KEYED
 
 SAVED = "table.parquet"  # what a table in memory is called beside its run file
 BUILT = tuple(RECIPES.values())
-ALGORITHMS = {"lattice": ("exact", "exhaustive", "pbg_ea", "best_first"), "cuts": ("memetic", "nsga2")}
-SYSTEM_OF = {  # settings of [search] that only one system reads
-    **dict.fromkeys(("problem", "prefer", "generations", "local_search"), "cuts"),
-    **dict.fromkeys(("iterations", "evaluations"), "lattice"),
-}
-SUPPRESSION = {"lattice": ("threshold", "paper"), "cuts": ("none", "within", "below_mean", "safe")}
-ANY_SYSTEM = ("objectives", "max_suppression", "constraints", "weights", "seed", "threads")  # mean the same in both
-
-
-class ColumnSettings(Settings):
-    """What is declared about one column."""
-
-    role: Role
-    hierarchy: Declared | None = None
-    missing: Missing | None = None
-    distance: Literal["equal", "ordered", "hierarchical"] | None = None
-    constrained: bool | None = None
-    order: tuple[str, ...] | None = None
-    breaks: tuple[float, ...] | None = None
-
-    @property
-    def along_tree(self) -> bool:
-        """Whether cuts keep to the column's hierarchy: they do where it has one, unless free cuts are asked for."""
-        return self.hierarchy is not None if self.constrained is None else self.constrained
-
-
-class ObjectiveSettings(Settings):
-    """A measure to search over; its direction may be turned round."""
-
-    name: str
-    direction: Literal["max", "min"] | None = None
-
-
-class SearchSettings(Settings):
-    """What to search for, how, and within which limits."""
-
-    system: Literal["lattice", "cuts", "channel", "groups"] = "lattice"
-    problem: Literal[1, 2, 3, 4] | None = None
-    prefer: Literal["k", "l"] = "k"
-    suppression: Literal["threshold", "paper", "none", "within", "below_mean", "safe"] | None = None
-    algorithm: Literal["exact", "exhaustive", "pbg_ea", "best_first", "memetic", "nsga2"] | None = None
-    objectives: tuple[str | ObjectiveSettings, ...] = Field(default=("k", "general_loss"), min_length=1)
-    max_suppression: float = Field(default=0.0, ge=0, lt=1)
-    constraints: dict[str, Annotated[float, Field(ge=-1e15, le=1e15)]] = Field(default_factory=dict)
-    weights: dict[str, Annotated[float, Field(ge=0, le=1e6)]] = Field(default_factory=dict)
-    epsilon: tuple[Annotated[float, Field(ge=1e-12, le=1e12)], ...] | None = None
-    seed: Seed = 1
-    population: int | None = Field(default=None, ge=4, le=100_000)
-    iterations: int = Field(default=100, ge=1, le=10**9)
-    generations: int = Field(default=250, ge=1, le=10**9)
-    local_search: int = Field(default=16, ge=1, le=10**6)
-    evaluations: int | None = Field(default=None, ge=1, le=10**15)
-    reproduction: bool = False
-    threads: Threads | None = None
-
-    @model_validator(mode="after")
-    def _own_settings(self) -> Self:
-        if self.system not in ALGORITHMS and self.model_fields_set - {"system"}:
-            extra = sorted(self.model_fields_set - {"system"})
-            raise StudyError(
-                f"{shortened(extra)} under [search], and the system is {self.system}",
-                expected=f"the settings of the {self.system} system under [{self.system}]",
-                remedy=f"leave {extra[0]} out",
-            )
-        for name in self.model_fields_set & set(SYSTEM_OF):
-            if SYSTEM_OF[name] != self.system and getattr(self, name) is not None:
-                raise StudyError(
-                    f"{name} under [search] belongs to the {SYSTEM_OF[name]} system, and the system is {self.system}",
-                    expected=f"settings that the {self.system} system reads",
-                    remedy=f'leave {name} out, or set system = "{SYSTEM_OF[name]}"',
-                )
-        if self.suppression is not None and self.suppression not in SUPPRESSION.get(self.system, ()):
-            raise StudyError(
-                f'suppression = "{self.suppression}" for {self.system}',
-                expected="one of: " + ", ".join(SUPPRESSION[self.system]),
-                remedy="leave suppression out",
-            )
-        if self.algorithm is not None and self.algorithm not in ALGORITHMS.get(self.system, ()):
-            raise StudyError(
-                f'algorithm = "{self.algorithm}" for {self.system}',
-                expected="one of: " + ", ".join(ALGORITHMS[self.system]),
-                remedy=f"leave algorithm out to take {ALGORITHMS[self.system][0]}",
-            )
-        return self
-
-    @property
-    def method(self) -> str:
-        """The algorithm: as given, else the system's own."""
-        return self.algorithm or ALGORITHMS[self.system][0]
-
-    @property
-    def paper(self) -> bool:
-        """Whether suppression follows the paper of the lattice: the whole limit is spent on the smallest classes."""
-        return self.suppression == "paper"
-
-    @property
-    def named(self) -> tuple[ObjectiveSettings, ...]:
-        """The objectives, each as a name and a direction that may be open."""
-        return tuple(ObjectiveSettings(name=o) if isinstance(o, str) else o for o in self.objectives)
-
-
-class ReleaseSettings(Settings):
-    """What the metadata of a release say of it as a whole. All of it is public."""
-
-    title: str | None = Field(default=None, min_length=1, max_length=500)
-    description: str | None = Field(default=None, min_length=1, max_length=20_000)
-    creator: str | None = Field(default=None, min_length=1, max_length=500)
-    license: str | None = Field(default=None, min_length=1, max_length=500)
-    url: str | None = Field(default=None, min_length=1, max_length=2_000)
-    version: str | None = Field(default=None, min_length=1, max_length=100)
 
 
 class Study(Settings):
@@ -226,23 +120,18 @@ class Study(Settings):
         try:
             super().__init__(**settings)
         except ValidationError as error:
-            raise _explained(error) from None
+            raise explained(error, Study) from None
         if table is not None:
             self._frame = Frame(table) if is_frame(table) else None
-            check_roles(self, self.opened())
+            check_roles(self.columns, self.opened().names)
 
     def __repr__(self) -> str:
-        named = {"quasi-identifier": Role.QUASI_IDENTIFIER, "sensitive": Role.SENSITIVE, "label": Role.LABEL}
-        named |= {"weight": Role.WEIGHT, "kept": Role.OTHER, "identifier": Role.IDENTIFIER, "dropped": Role.DROP}
-        counts = {word: len(self.named(role)) for word, role in named.items()}
-        plural = {"quasi-identifier", "identifier"}
-        told = [counted(n, word) if word in plural else f"{n} {word}" for word, n in counts.items() if n]
-        return f"<Study of {self.title}: {', '.join(told) or 'no columns declared'}>"
+        return f"<{study_line(self.title, self.columns)}>"
 
     __str__ = __repr__
 
     def _repr_html_(self) -> str:
-        return study_card(self)
+        return study_card(self.title, self.columns)
 
     @property
     def frame_kind(self) -> str | None:
@@ -371,7 +260,7 @@ class Study(Settings):
                 write_frame(self.opened(), inside / SAVED)
                 settings["data"]["path"] = SAVED
             (inside / "run.toml").write_text(toml_text(settings), "utf-8")
-            read(inside / "run.toml")
+            Study(**parse_toml((inside / "run.toml").read_bytes(), "run.toml"))  # none is kept that cannot be read
         return folder / "run.toml"
 
     def as_toml(self) -> str:
@@ -491,7 +380,7 @@ class Study(Settings):
         source = open_source(settings, self._folder, frame)
         for file in source.originals or source.files:
             refuse_disguised(file, measured)
-        check_roles(self, source, partial=path is not None, undecided=undecided)
+        check_roles(self.columns, source.names, partial=path is not None, undecided=undecided)
         return source
 
     def table(
@@ -510,7 +399,15 @@ class Study(Settings):
         people = open_source(self.population, self._folder) if self.population else None
         built = trees if trees is not None else self._built() if path is not None else {}
         uses = [
-            self._use(name, column, source.decimal, built.get(name), (distances or {}).get(name))
+            Use(
+                name,
+                column.role,
+                self.missing_rule(name),
+                built.get(name) or declared_tree(name, column, self._folder, source.decimal),
+                (distances or {}).get(name) or column.distance,
+                column.order,
+                column.along_tree,
+            )
             for name, column in self.columns.items()
             if name in source.names
         ]
@@ -549,61 +446,6 @@ class Study(Settings):
         self._frame = other._frame if self.data.path == IN_MEMORY else None
         return self
 
-    def _use(
-        self,
-        name: str,
-        column: ColumnSettings,
-        decimal: str,
-        built: Hierarchy | None = None,
-        distance: str | None = None,
-    ) -> Use:
-        tree = column.hierarchy
-        hierarchy: Hierarchy | Builder | None = None
-        if built is not None:
-            hierarchy = built
-        elif isinstance(tree, HierarchyPaths):
-            hierarchy = self._own_tree(name, column, tree)
-        elif isinstance(tree, str | HierarchyFile):
-            file = HierarchyFile(path=tree) if isinstance(tree, str) else tree
-            try:
-                hierarchy = load(self._folder / file.path, name=name, header=file.header, separator=file.separator)
-            except HierarchyError:
-                if column.role is Role.SENSITIVE:  # its labels are values that must not be shown
-                    raise secret_hierarchy(name) from None
-                raise
-        elif tree is not None:
-            hierarchy = builder(name, tree, decimal)
-        missing = self.missing_rule(name)
-        return Use(name, column.role, missing, hierarchy, distance or column.distance, column.order, column.along_tree)
-
-    def _own_tree(self, name: str, column: ColumnSettings, tree: HierarchyPaths) -> Hierarchy:
-        try:
-            return Hierarchy.from_paths(name, tree.paths)
-        except HierarchyError:
-            if column.role is Role.SENSITIVE:
-                raise secret_hierarchy(name) from None
-            raise
-
-
-def study_card(study: Study) -> str:
-    """The columns with their roles and hierarchies, as HTML. No value of any column is in it."""
-    rows = [[name, str(column.role), _told(column.hierarchy)] for name, column in study.columns.items()]
-    roles = [(str(role).replace("_", "-"), float(len(study.named(role)))) for role in Role]
-    return card(repr(study)[1:-1], ["column", "role", "hierarchy"], some(rows, 24), parts_picture(roles))
-
-
-def _told(tree: Any) -> str:
-    match tree:
-        case None:
-            return ""
-        case str():
-            return Path(tree).name
-        case HierarchyFile():
-            return Path(tree.path).name
-        case HierarchyPaths():
-            return f"given, {len(tree.paths[0])} levels"
-    return str(tree.build)
-
 
 def _merged(one: Mapping[str, Any], two: Mapping[str, Any]) -> dict[str, Any]:
     """The entries of both, inside sections too; where both have a value, the second's."""
@@ -612,167 +454,3 @@ def _merged(one: Mapping[str, Any], two: Mapping[str, Any]) -> dict[str, Any]:
         inside = both.get(name)
         both[name] = _merged(inside, value) if isinstance(inside, Mapping) and isinstance(value, Mapping) else value
     return both
-
-
-def read(path: str | Path) -> Study:
-    """Read a run file. Its paths are relative to the folder it stands in."""
-    path = Path(path)
-    if path.is_dir() or not path.exists():
-        kind = "a folder" if path.is_dir() else "not there"
-        raise StudyError(
-            f"the run file {path} is {kind}",
-            expected="a TOML file",
-            remedy="sfumato inspect FILE writes one to start from",
-        )
-    if note_input(path).stat().st_size > MAX_BYTES:
-        raise too_large(path.name)
-    study = Study(**parse_toml(path.read_bytes(), path.name))
-    study._folder = path.parent
-    return study
-
-
-def write_run_file(path: Path, text: str, *, overwrite: bool = False, private: bool = False) -> Path:
-    """Write a run file and read it back before it gets its name: none is kept that cannot be read."""
-    with new_file(path, overwrite=overwrite, private=private) as part:
-        part.write_text(text, "utf-8")
-        try:
-            read(part)
-        except StudyError as error:
-            raise SfumatoError(
-                f"the run file could not be read back: {error.what}", expected="a run file", remedy="please report it"
-            ) from error
-    return path
-
-
-def read_kept(path: str | Path, run: str | Path | None = None) -> Study:
-    """The run file inside a folder that was written before, for what it declares; or one's own, if that is given.
-
-    The folder may come from anybody. Unless this user sealed it, its run file decides nothing beyond what it declares
-    of columns and searches: the engine is the default one, and no table, hierarchy or address that it names is opened.
-    """
-    path = Path(path)
-    known = sealed(path)
-    if not known:
-        note_unsealed(path.parent)
-    study = read(path)
-    if run is not None:
-        own = read(run)
-        return own._changed(search=study.search.model_dump(exclude_unset=True))
-    return study if known else _foreign(study)
-
-
-def without_trees(study: Study) -> Study:
-    """The study with hierarchy files that are not opened; whether they are public stays."""
-    closed = {}
-    for name, column in study.columns.items():
-        if isinstance(column.hierarchy, str | HierarchyFile):
-            public = isinstance(column.hierarchy, HierarchyFile) and column.hierarchy.public
-            closed[name] = column.model_copy(update={"hierarchy": HierarchyFile(path=FOREIGN, public=public)})
-    return study.with_columns(closed)
-
-
-def _foreign(study: Study) -> Study:
-    settings = study.model_dump(exclude_unset=True, exclude={"engine", "engine_options", "population"})
-    elsewhere = ("password_file", "table", "query", "codebook")
-    settings["data"] = {n: v for n, v in settings["data"].items() if n not in elsewhere} | {"path": FOREIGN}
-    for auxiliary in (settings.get("groups") or {}).get("auxiliary", ()):
-        auxiliary["path"] = FOREIGN
-    settings.get("channel", {}).pop("prior", None)
-    for name, column in settings.get("columns", {}).items():
-        if isinstance(study.columns[name].hierarchy, str | HierarchyFile):
-            column["hierarchy"] = FOREIGN
-    return Study(**settings)
-
-
-def check_roles(study: Study, source: Source, *, partial: bool = False, undecided: bool = False) -> None:
-    """Every column has a role, and every role a column. Released files lack what is never released (`partial`)."""
-    undeclared = [name for name in source.names if name not in study.columns]
-    if undeclared and not undecided:
-        raise StudyError(
-            f"{counted(len(undeclared), 'column')} {'has' if len(undeclared) == 1 else 'have'} no role: "
-            f"{shortened(undeclared, 12)}",
-            expected="a role for every column under [columns]",
-            remedy=f'{toml_key(undeclared[0])} = {{ role = "drop" }}, or: {", ".join(Role)}',
-        )
-    absent = [name for name in study.columns if name not in source.names]
-    if partial:
-        absent = [name for name in absent if study.columns[name].role.released]
-    if absent:
-        raise StudyError(
-            f"a role is declared for {counted(len(absent), 'column')} that the table lacks: {shortened(absent)}",
-            expected="columns of the table",
-            remedy=nearest(absent[0], source.names),
-        )
-    for role in (Role.LABEL, Role.WEIGHT):
-        if len(study.named(role)) > 1:
-            raise StudyError(
-                f"{len(study.named(role))} columns have the role {role}: {shortened(study.named(role))}",
-                expected=f"at most one {role}",
-                remedy='role = "drop" for the rest',
-            )
-
-
-def _explained(error: ValidationError) -> StudyError:
-    """The first problem of a run file as a sentence; an unknown key names the nearest known one.
-
-    A key that is missing is often one that is misspelt, so an unknown key is told first.
-    """
-    problem = min(error.errors(), key=lambda problem: problem["type"] != "extra_forbidden")
-    place = list(problem["loc"])
-    if len(place) > 3 and place[2] == "hierarchy":  # behind it stands the name of a branch of the union
-        place = place[:3] + (place[4:] if place[3] in BRANCHES else place[3:])
-    where = ".".join(str(part) for part in place)
-    if problem["type"] == "extra_forbidden":
-        known = _keys_at(place[:-1])
-        return StudyError(
-            f'unknown key "{place[-1]}"' + (f" in [{'.'.join(map(str, place[:-1]))}]" if place[:-1] else ""),
-            expected="a key of the run file",
-            remedy=nearest(str(place[-1]), known),
-        )
-    if problem["type"] == "missing":
-        return StudyError(f'the key "{where}" is missing', expected=f"a value for {where}")
-    if problem["type"] in ("union_tag_invalid", "union_tag_not_found"):
-        return StudyError(f"{where} is not understood", expected="a file, or build = one of: " + ", ".join(RECIPES))
-    given = problem["input"]
-    shown = f" = {given!r}" if isinstance(given, str | int | float) else ""
-    remedy = nearest(given, [str(role) for role in Role]) if place[-1:] == ["role"] and isinstance(given, str) else ""
-    return StudyError(f"{where}{shown} is not valid", expected=problem["msg"], remedy=remedy)
-
-
-def _keys_at(place: Sequence[str | int]) -> list[str]:
-    """The keys known at a place of the run file."""
-    sections: Mapping[str, type[Settings]] = {
-        "data": DataSettings,
-        "population": DataSettings,
-        "engine_options": EngineOptions,
-        "search": SearchSettings,
-        "channel": ChannelSettings,
-        "policy": PolicySettings,
-        "release": ReleaseSettings,
-    }
-    if not place:
-        return list(Study.model_fields)
-    if place[0] == "columns":
-        if len(place) > 2:
-            known: list[type[Settings]] = [*RECIPES.values(), HierarchyFile]
-            return sorted({key for recipe in known for key in recipe.model_fields})
-        return list(ColumnSettings.model_fields)
-    if place[:2] == ["policy", "accept"]:
-        return list(Acceptance.model_fields)
-    model = _groups_section(place) if place[0] == "groups" else sections.get(str(place[0]))
-    return list(model.model_fields) if model else []
-
-
-def _groups_section(place: Sequence[str | int]) -> type[Settings]:
-    """The model whose keys are known at a place under [groups]."""
-    inside: Mapping[str, type[Settings]] = {"attack": AttackSettings, "protect": ProtectSettings}
-    words = [str(part) for part in place]
-    if "terms" in words:
-        return TermSettings
-    if "cases" in words:
-        return Case
-    if "attributes" in words:
-        return Attribute
-    if "auxiliary" in words:
-        return AuxiliarySettings
-    return next((inside[word] for word in words if word in inside), GroupsSettings)
