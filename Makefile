@@ -49,7 +49,7 @@ compiled: $(STAMP)  ## Compile the loops once, so that not every worker of the t
 
 test: $(STAMP)  ## Check style, types and import direction, then run all tests but the slow ones.
 	@$(MAKE) --no-print-directory -j 2 lint compiled
-	$(BIN)/python -m pytest -m "not published and not scale" -n 2 --dist loadfile
+	$(BIN)/python -m pytest -m "not published and not scale" -n 3 --dist loadfile --no-loadscope-reorder
 
 FAST := tests/hierarchies tests/tables tests/measures tests/algorithms tests/decide/test_knee.py tests/systems/lattice tests/report tests/sources/test_settings.py tests/runtime/test_toml.py
 MORE := tests/decide/test_ask.py tests/systems/test_all_systems.py tests/systems/groups/test_rules.py tests/systems/channel/test_model.py tests/systems/channel/test_engines.py tests/cli/test_cli.py tests/cli/test_channel.py tests/cli/test_numbers.py tests/cli/test_inspect.py

@@ -76,6 +76,14 @@ def write(tmp_path: Path) -> Callable[[str, str], Path]:
     return written
 
 
+LONG = ("tests/web", "tests/hostile", "tests/release", "tests/systems", "tests/frames", "tests/labelled")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The folders that take longest come first, so that no worker is left alone with one of their files at the end."""
+    items.sort(key=lambda item: next((n for n, folder in enumerate(LONG) if item.nodeid.startswith(folder)), len(LONG)))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say how many tests ran and how many were skipped."""
     ran = sum(len(terminalreporter.stats.get(kind, [])) for kind in ("passed", "failed", "error"))

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import traceback
+from functools import cache
 from typing import Annotated, Any
 
 import typer
@@ -159,9 +160,15 @@ def run(given: list[str]) -> int:
 
 def _invoke(words: list[str]) -> Any:
     """Call the command. Its own way of doing so would turn Ctrl-C, a closed pipe and the end of a file into others."""
-    command = typer.main.get_command(app)
+    command = _command()
     with command.make_context("sfumato", words) as context:
         return command.invoke(context)
+
+
+@cache
+def _command() -> Any:
+    """The tree of commands, built once: its signatures take longer to read than most errors take to say."""
+    return typer.main.get_command(app)
 
 
 def _usage(error: Any) -> SfumatoError:

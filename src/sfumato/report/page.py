@@ -26,9 +26,15 @@ def _templates() -> jinja2.Environment:
 
 def page(template: str, **values: Any) -> str:
     """Fill a template. Pages that draw get plotly's script from its wheel, once, inside the page."""
+    return _templates().get_template(template).render(plotly=_script(), **values)
+
+
+@cache
+def _script() -> Markup:
+    """Plotly's script, read once: it is five million characters."""
     from plotly.offline import get_plotlyjs
 
-    return _templates().get_template(template).render(plotly=Markup(get_plotlyjs()), **values)
+    return Markup(get_plotlyjs())
 
 
 def figure(traces: list[dict[str, Any]], x: dict[str, Any], y: dict[str, Any], name: str, height: int = 340) -> Markup:
