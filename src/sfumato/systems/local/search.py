@@ -12,8 +12,8 @@ from sfumato.front import Front, Objective, Point, numbered
 from sfumato.measures.standard import GENERAL_LOSS, K
 from sfumato.measures.suppression import budget
 from sfumato.plans.boxes import BoxPlan
+from sfumato.plans.segments import Segment, segment_of
 from sfumato.study import Study
-from sfumato.systems.cuts.space import Segment, segment_of
 from sfumato.systems.local.floor import dual_bound, floor_of
 from sfumato.systems.local.model import Cells, Classes, Column, Labels, labels_of
 from sfumato.systems.local.solve import Solution, Solver, front_of
