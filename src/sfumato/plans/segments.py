@@ -16,7 +16,9 @@ import numpy.typing as npt
 from sfumato.errors import HierarchyError, StudyError, shortened
 from sfumato.runtime.arrays import Codes, Counts64
 from sfumato.sources.cells import MISSING
+from sfumato.study import Study
 from sfumato.tables.domain import Domain, leaf_values
+from sfumato.tables.frequency import FrequencyTable
 
 Bits = npt.NDArray[np.uint8]
 
@@ -121,6 +123,21 @@ class Segment:
         ends = [*np.flatnonzero(bits) + 1, self.units]
         known = {(node.low, node.high) for node in self.nodes}
         return all(pair in known for pair in zip([0, *ends[:-1]], ends, strict=True))
+
+
+def segments_of(study: Study, table: FrequencyTable) -> list[Segment]:
+    """The columns as a study declares them. Where nothing is said, a tree that the order tears does not bind."""
+    segments = []
+    for domain in table.domains:
+        column = study.columns.get(domain.name)
+        along, breaks = (column.constrained, column.breaks) if column else (None, None)
+        try:
+            segments.append(segment_of(domain, along, breaks))
+        except HierarchyError:
+            if along is not None:
+                raise
+            segments.append(segment_of(domain, False, breaks))
+    return segments
 
 
 def segment_of(domain: Domain, constrained: bool | None = None, breaks: Sequence[float] | None = None) -> Segment:

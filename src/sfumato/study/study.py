@@ -32,6 +32,7 @@ from sfumato.study.channel import ChannelSettings
 from sfumato.study.declaring import Names, declared_columns, declared_hierarchy, table_settings
 from sfumato.study.file_mapping import Attribute, Case, TermSettings
 from sfumato.study.groups import AttackSettings, AuxiliarySettings, GroupsSettings, ProtectSettings
+from sfumato.study.local import LocalSettings
 from sfumato.study.policy import Acceptance, PolicySettings
 from sfumato.tables.compress import Use, compress, secret_hierarchy
 from sfumato.tables.domain import Builder
@@ -47,6 +48,7 @@ SYSTEM_OF = {  # settings of [search] that only one system reads
 }
 SUPPRESSION = {"lattice": ("threshold", "paper"), "cuts": ("none", "within", "below_mean", "safe")}
 ANY_SYSTEM = ("objectives", "max_suppression", "constraints", "weights", "seed", "threads")  # mean the same in both
+WITHIN = {"local": ("max_suppression", "constraints", "weights", "seed")}  # read beside a section of their own
 
 
 class ColumnSettings(Settings):
@@ -76,7 +78,7 @@ class ObjectiveSettings(Settings):
 class SearchSettings(Settings):
     """What to search for, how, and within which limits."""
 
-    system: Literal["lattice", "cuts", "channel", "groups"] = "lattice"
+    system: Literal["lattice", "cuts", "channel", "groups", "local"] = "lattice"
     problem: Literal[1, 2, 3, 4] | None = None
     prefer: Literal["k", "l"] = "k"
     suppression: Literal["threshold", "paper", "none", "within", "below_mean", "safe"] | None = None
@@ -97,8 +99,9 @@ class SearchSettings(Settings):
 
     @model_validator(mode="after")
     def _own_settings(self) -> Self:
-        if self.system not in ALGORITHMS and self.model_fields_set - {"system"}:
-            extra = sorted(self.model_fields_set - {"system"})
+        own = {"system", *WITHIN.get(self.system, ())}
+        if self.system not in ALGORITHMS and self.model_fields_set - own:
+            extra = sorted(self.model_fields_set - own)
             raise StudyError(
                 f"{shortened(extra)} under [search], and the system is {self.system}",
                 expected=f"the settings of the {self.system} system under [{self.system}]",
@@ -189,6 +192,7 @@ class Study(Settings):
     engine_options: EngineOptions = EngineOptions()
     search: SearchSettings = SearchSettings()
     channel: ChannelSettings = ChannelSettings()
+    local: LocalSettings = LocalSettings()
     release: ReleaseSettings = ReleaseSettings()
     _folder: Path = PrivateAttr(default_factory=Path)
     _frame: Frame | None = PrivateAttr(default=None)
@@ -295,14 +299,15 @@ class Study(Settings):
     @property
     def system(self) -> str:
         """The system that searches: the one under [search], or the one whose section stands alone in the run file."""
-        named = [name for name in ("channel", "groups") if name in self.model_fields_set and getattr(self, name)]
+        sections = ("channel", "groups", "local")
+        named = [name for name in sections if name in self.model_fields_set and getattr(self, name)]
         if "search" in self.model_fields_set or not named:
             return self.search.system
         if len(named) > 1:
             raise StudyError(
-                "the run file has a [channel] and a [groups] section and does not say which system is to search",
+                f"the run file has [{named[0]}] and [{named[1]}] and does not say which system is to search",
                 expected="system under [search]",
-                remedy='system = "channel" or system = "groups" under [search]',
+                remedy=f'system = "{named[0]}" or system = "{named[1]}" under [search]',
             )
         return named[0]
 
@@ -416,7 +421,8 @@ class Study(Settings):
         kept = (section or self.search).model_dump(exclude_unset=True)
         system = settings.get("system") or (self.system if section is None else section.system)
         if section is None and system != self.search.system:
-            kept = {name: value for name, value in kept.items() if name in ANY_SYSTEM and system in ALGORITHMS}
+            read = ANY_SYSTEM if system in ALGORITHMS else WITHIN.get(str(system), ())
+            kept = {name: value for name, value in kept.items() if name in read}
             kept["system"] = system
         return self._changed(search=kept | settings)
 
@@ -747,6 +753,7 @@ def _keys_at(place: Sequence[str | int]) -> list[str]:
         "engine_options": EngineOptions,
         "search": SearchSettings,
         "channel": ChannelSettings,
+        "local": LocalSettings,
         "policy": PolicySettings,
         "release": ReleaseSettings,
     }
