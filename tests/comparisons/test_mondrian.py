@@ -16,8 +16,9 @@ from tests.strategies import hierarchies, recount
 import sfumato as sf
 from sfumato.comparisons.local import DIVIDES, LocalTable, space_of
 from sfumato.comparisons.mondrian import Partition
+from sfumato.plans.segments import Segment
 from sfumato.sources.cells import MISSING
-from sfumato.systems.cuts.space import CutSpace, Segment
+from sfumato.systems.cuts.space import CutSpace
 from sfumato.tables.domain import domain_of
 from sfumato.tables.frequency import FrequencyTable, from_codes
 

@@ -49,11 +49,18 @@ def groups(folder: Path) -> Path:
     return path
 
 
+def local(folder: Path) -> Path:
+    path = recoding(folder, system="local", max_suppression=0.05)
+    path.write_text(path.read_text("utf-8") + "\n[local]\nk = [2, 3, 5, 10]\npasses = 1\n", "utf-8")
+    return path
+
+
 MAKERS: dict[str, Callable[[Path], Path]] = {
     "lattice": lambda folder: recoding(folder, max_suppression=0.05),
     "cuts": lambda folder: recoding(folder, system="cuts", generations=4, population=16),
     "channel": channel,
     "groups": groups,
+    "local": local,
 }
 
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from sfumato.comparisons.cost import Cost
 from sfumato.comparisons.mondrian import Cells, Grid, Partition, mondrian
+from sfumato.plans.segments import Segment, segment_of
 from sfumato.runtime.arrays import Counts64, Floats
 from sfumato.study import Study
 from sfumato.systems.cuts.problem import UnitTable
-from sfumato.systems.cuts.space import CutSpace, Segment, segment_of
+from sfumato.systems.cuts.space import CutSpace
 from sfumato.tables.domain import Domain, free_order
 from sfumato.tables.frequency import FrequencyTable
 

@@ -40,17 +40,43 @@ class BoxPlan:
         return {"classes": len(self.labels)}
 
     def saved(self) -> dict[str, Any]:
-        labels = [[list(span) for span in spans] for spans in self.labels]
-        members = [list(entry) for entry in self.members]
-        return {"plan": {"columns": list(self.columns), "labels": labels, "members": members}}
+        """Labels are listed once for each column, classes and members are rows of numbers."""
+        spans: list[dict[Span, int]] = [{} for _ in self.columns]
+        classes = [[spans[j].setdefault(span, len(spans[j])) for j, span in enumerate(c)] for c in self.labels]
+        labels = {name: [list(span) for span in own] for name, own in zip(self.columns, spans, strict=True)}
+        return {
+            "classes": len(classes),
+            "plan": {"labels": labels, "classes": _text(classes), "members": _text(self.members)},
+        }
 
     @classmethod
     def from_saved(cls, found: Mapping[str, Any]) -> Self:
         """The plan of a point that was saved; ValueError if it cannot be one."""
         plan = found["plan"]
-        labels = tuple(tuple(_span(span) for span in spans) for spans in plan["labels"])
-        members = tuple(_entry(entry) for entry in plan["members"])
-        return cls(tuple(str(name) for name in plan["columns"]), labels, members)
+        spans = {str(name): [_span(span) for span in own] for name, own in plan["labels"].items()}
+        width = len(spans)
+        labels = []
+        for numbers in _rows(plan["classes"], width):
+            if min(numbers, default=0) < 0:
+                raise ValueError("labels are numbered from 0")
+            labels.append(tuple(own[number] for own, number in zip(spans.values(), numbers, strict=True)))
+        members = tuple((t, owner, count) for t, owner, count in _rows(plan["members"], 3))
+        if found["classes"] != len(labels):
+            raise ValueError("another number of classes")
+        return cls(tuple(spans), tuple(labels), members)
+
+
+def _text(rows: Sequence[Sequence[int]]) -> str:
+    return ";".join(" ".join(map(str, row)) for row in rows)
+
+
+def _rows(text: Any, width: int) -> list[list[int]]:
+    if not isinstance(text, str) or len(text) > 2**31:
+        raise ValueError("rows of numbers are a text")
+    rows = [[int(number) for number in row.split()] for row in text.split(";")] if text else []
+    if any(len(row) != width or any(abs(number) >= 2**62 for number in row) for row in rows):
+        raise ValueError("rows of numbers are of one length")
+    return rows
 
 
 def _span(given: Sequence[Any]) -> Span:
@@ -58,10 +84,3 @@ def _span(given: Sequence[Any]) -> Span:
     if not isinstance(first, str) or not isinstance(last, str):
         raise ValueError("a label is from one value to another")
     return first, last
-
-
-def _entry(given: Sequence[Any]) -> Entry:
-    tuple_, owner, count = given
-    if not all(isinstance(number, int) and abs(number) < 2**62 for number in given):
-        raise ValueError("records are counted in whole numbers")
-    return tuple_, owner, count

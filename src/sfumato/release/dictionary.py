@@ -48,9 +48,14 @@ def data_dictionary(
         if name in columns:
             entry |= _recoded(columns[name], occurring[name], is_public(study.columns[name]))
         else:
-            entry |= {"done": "kept", "words": SAID.get(role, "Unchanged.")}
+            entry |= kept_entry(role)
         described.append(entry)
     return {"file": data, "columns": described, "columns_left_out": left_out}
+
+
+def kept_entry(role: Role) -> dict[str, str]:
+    """What is said of a column that is released as it is."""
+    return {"done": "kept", "words": SAID.get(role, "Unchanged.")}
 
 
 def plain_dictionary(

@@ -122,7 +122,7 @@ class Naming:
     def _label(self, group: int) -> str:
         label, members = self.tree.levels[self.level][group], self._members[group]
         if not self._made(group):
-            return _for_whole(label) if self._whole_numbers else label
+            return for_whole(label) if self._whole_numbers else label
         if len(members) == 1:
             return members[0]
         if (self.cut or " .. " in label) and group in self._ranges:
@@ -241,10 +241,10 @@ def naming_from(saved: Mapping[str, Any], tree: Hierarchy, level: int, settings:
     return Naming(old, level, old, values, settings, saved["decimal"], tree.levels[level], values, saved["cut"])
 
 
-def _for_whole(label: str) -> str:
+def for_whole(label: str) -> str:
     """An interval with fixed bounds, as recipes write it where all values are whole.
 
-    >>> _for_whole("[20, 30)"), _for_whole("[0.5, 1)"), _for_whole("<18")
+    >>> for_whole("[20, 30)"), for_whole("[0.5, 1)"), for_whole("<18")
     ('20-29', '[0.5, 1)', '<18')
     """
     match = HALF_OPEN.match(label)

@@ -228,9 +228,22 @@ def write_run_file(
     written: Written,
 ) -> Study:
     """The run file of a release: the same roles, of the columns that were released, and their saved hierarchies."""
+    sections = run_file_sections(study, table, recoded.names, recoded.suppressed, files, written)
+    return pack.write_run_file(folder, study, recoded.target, recoded.names, data, sections)
+
+
+def run_file_sections(
+    study: Study,
+    table: FrequencyTable,
+    names: Sequence[str],
+    suppressed: int,
+    files: Mapping[str, str],
+    written: Written,
+) -> dict[str, Any]:
+    """What the run file of a release says beyond how its file is read; `files` are the saved hierarchies."""
     columns: dict[str, dict[str, Any]] = {}
     distances = pack.distances_of(table)
-    for name in (name for name in study.columns if name in recoded.names):
+    for name in (name for name in study.columns if name in names):
         column = study.columns[name]
         columns[name] = {"role": str(column.role)}
         if column.missing is not None:
@@ -241,14 +254,14 @@ def write_run_file(
         if name in files:
             path = Path(files[name]).relative_to(pack.PRIVATE).as_posix()
             columns[name]["hierarchy"] = {"path": path, "separator": ",", "header": True}
-    data_section = {"na": list(study.data.na), "missing": study.data.missing, "removed": recoded.suppressed}
+    data_section = {"na": list(study.data.na), "missing": study.data.missing, "removed": suppressed}
     data_section |= written.settings()
     sections: dict[str, Any] = {"data": data_section, "columns": columns}
     if study.measures:
         sections["measures"] = {name: dict(given) for name, given in study.measures.items()}
     if study.search.weights:
         sections["search"] = {"weights": dict(study.search.weights)}
-    return pack.write_run_file(folder, study, recoded.target, recoded.names, data, sections)
+    return sections
 
 
 def _label_warnings(columns: Sequence[ColumnRecode], names: Mapping[str, Naming]) -> list[str]:

@@ -57,10 +57,10 @@ def dictionary_page(dictionary: Mapping[str, Any]) -> str:
     )
 
 
-def external_page(facts: Mapping[str, Any], dictionary: Mapping[str, Any]) -> str:
-    """The report for readers of the file: what was done, how well it protects, what it costs."""
+def external_page(facts: Mapping[str, Any], dictionary: Mapping[str, Any], notes: Sequence[str] = ()) -> str:
+    """The report for readers of the file: what was done, how well it protects, what it costs; `notes` come first."""
     k, released, uncounted = facts[K.name], facts["released"], facts["columns_in_no_figure"]
-    notes = []
+    notes = list(notes)
     if facts["suppressed_share"]:
         gone = shown_share(facts["suppressed_share"])
         notes.append(
@@ -126,6 +126,36 @@ def internal(
 
 def internal_page(manifest: Mapping[str, Any]) -> str:
     """The publisher's report of a recoding: the whole front, risk and loss before and after."""
+    front, point = manifest["own"]["front"], manifest["point"]
+    about = {"classes smaller than this are suppressed": str(point["suppress_below"])}
+    if point.get("diversity_below", 0) > 1:
+        about["classes with fewer sensitive values than this are suppressed"] = str(point["diversity_below"])
+    for name, limit in point.get("limits", {}).items():
+        about[f"classes that fall short of this {name} are suppressed"] = f"{limit:.6g}"
+    plans = [", ".join(f"{name} {level}" for name, level in saved["plan"].items()) for saved in front["points"]]
+    return recoded_page(
+        manifest,
+        about=about,
+        found=f"{front['evaluations']:,} of {front['space']:,} plans were evaluated.",
+        heading="levels",
+        plans=plans,
+    )
+
+
+def recoded_page(
+    manifest: Mapping[str, Any],
+    *,
+    about: Mapping[str, str],
+    found: str,
+    heading: str,
+    plans: Sequence[str],
+    sections: Sequence[Mapping[str, Any]] = (),
+) -> str:
+    """The publisher's report of a file with recoded columns.
+
+    `found` says how the front was found, `plans` what each of its points does under a `heading`; `sections` are titles
+    with sentences, and rows of a table where they have some.
+    """
     front, point, compared = manifest["own"]["front"], manifest["point"], manifest["own"]["comparison"]
     groups = [
         {"title": title, "rows": [_measured(row) for row in compared["measures"] if row["kind"] == kind]}
@@ -137,11 +167,6 @@ def internal_page(manifest: Mapping[str, Any]) -> str:
         for raw, *rest in zip(compared["small_before"], compared["small_after"], strict=True)
         for rows in [[("before", raw), ("after", rest[0])]]
     ]
-    about = {"classes smaller than this are suppressed": str(point["suppress_below"])}
-    if point.get("diversity_below", 0) > 1:
-        about["classes with fewer sensitive values than this are suppressed"] = str(point["diversity_below"])
-    for name, limit in point.get("limits", {}).items():
-        about[f"classes that fall short of this {name} are suppressed"] = f"{limit:.6g}"
     return internal(
         "internal.html",
         manifest,
@@ -156,10 +181,14 @@ def internal_page(manifest: Mapping[str, Any]) -> str:
             {"value": f"{manifest['suppressed']:,}", "says": f"of {manifest['records']:,} records suppressed"},
             {"value": percent(manifest["loss"]), "says": "loss"},
         ],
-        evaluations=f"{front['evaluations']:,}",
-        space=f"{front['space']:,}",
+        found=found,
+        heading=heading,
+        sections=[{"heads": (), "rows": ()} | dict(section) for section in sections],
         objectives=[objective["name"] for objective in front["objectives"]],
-        points=[_point(saved, front["objectives"], point["id"]) for saved in front["points"]],
+        points=[
+            _point(saved, front["objectives"], point["id"]) | {"plan": plan}
+            for saved, plan in zip(front["points"], plans, strict=True)
+        ],
         groups=groups,
         columns=[_column(row) for row in compared["columns"]],
         small=small,
@@ -217,5 +246,4 @@ def _point(saved: Mapping[str, Any], objectives: Sequence[Mapping[str, Any]], ch
         "figures": [number(saved["values"][objective["name"]]) for objective in objectives],
         "loss": percent(saved["loss"]),
         "suppressed": f"{saved['suppressed']:,}",
-        "levels": ", ".join(f"{name} {level}" for name, level in saved["plan"].items()),
     }

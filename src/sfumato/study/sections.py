@@ -19,6 +19,7 @@ SYSTEM_OF = {  # settings of [search] that only one system reads
 }
 SUPPRESSION = {"lattice": ("threshold", "paper"), "cuts": ("none", "within", "below_mean", "safe")}
 ANY_SYSTEM = ("objectives", "max_suppression", "constraints", "weights", "seed", "threads")  # mean the same in both
+WITHIN = {"local": ("max_suppression", "constraints", "weights", "seed")}  # read beside a section of their own
 
 
 class ColumnSettings(Settings):
@@ -48,7 +49,7 @@ class ObjectiveSettings(Settings):
 class SearchSettings(Settings):
     """What to search for, how, and within which limits."""
 
-    system: Literal["lattice", "cuts", "channel", "groups"] = "lattice"
+    system: Literal["lattice", "cuts", "channel", "groups", "local"] = "lattice"
     problem: Literal[1, 2, 3, 4] | None = None
     prefer: Literal["k", "l"] = "k"
     suppression: Literal["threshold", "paper", "none", "within", "below_mean", "safe"] | None = None
@@ -69,8 +70,9 @@ class SearchSettings(Settings):
 
     @model_validator(mode="after")
     def _own_settings(self) -> Self:
-        if self.system not in ALGORITHMS and self.model_fields_set - {"system"}:
-            extra = sorted(self.model_fields_set - {"system"})
+        own = {"system", *WITHIN.get(self.system, ())}
+        if self.system not in ALGORITHMS and self.model_fields_set - own:
+            extra = sorted(self.model_fields_set - own)
             raise StudyError(
                 f"{shortened(extra)} under [search], and the system is {self.system}",
                 expected=f"the settings of the {self.system} system under [{self.system}]",

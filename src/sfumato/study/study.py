@@ -35,8 +35,9 @@ from sfumato.study.declaring import (
 )
 from sfumato.study.explained import explained
 from sfumato.study.groups import GroupsSettings
+from sfumato.study.local import LocalSettings
 from sfumato.study.policy import Acceptance, PolicySettings
-from sfumato.study.sections import ALGORITHMS, ANY_SYSTEM, ColumnSettings, ReleaseSettings, SearchSettings
+from sfumato.study.sections import ALGORITHMS, ANY_SYSTEM, WITHIN, ColumnSettings, ReleaseSettings, SearchSettings
 from sfumato.study.shown import study_card, study_line
 from sfumato.tables.compress import Use, compress
 from sfumato.tables.frequency import FrequencyTable
@@ -83,6 +84,7 @@ class Study(Settings):
     engine_options: EngineOptions = EngineOptions()
     search: SearchSettings = SearchSettings()
     channel: ChannelSettings = ChannelSettings()
+    local: LocalSettings = LocalSettings()
     release: ReleaseSettings = ReleaseSettings()
     _folder: Path = PrivateAttr(default_factory=Path)
     _frame: Frame | None = PrivateAttr(default=None)
@@ -184,14 +186,15 @@ class Study(Settings):
     @property
     def system(self) -> str:
         """The system that searches: the one under [search], or the one whose section stands alone in the run file."""
-        named = [name for name in ("channel", "groups") if name in self.model_fields_set and getattr(self, name)]
+        sections = ("channel", "groups", "local")
+        named = [name for name in sections if name in self.model_fields_set and getattr(self, name)]
         if "search" in self.model_fields_set or not named:
             return self.search.system
         if len(named) > 1:
             raise StudyError(
-                "the run file has a [channel] and a [groups] section and does not say which system is to search",
+                f"the run file has [{named[0]}] and [{named[1]}] and does not say which system is to search",
                 expected="system under [search]",
-                remedy='system = "channel" or system = "groups" under [search]',
+                remedy=f'system = "{named[0]}" or system = "{named[1]}" under [search]',
             )
         return named[0]
 
@@ -305,7 +308,8 @@ class Study(Settings):
         kept = (section or self.search).model_dump(exclude_unset=True)
         system = settings.get("system") or (self.system if section is None else section.system)
         if section is None and system != self.search.system:
-            kept = {name: value for name, value in kept.items() if name in ANY_SYSTEM and system in ALGORITHMS}
+            read = ANY_SYSTEM if system in ALGORITHMS else WITHIN.get(str(system), ())
+            kept = {name: value for name, value in kept.items() if name in read}
             kept["system"] = system
         return self._changed(search=kept | settings)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sfumato.errors import DataError, InputError, counted, shortened
+from sfumato.errors import InputError, counted
 from sfumato.front import Front, Objective, Point
 from sfumato.hierarchies import ROOT, Hierarchy
 from sfumato.measures.classes import classify
@@ -16,25 +16,21 @@ from sfumato.measures.standard import GENERAL_LOSS, K
 from sfumato.plans.levels import LevelPlan
 from sfumato.release import pack
 from sfumato.release.labels import Naming, naming_from
-from sfumato.release.publish import Release, publish
+from sfumato.release.publish import Release, publish, publish_draft
 from sfumato.release.readback import loss_of
-from sfumato.release.recode import complete_rows
 from sfumato.release.recoding_draft import named_plan
 from sfumato.release.sources import reading, require_source, table_of
 from sfumato.release.verify import study_of, verifier_of
-from sfumato.runtime.figures import percent
-from sfumato.sources.cells import MISSING
-from sfumato.sources.engines.engine import Engine, open_engine
+from sfumato.runtime.atomic import refuse_existing_folder
+from sfumato.sources.engines.engine import open_engine
 from sfumato.sources.frames import is_frame
-from sfumato.sources.roles import Role
 from sfumato.sources.settings import EngineOptions
-from sfumato.sources.source import Source
-from sfumato.sources.value_counts import cell_sql
 from sfumato.study import SearchSettings, Study, read, without_trees
 from sfumato.study.policy import Acceptance
-from sfumato.systems.registry import VERIFIERS, load_front
+from sfumato.systems.applying import Applying, Unseen, limit_warnings, unknown, unseen_values
+from sfumato.systems.registry import VERIFIERS, load_front, system_named
+from sfumato.systems.system import System
 from sfumato.tables.frequency import FrequencyTable
-from sfumato.tables.missing import missing_leaf
 
 
 @dataclass(frozen=True)
@@ -49,15 +45,6 @@ class SavedPlan:
     distances: Mapping[str, str]
     plan: LevelPlan
     names: Mapping[str, Naming]
-
-
-@dataclass(frozen=True)
-class Unseen:
-    """Values of a column that the plan's hierarchy does not know, and how many records have one."""
-
-    column: str
-    values: tuple[str, ...]
-    records: int
 
 
 def apply_plan(
@@ -83,13 +70,19 @@ def apply_plan(
     """
     if unseen not in ("error", "star"):
         raise InputError(f'unseen = "{unseen}"', expected='"error" or "star"')
-    saved = saved_plan(folder, point, run)
     table = new_file if is_frame(new_file) else str(new_file)
-    study = reading(saved.study, table).with_engine(engine, engine_options or EngineOptions())
+    options = engine_options or EngineOptions()
+    own = _system_of(Path(folder), run).apply
+    if own is not None:
+        refuse_existing_folder(Path(target).absolute())
+        draft = own(Applying(Path(folder), point, table, unseen, accept, engine, options, run))
+        return publish_draft(draft, target, reason=reason, state=state)
+    saved = saved_plan(folder, point, run)
+    study = reading(saved.study, table).with_engine(engine, options)
     with open_engine(study.engine, study.engine_options) as opened:
         strange = unseen_values(opened, study.source(), study, saved.trees)
     if strange and unseen == "error":
-        raise _unknown(strange)
+        raise unknown(strange)
     trees, plan, names = dict(saved.trees), saved.plan, dict(saved.names)
     for strange_values in strange:
         names.pop(strange_values.column, None)  # its groups are named anew
@@ -99,10 +92,19 @@ def apply_plan(
             plan = replace(plan, levels={**plan.levels, strange_values.column: 1})
     counts = study.table(trees=trees, distances=saved.distances)
     front = _front(study, counts, plan)
-    warnings = [*_star_warnings(strange), *_limit_warnings(saved.study, front)]
+    warnings = [*_star_warnings(strange), *limit_warnings(saved.study, front)]
     return publish(
         front, 0, target, reason=reason, accept=accept, state=state, table=counts, names=names, warnings=warnings
     )
+
+
+def _system_of(folder: Path, run: str | Path | None) -> System:
+    """The system that a release or a front is of."""
+    if (folder / pack.MANIFEST).is_file():
+        manifest = pack.read_manifest(folder)
+        verifier_of(VERIFIERS, manifest)
+        return system_named(manifest["system"])
+    return system_named(load_front(folder, run).system)
 
 
 def saved_plan(folder: str | Path, point: int | None = None, run: str | Path | None = None) -> SavedPlan:
@@ -161,24 +163,6 @@ def _front_plan(front: Front, point: int | None) -> SavedPlan:
     return SavedPlan(front.study, named.trees, pack.distances_of(table), applied, named.names)
 
 
-def unseen_values(engine: Engine, source: Source, study: Study, trees: Mapping[str, Hierarchy]) -> tuple[Unseen, ...]:
-    """Values of quasi-identifiers that the hierarchies do not know, in the rows that the missing rule keeps."""
-    engine.attach(source, "raw")
-    complete = complete_rows(source, study)
-    strange = []
-    for name in study.named(Role.QUASI_IDENTIFIER):
-        tree, wildcard = trees[name], study.missing_rule(name) == "wildcard"
-        keeps = missing_leaf(tree, study.data.na, wildcard=wildcard) is not None
-        engine.upload("known", {"label": [*tree.leaves, *([MISSING] if keeps else [])]})
-        rows = engine.rows(
-            f"SELECT v, n FROM (SELECT {cell_sql(source, name)} AS v, count(*) AS n FROM raw WHERE {complete} "
-            "GROUP BY 1) AS t WHERE v NOT IN (SELECT label FROM known) ORDER BY v"
-        )
-        if rows:
-            strange.append(Unseen(name, tuple(str(value) for value, _ in rows), sum(int(n) for _, n in rows)))
-    return tuple(strange)
-
-
 def with_stars(tree: Hierarchy, level: int, values: Sequence[str]) -> Hierarchy:
     """The tree with values that it does not know, each hidden from level 1 on.
 
@@ -215,24 +199,3 @@ def _star_warnings(strange: Sequence[Unseen]) -> list[str]:
         "suppressed where too few records share them."
         for unseen in strange
     ]
-
-
-def _limit_warnings(study: Study, front: Front) -> list[str]:
-    share, limit = front.points[0].suppressed / max(front.rows, 1), study.search.max_suppression
-    if share <= limit:
-        return []
-    return [f"{percent(share)} of the records are suppressed; the search that found the plan allowed {percent(limit)}."]
-
-
-def _unknown(strange: Sequence[Unseen]) -> DataError:
-    listed = "; ".join(
-        f"{unseen.column}: {len(unseen.values)} {'value' if len(unseen.values) == 1 else 'values'} in {unseen.records} "
-        f"{'record' if unseen.records == 1 else 'records'}, such as "
-        f"{shortened((repr(value) if value != MISSING else '(missing)' for value in unseen.values), 3)}"
-        for unseen in strange
-    )
-    return DataError(
-        f"the plan does not know values of {len(strange)} {'column' if len(strange) == 1 else 'columns'}: {listed}",
-        expected="values that the plan's hierarchies hold",
-        remedy='unseen = "star" hides them, or search again with hierarchies that hold them',
-    )

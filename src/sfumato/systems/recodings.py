@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from sfumato.decide import Choice
@@ -19,6 +19,7 @@ from sfumato.release.verify import Verifier
 from sfumato.runtime.figures import number, number_or_infinity, percent
 from sfumato.runtime.stages import recording, stage
 from sfumato.study import Study
+from sfumato.systems.applying import Applying
 from sfumato.systems.cuts.search import search_cuts
 from sfumato.systems.goals import check_measures
 from sfumato.systems.lattice.search import search_lattice
@@ -42,6 +43,7 @@ class Recodings:
     find: Searcher
     verifier: Verifier
     plans: str = "non-dominated generalizations"
+    apply: Callable[[Applying], Draft] | None = None
 
     def unit(self, study: Study) -> str:  # noqa: ARG002
         return self.steps

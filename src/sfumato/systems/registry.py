@@ -19,6 +19,7 @@ MODULES = {
     "cuts": "sfumato.systems.recodings",
     "channel": "sfumato.systems.channel.system",
     "groups": "sfumato.systems.groups.system",
+    "local": "sfumato.systems.local.system",
 }
 
 

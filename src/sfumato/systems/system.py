@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,6 +15,7 @@ from sfumato.release.verify import Verifier
 from sfumato.runtime.stages import Progress
 from sfumato.study import Study
 from sfumato.study.policy import Acceptance
+from sfumato.systems.applying import Applying
 from sfumato.systems.run import Run
 from sfumato.tables.frequency import FrequencyTable
 
@@ -44,6 +45,7 @@ class System(Protocol):
     plan: type[Plan]
     plans: str  # what its plans are called
     verifier: Verifier  # how its releases are checked again
+    apply: Callable[[Applying], Draft] | None  # how its plans are applied to another table, where that is its own way
 
     def unit(self, study: Study) -> str:
         """What the progress of its search counts."""

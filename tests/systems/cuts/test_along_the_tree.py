@@ -18,7 +18,8 @@ from tests.release.fronts import ANYTHING
 import sfumato as sf
 from sfumato.hierarchies import Hierarchy, save
 from sfumato.plans.cuts import CutPlan, labels_of
-from sfumato.systems.cuts.space import CutSpace, segment_of
+from sfumato.plans.segments import segment_of
+from sfumato.systems.cuts.space import CutSpace
 from sfumato.tables.domain import Domain, domain_of
 from sfumato.tables.frequency import from_codes
 

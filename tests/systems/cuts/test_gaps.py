@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from sfumato.errors import HierarchyError, StudyError
 from sfumato.hierarchies.hierarchy import Hierarchy, flat
 from sfumato.plans.cuts import labels_of
+from sfumato.plans.segments import segment_of
 from sfumato.systems.cuts.moves import Layout
-from sfumato.systems.cuts.space import CutSpace, segment_of
+from sfumato.systems.cuts.space import CutSpace
 from sfumato.systems.cuts.variation import jolted, offspring
 from sfumato.tables.domain import Domain, domain_of
 from sfumato.tables.frequency import from_codes

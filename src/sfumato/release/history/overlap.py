@@ -16,7 +16,8 @@ from sfumato.runtime.arrays import Counts64
 class Overlap:
     """Two groupings of the same values.
 
-    `exact` marks values that alone have their two labels, though each label has others. `part` numbers the finest
+    `exact` marks values that alone have their two labels, though each label has others, and `pair_exact` the pairs of
+    labels among `fits` that have such a value. `part` numbers the finest
     groups that both groupings are finer than; labels of different parts never fit each other. `crossing` says that
     some labels of one part do not fit each other either, and `fits` lists the pairs that do. `telling` says that some
     two labels do not fit, so that the column helps to link rows. `first_follows`: the first label follows from the
@@ -24,6 +25,7 @@ class Overlap:
     """
 
     exact: npt.NDArray[np.bool_]
+    pair_exact: npt.NDArray[np.bool_]
     part: Counts64
     fits: Counts64
     crossing: bool
@@ -51,14 +53,44 @@ def overlap(first: Counts64, second: Counts64) -> Overlap:
         counts[pair] == 1 and sizes[0][pairs[pair, 0]] > 1 and sizes[1][pairs[pair, 1]] > 1
         for pair in pair_of.reshape(-1)
     ]
+    alone = np.array(
+        [n == 1 and sizes[0][a] > 1 and sizes[1][b] > 1 for (a, b), n in zip(pairs.tolist(), counts, strict=True)],
+        dtype=np.bool_,
+    )
     part = _parts(first, second, pairs)
     labels = [len(sizes[0]), len(sizes[1])]
     return Overlap(
         exact=exact,
+        pair_exact=alone,
         part=part,
         fits=pairs.astype(np.int64),
         crossing=_crossing(pairs, dict(zip(first.tolist(), part.tolist(), strict=True))),
         telling=len(pairs) < labels[0] * labels[1],
+        first_follows=len(np.unique(pairs[:, 1])) == len(pairs),
+        second_follows=len(np.unique(pairs[:, 0])) == len(pairs),
+    )
+
+
+def overlap_labels(first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_]) -> Overlap:
+    """Compare labels that may overlap, given as the values each stands for. All of them are taken as one part.
+
+    >>> both = overlap_labels(np.array([[1, 1, 0], [0, 1, 1]], bool), np.array([[0, 1, 1], [1, 1, 1]], bool))
+    >>> both.fits.tolist(), both.pair_exact.tolist()
+    ([[0, 0], [0, 1], [1, 0], [1, 1]], [True, False, False, False])
+    """
+    shared = first.astype(np.int64) @ second.astype(np.int64).T
+    pairs = np.argwhere(shared > 0)
+    sizes = first.sum(axis=1), second.sum(axis=1)
+    alone = (shared[tuple(pairs.T)] == 1) & (sizes[0][pairs[:, 0]] > 1) & (sizes[1][pairs[:, 1]] > 1)
+    held = int((sizes[0] > 0).sum()) * int((sizes[1] > 0).sum())
+    values = first.shape[1]
+    return Overlap(
+        exact=np.zeros(values, dtype=np.bool_),
+        pair_exact=np.asarray(alone),
+        part=np.zeros(values, dtype=np.int64),
+        fits=pairs.astype(np.int64),
+        crossing=len(pairs) < held,
+        telling=len(pairs) < held,
         first_follows=len(np.unique(pairs[:, 1])) == len(pairs),
         second_follows=len(np.unique(pairs[:, 0])) == len(pairs),
     )

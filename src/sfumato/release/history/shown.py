@@ -6,13 +6,15 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.plans.channel import Channel
 from sfumato.plans.swaps import SwapPlan
+from sfumato.release.boxes.assigned import Assigned
+from sfumato.release.boxes.engine import Division
 from sfumato.release.columns import ColumnRecode
 from sfumato.release.recode import Recoded
 from sfumato.runtime.arrays import Counts64
@@ -20,7 +22,8 @@ from sfumato.sources.roles import Role
 from sfumato.sources.source import Source
 from sfumato.study import Study
 
-Kind = Literal["recoded", "kept", "exchanged", "disguised"]
+Kind = Literal["recoded", "boxed", "kept", "exchanged", "disguised"]
+KINDS = get_args(Kind)
 NOBODY = -1  # the group of a value that a release does not know: whoever has it is not in the file
 
 
@@ -28,18 +31,27 @@ NOBODY = -1  # the group of a value that a release does not know: whoever has it
 class ShownColumn:
     """A released column: kept as it is, with groups of values under one label, exchanged or disguised.
 
-    `groups` has, for each of `values`, the position of its label in `labels`. A missing value is the empty text.
+    `groups` has, for each of `values`, the position of its label in `labels`. A missing value is the empty text. A
+    column is boxed where its labels differ from class to class; then `runs` are the values of each of `labels`.
     """
 
     kind: Kind
     values: tuple[str, ...] = ()
     groups: tuple[int, ...] = ()
     labels: tuple[str, ...] = ()
+    runs: tuple[tuple[int, int], ...] = ()
 
     @property
     def certain(self) -> bool:
         """Whether the shown cell follows from the person's own row."""
-        return self.kind in ("recoded", "kept")
+        return self.kind in ("recoded", "boxed", "kept")
+
+    def holds(self, values: Sequence[str]) -> npt.NDArray[np.bool_]:
+        """Which values each label stands for, a row for each label."""
+        place = {value: number for number, value in enumerate(self.values)}
+        at = np.array([place.get(value, NOBODY) for value in values], dtype=np.int64)
+        runs = np.array(self.runs, dtype=np.int64).reshape(-1, 2)
+        return np.asarray((at >= runs[:, :1]) & (at < runs[:, 1:]))
 
     def codes(self, values: Sequence[str]) -> Counts64:
         """The group of each value: its label's, or its own where the column is kept; NOBODY's if it has no label."""
@@ -49,6 +61,8 @@ class ShownColumn:
         return np.array([known.get(value, NOBODY) for value in values], dtype=np.int64)
 
     def as_dict(self) -> dict[str, Any]:
+        if self.kind == "boxed":
+            return {"kind": self.kind, "values": self.values, "runs": self.runs, "labels": self.labels}
         if self.kind != "recoded":
             return {"kind": self.kind}
         return {"kind": self.kind, "values": self.values, "groups": self.groups, "labels": self.labels}
@@ -57,9 +71,11 @@ class ShownColumn:
     def from_dict(cls, given: Mapping[str, Any]) -> ShownColumn:
         values, labels = tuple(map(str, given.get("values", ()))), tuple(map(str, given.get("labels", ())))
         groups = tuple(int(group) for group in given.get("groups", ()))
-        if given["kind"] not in ("recoded", "kept", "exchanged", "disguised") or len(values) != len(groups):
+        runs = tuple((int(low), int(high)) for low, high in given.get("runs", ()))
+        pairs = len(labels) == len(runs) if given["kind"] == "boxed" else len(values) == len(groups)
+        if given["kind"] not in KINDS or not pairs:
             raise ValueError("no column of a release")
-        return cls(given["kind"], values, groups, labels)
+        return cls(given["kind"], values, groups, labels, runs)
 
 
 @dataclass(frozen=True)
@@ -70,7 +86,9 @@ class Description:
     values in one of the `sensitive` columns; where other criteria decide, they are `listed` by their groups, the
     columns in the order of their names. Rows without a value in a column of `complete` are left out. `person` are
     the columns by which people are told apart; `swaps` pairs of rows by their keyed hashes, `pairs` the same by
-    number until the rows are hashed; `ordered` says that the file keeps the order of its source.
+    number until the rows are hashed; `ordered` says that the file keeps the order of its source. `division` says
+    which records are in which class of a file whose labels differ from class to class, and `boxes` the label of each
+    class in the columns of the division.
     """
 
     system: str
@@ -84,11 +102,13 @@ class Description:
     channels: tuple[Channel, ...] = ()
     swaps: tuple[tuple[str, str], ...] = ()
     ordered: bool = False
+    division: Division | None = None
+    boxes: tuple[tuple[int, ...], ...] = ()
     pairs: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None = field(default=None, compare=False)
 
     @property
     def recoded(self) -> list[str]:
-        return [name for name, column in self.columns.items() if column.kind == "recoded"]
+        return [name for name, column in self.columns.items() if column.kind in ("recoded", "boxed")]
 
     @property
     def random(self) -> bool:
@@ -111,9 +131,13 @@ class Description:
             return self
         columns = {name: column for name, column in self.columns.items() if name in names}
         whole = all(name in names for name in (*self.recoded, *self.sensitive))
+        divided = self.division is not None and all(name in names for name in self.division.cells)
+        if not divided:
+            columns = {name: column for name, column in columns.items() if column.kind != "boxed"}
         return replace(
             self,
             columns=columns,
+            division=self.division if divided else None,
             size=self.size if whole else 0,
             diversity=self.diversity if whole else 0,
             listed=self.listed if whole else None,
@@ -134,6 +158,7 @@ class Description:
             "channels": [_channel(channel) for channel in self.channels],
             "swaps": sorted(self.swaps),
             "ordered": self.ordered,
+            **({} if self.division is None else {"division": self.division.as_dict(), "boxes": self.boxes}),
         }
 
     @classmethod
@@ -151,6 +176,8 @@ class Description:
             channels=tuple(_channel_of(channel) for channel in given["channels"]),
             swaps=tuple((str(one), str(two)) for one, two in given["swaps"]),
             ordered=bool(given["ordered"]),
+            division=Division.from_dict(given["division"]) if "division" in given else None,
+            boxes=tuple(tuple(int(label) for label in box) for box in given.get("boxes", ())),
         )
 
 
@@ -200,6 +227,29 @@ def describe_recoding(system: str, study: Study, recoded: Recoded, columns: Sequ
         sensitive=tuple(name for name in study.named(Role.SENSITIVE) if name in names),
         complete=tuple(name for name in study.complete_columns if name in names),
         person=person_columns(study, recoded.source),
+    )
+
+
+def describe_classes(
+    system: str, study: Study, source: Source, names: Sequence[str], plan: Assigned, division: Division
+) -> Description:
+    """A release whose labels differ from class to class."""
+    shown = {name: ShownColumn("kept") for name in names}
+    numbers = []
+    for j, column in enumerate(plan.columns):
+        runs = list(column.labels)
+        labels = tuple(column.labels[run] or "" for run in runs)
+        shown[column.name] = ShownColumn("boxed", column.values, (), labels, tuple(runs))
+        number = {run: place for place, run in enumerate(runs)}
+        numbers.append([number[run] for run in zip(plan.low[:, j].tolist(), plan.high[:, j].tolist(), strict=True)])
+    return Description(
+        system=system,
+        columns=shown,
+        sensitive=tuple(name for name in study.named(Role.SENSITIVE) if name in source.names),
+        complete=tuple(name for name in study.complete_columns if name in source.names),
+        person=person_columns(study, source),
+        division=division,
+        boxes=tuple(zip(*numbers, strict=True)),
     )
 
 

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sfumato.release.history.overlap import Overlap, overlap
+from sfumato.release.boxes.engine import classed_rows
+from sfumato.release.history.overlap import Overlap, overlap, overlap_labels
 from sfumato.release.history.people import HashedRows, hash_sql, hash_text
-from sfumato.release.history.shown import Description
+from sfumato.release.history.shown import NOBODY, Description
+from sfumato.runtime.arrays import Counts64
 from sfumato.sources.engines.engine import Engine
 from sfumato.sources.source import Source
 from sfumato.sources.value_counts import cell_sql
@@ -35,6 +37,7 @@ class SideBySide:
         self.shared = [name for name in certain[0] if name in certain[1]]
         self.apart = [[name for name in side if name not in self.shared] for side in shown]
         self.sensitive = [n for n in source.names if n in first.sensitive or n in second.sensitive]
+        self.divided = {s: d for s, d in (("a", first), ("b", second)) if d.division is not None}
         self.overlaps: dict[int, Overlap] = {}
         self.made: dict[str, None] = {}
 
@@ -64,9 +67,11 @@ class SideBySide:
             whole = " AND ".join(f"{cell_sql(self.source, column)} <> ''" for column in description.complete)
             cells.append(f"CASE WHEN {whole or '1 = 1'} THEN 1 ELSE 0 END AS {name}")
         keys = [*self.listed("k"), *self.listed("s", range(len(self.sensitive))), "x", "xa", "xb", "wa", "wb"]
+        cells += [f"q{side}" for side in self.divided]
+        keys += [f"q{side}" for side in self.divided]
         hashed = f", {hash_sql(self.source, known.columns, key)} AS h" if known is not None else ""
         grouped = ", ".join([*keys, *(["h"] if known is not None else [])])
-        read = f"SELECT {', '.join(cells)}{hashed} FROM raw"
+        read = f"SELECT {', '.join(cells)}{hashed} FROM {self._classed()} AS r"
         self.table("rows", f"SELECT {grouped}, count(*) AS n FROM ({read}) AS t GROUP BY {grouped}")
         listed = ", ".join(keys)
         if known is None:
@@ -83,36 +88,85 @@ class SideBySide:
         )
         self.engine.run("CREATE OR REPLACE TEMP VIEW ledger_people AS SELECT * FROM ledger_split")
 
+    def _classed(self) -> str:
+        """The source, with the class of each row in a file that is divided into classes."""
+        rows: str = "raw"
+        beside: list[str] = []
+        for side, description in self.divided.items():
+            if description.division is None:
+                continue
+            whole = " AND ".join(f"{cell_sql(self.source, column)} <> ''" for column in description.complete)
+            division, name = description.division, f"q{side}"
+            sql = classed_rows(self.engine, self.source, division, rows, name, whole or "1 = 1", beside)
+            self.engine.run(f"CREATE OR REPLACE TEMP VIEW ledger_classed_{side} AS {sql}")
+            rows, beside = f"ledger_classed_{side}", [*beside, name]
+            labels = np.array([[NOBODY] * len(division.columns), *description.boxes], dtype=np.int64)
+            columns = {f"l{j}": labels[:, j].copy() for j in range(len(division.columns))}
+            self.engine.upload(f"ledger_box_{side}", {"q": np.arange(len(labels), dtype=np.int64) - 1, **columns})
+            self.made[f"ledger_box_{side}"] = None
+        return rows
+
+    def _boxed(self, side: str, i: int) -> str:
+        """SQL for the label of a column in the class of a row, empty where the column is not boxed in a file."""
+        description = self.divided.get(side)
+        if description is None or description.division is None or self.names[i] not in description.division.columns:
+            return ""
+        return f"x{side}.l{description.division.columns.index(self.names[i])}"
+
     def show(self) -> None:
         """The groups of each person in the two files, before anybody is suppressed."""
         for i, name in enumerate(self.names):
             values = [str(row[0]) for row in self.engine.rows(f"SELECT DISTINCT k{i} FROM ledger_people ORDER BY k{i}")]
             sides = []
-            for description in (self.first, self.second):
+            for side, description in (("a", self.first), ("b", self.second)):
                 column = description.columns.get(name)
-                visible = column is not None and column.kind != "disguised"
+                visible = column is not None and column.kind != "disguised" and not self._boxed(side, i)
                 nothing = np.zeros(len(values), dtype=np.int64)
                 sides.append(column.codes(values) if column and visible else nothing)
-            overlapped = overlap(*sides)
+            overlapped = self._overlap(i, values, sides)
             certain = [name in d.columns and d.columns[name].certain for d in (self.first, self.second)]
             if all(certain):
                 self.overlaps[i] = overlapped
-                self.engine.upload(
-                    f"ledger_fits{i}", {"a": overlapped.fits[:, 0].copy(), "b": overlapped.fits[:, 1].copy()}
-                )
+                fits = {"a": overlapped.fits[:, 0].copy(), "b": overlapped.fits[:, 1].copy()}
+                self.engine.upload(f"ledger_fits{i}", fits | {"e": overlapped.pair_exact.astype(np.int64)})
             exact = overlapped.exact if all(certain) else np.zeros(len(values), dtype=np.bool_)
             part = overlapped.part if all(certain) else np.zeros(len(values), dtype=np.int64)
             groups = {"a": sides[0], "b": sides[1], "c": part, "e": exact.astype(np.int64)}
             self.engine.upload(f"ledger_map{i}", {"v": values, **groups})
         known = [
-            " AND ".join(["p.old = 1", *(f"m{i}.a >= 0" for i in self.span)]),
-            " AND ".join([*(f"m{i}.b >= 0" for i in self.span)]) or "1 = 1",
+            " AND ".join(["p.old = 1", *(f"{self._shown('a', i)} >= 0" for i in self.span)]),
+            " AND ".join([*(f"{self._shown('b', i)} >= 0" for i in self.span)]) or "1 = 1",
         ]
         cells = ["p.n", "p.x", "p.xa", "p.xb", *self.listed("s", range(len(self.sensitive)), "p.")]
         cells += [f"CASE WHEN p.w{s} = 1 AND {w} THEN 1 ELSE 0 END AS w{s}" for s, w in zip("ab", known, strict=True)]
-        cells += [f"m{i}.{letter} AS {letter}{i}" for i in self.span for letter in "abce"]
-        joins = " ".join(f"JOIN ledger_map{i} AS m{i} ON p.k{i} = m{i}.v" for i in self.span)
-        self.table("shown", f"SELECT {', '.join(cells)} FROM ledger_people AS p {joins}")
+        cells += [f"{self._shown(letter, i)} AS {letter}{i}" for i in self.span for letter in "abce"]
+        joins = [f"JOIN ledger_map{i} AS m{i} ON p.k{i} = m{i}.v" for i in self.span]
+        joins += [f"JOIN ledger_box_{side} AS x{side} ON p.q{side} = x{side}.q" for side in self.divided]
+        for i in (i for i in self.overlaps if self._boxed("a", i) or self._boxed("b", i)):
+            on = " AND ".join(f"f{i}.{side} = {self._shown(side, i)}" for side in "ab")
+            joins.append(f"LEFT JOIN ledger_fits{i} AS f{i} ON {on}")
+        self.table("shown", f"SELECT {', '.join(cells)} FROM ledger_people AS p {' '.join(joins)}")
+
+    def _shown(self, letter: str, i: int) -> str:
+        """SQL for the group of a column in a file, for the part, or for whether the value is exact."""
+        boxed = self._boxed("a", i), self._boxed("b", i)
+        if letter in "ab" and boxed["ab".index(letter)]:
+            return boxed["ab".index(letter)]
+        if letter == "e" and any(boxed):
+            return f"coalesce(f{i}.e, 0)" if i in self.overlaps else "0"
+        return f"m{i}.{letter}"
+
+    def _overlap(self, i: int, values: Sequence[str], sides: Sequence[Counts64]) -> Overlap:
+        """How the labels of a column in the two files overlap; `sides` are groups of values where it is not boxed."""
+        if not self._boxed("a", i) and not self._boxed("b", i):
+            return overlap(*sides)
+        held = []
+        for side, description, groups in zip("ab", (self.first, self.second), sides, strict=True):
+            if self._boxed(side, i):
+                held.append(description.columns[self.names[i]].holds(values))
+            else:
+                held.append(np.arange(int(groups.max(initial=0)) + 1)[:, None] == groups)
+        return overlap_labels(*held)
 
     def suppress(self) -> None:
         """Who is in which file: classes that a release leaves out are counted as that release counted them."""

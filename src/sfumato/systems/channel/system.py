@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from sfumato.decide import Choice
@@ -14,6 +14,7 @@ from sfumato.release.policy import acceptances
 from sfumato.release.verify import Verifier
 from sfumato.runtime.figures import number, number_or_infinity, percent
 from sfumato.study import Study
+from sfumato.systems.applying import Applying
 from sfumato.systems.channel.again import channel_of, refuse_unlike
 from sfumato.systems.channel.disguise import disguise_draft
 from sfumato.systems.channel.search import search_channel
@@ -33,6 +34,7 @@ class Channels:
     plan: type[Channel] = Channel
     plans: str = "channels"
     verifier: Verifier = DISGUISES
+    apply: Callable[[Applying], Draft] | None = None
 
     def unit(self, study: Study) -> str:
         return "generations" if study.channel.engine == "optrr" else "steps"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from sfumato.decide import Choice
@@ -15,6 +15,7 @@ from sfumato.release.verify import Verifier
 from sfumato.runtime.figures import number
 from sfumato.runtime.stages import stage
 from sfumato.study import Study
+from sfumato.systems.applying import Applying
 from sfumato.systems.groups.front import front_of, swaps_of, told_of
 from sfumato.systems.groups.publish import protection_draft
 from sfumato.systems.groups.search import protect
@@ -32,6 +33,7 @@ class Groups:
     plan: type[SwapPlan] = SwapPlan
     plans: str = "plans of swaps"
     verifier: Verifier = SWAPS
+    apply: Callable[[Applying], Draft] | None = None
 
     def unit(self, study: Study) -> str:  # noqa: ARG002
         return "steps"

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from sfumato.errors import HierarchyError, InputError, UnreachableError
+from sfumato.errors import InputError, UnreachableError
 from sfumato.front import Front, Objective, Point, numbered
 from sfumato.measures.standard import GENERAL_LOSS, K
 from sfumato.measures.suppression import budget
 from sfumato.plans.boxes import BoxPlan
+from sfumato.plans.segments import Segment, segments_of
 from sfumato.study import Study
-from sfumato.systems.cuts.space import Segment, segment_of
+from sfumato.systems.goals import check_weights
+from sfumato.systems.local.criteria import Limits, criterion_values, feasible, joined_equals, limits_of
 from sfumato.systems.local.floor import dual_bound, floor_of
 from sfumato.systems.local.model import Cells, Classes, Column, Labels, labels_of
+from sfumato.systems.local.orders import Candidate
 from sfumato.systems.local.solve import Solution, Solver, front_of
 from sfumato.systems.run import Run
 from sfumato.tables.frequency import FrequencyTable
@@ -25,21 +32,6 @@ ORDERS = 100  # orders of the columns that are tried, fewer where there are very
 FEWEST = 10
 SORTED = 20_000_000  # cells sorted in all
 LOOKED = 10**9  # cells that a pass of the floor may look at
-
-
-def segments_of(study: Study, table: FrequencyTable) -> list[Segment]:
-    """The columns as the study declares them. Where nothing is said, a tree that the order tears does not bind."""
-    segments = []
-    for domain in table.domains:
-        column = study.columns.get(domain.name)
-        along, breaks = (column.constrained, column.breaks) if column else (None, None)
-        try:
-            segments.append(segment_of(domain, along, breaks))
-        except HierarchyError:
-            if along is not None:
-                raise
-            segments.append(segment_of(domain, False, breaks))
-    return segments
 
 
 def model_of(study: Study, table: FrequencyTable) -> tuple[list[Segment], Labels, Cells]:
@@ -83,32 +75,51 @@ def search_local(
     """The front of local recodings at some k: the best found, with what no recoding with these labels can go below.
 
     `effort` are rounds of improvement for each k, `passes` those that raise its floor; without `boxes` only orders and
-    runs are tried. The same study, data and seed give the same front.
+    runs are tried. The same study, data and seed give the same front. Criteria that the study demands of classes are
+    met by every point; the floor does not know of them, and holds all the same.
     """
     if not ks or min(ks) < 1:
         raise InputError("no k is asked for", expected="whole numbers of at least 1")
     started = time.perf_counter()
+    check_weights(study.search, table)
     segments, labels, cells = model_of(study, table)
-    allowed = budget(study.search.max_suppression, table.records)
-    reachable = [k for k in sorted(set(ks)) if k <= cells.records]
+    allowed = budget(study.search.max_suppression, table.records) - table.removed
+    limits = limits_of(study)
+    least = math.ceil(study.search.constraints.get(K.name, 1.0) - 1e-9)
+    reachable = sorted({max(k, least) for k in ks if max(k, least) <= cells.records})
     if not reachable:
         raise UnreachableError(
-            f"the table has {cells.records} records, fewer than k = {min(ks)}", expected=f"k up to {cells.records}"
+            f"the table has {cells.records} records, fewer than k = {max(min(ks), least)}",
+            expected=f"k up to {cells.records}",
         )
     solver = Solver(labels, cells, allowed, study.search.seed)
     total = len(reachable) + 1
-    tries = min(ORDERS, max(FEWEST, SORTED // len(cells.counts)))
-    orders = solver.candidates(reachable, tries, lambda _, __: run.tell(0, total))
-    solutions: list[Solution] = []
+    checkpoint = run.kept(study, table.fingerprint)
+    known = {} if checkpoint is None or not run.resume else solutions_from(checkpoint.load() or {}, labels, cells)
+    solutions = list(known.values())
+    orders: dict[int, Candidate] = {}
     for number, k in enumerate(reachable, start=1):
-        found = solver.solve(k, orders[k], boxes=boxes, effort=effort, tell=lambda _, __: run.stopped)
-        if found is not None:
-            solutions.append(found)
+        if k not in known:
+            if not orders:
+                tries = min(ORDERS, max(FEWEST, SORTED // len(cells.counts)))
+                orders = solver.candidates(reachable, tries, lambda _, __: run.tell(len(known), total))
+            solution = solver.solve(k, orders[k], boxes=boxes, effort=effort, tell=lambda _, __: run.stopped)
+            solutions += [] if solution is None else _met(solution, table, limits, allowed)
+            if checkpoint is not None:
+                checkpoint.save(partial(state_of, solutions))
         if run.tell(number, total):
             break
+    if checkpoint is not None:
+        if run.stopped:
+            checkpoint.save(partial(state_of, solutions), now=True)
+        else:
+            checkpoint.remove()
     if not solutions:
-        raise UnreachableError("no class has as many records within the suppression allowed", expected="a smaller k")
-    points = [_point(study, table, segments, solver, one, passes) for one in front_of(solutions)]
+        what = "no class has as many records within the suppression allowed"
+        if limits:
+            what = "not even the whole table as one class meets the constraints"
+        raise UnreachableError(what, expected="a smaller k" if not limits else "weaker constraints")
+    points = [_point(study, table, segments, solver, one, passes, limits) for one in front_of(solutions)]
     objectives = (Objective(K.name, "max"), Objective(GENERAL_LOSS.name, "min"))
     return Front(
         study,
@@ -127,17 +138,57 @@ def search_local(
     )
 
 
+def _met(solution: Solution, table: FrequencyTable, limits: Limits, allowed: int) -> list[Solution]:
+    """A solution as its file will show it: equal boxes are one class, and the criteria are met."""
+    if not limits:
+        return [replace(solution, classes=joined_equals(solution.classes))]
+    classes = feasible(solution.classes, table, solution.k, limits, allowed)
+    return [] if classes is None else [replace(solution, classes=classes)]
+
+
+def state_of(solutions: Sequence[Solution]) -> dict[str, Any]:
+    """What was found so far, as arrays."""
+    parts: dict[str, Any] = {"k": np.array([one.k for one in solutions], np.int64)}
+    for one in solutions:
+        classes = one.classes
+        parts[f"entries{one.k}"] = np.stack([classes.cell, classes.owner, classes.count])
+        parts[f"floor{one.k}"] = np.array(np.nan if one.floor is None else one.floor)
+        parts[f"method{one.k}"] = np.array(one.method)
+    return parts
+
+
+def solutions_from(parts: Mapping[str, Any], labels: Labels, cells: Cells) -> dict[int, Solution]:
+    """What was found before a search was interrupted."""
+    solutions = {}
+    for k in parts["k"].tolist() if "k" in parts else ():
+        floor = float(parts[f"floor{k}"])
+        classes = Classes.of(labels, cells, *parts[f"entries{k}"])
+        method = str(parts[f"method{k}"])
+        solutions[k] = Solution(k, classes, method, None if math.isnan(floor) else floor)
+    return solutions
+
+
 def _point(
-    study: Study, table: FrequencyTable, segments: Sequence[Segment], solver: Solver, one: Solution, passes: int
+    study: Study,
+    table: FrequencyTable,
+    segments: Sequence[Segment],
+    solver: Solver,
+    one: Solution,
+    passes: int,
+    limits: Limits,
 ) -> Point:
-    full = sum(study.weights_for(table)) * table.records
+    weights = study.weights_for(table)
+    full = sum(weights) * table.records
     suppressed = one.classes.suppressed + table.removed
     loss = (one.classes.loss * one.classes.cells.records + table.removed) / table.records
     floor = one.floor
     if floor is not None and passes > 0 and one.k > 1:
         first = floor_of(one.k, np.minimum(solver.bound(one.k), 1.0), solver.cells.counts)
         floor = dual_bound(solver.labels, solver.cells, first, passes, LOOKED).loss
-    details = {"method": one.method} | ({} if floor is None else {"floor": floor})
+    details: dict[str, Any] = {"method": one.method}
+    if floor is not None:
+        details |= {"floor": floor} | ({"ratio": loss / floor} if floor > 0 else {})
     bound = None if floor is None else floor * full
     values = {K.name: float(one.k), GENERAL_LOSS.name: loss * full}
+    values |= criterion_values(table, one.classes, limits, weights) if limits else {}
     return Point(0, values, loss, suppressed, plan_of(segments, one.classes), bound, details)

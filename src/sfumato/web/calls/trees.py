@@ -14,13 +14,13 @@ from sfumato.errors import HierarchyError, InputError, nearest
 from sfumato.hierarchies import Hierarchy, load, save
 from sfumato.hierarchies.edit import edited
 from sfumato.hierarchies.recipes import HierarchyFile, HierarchyPaths, builder, recipe
+from sfumato.plans.segments import segment_of
 from sfumato.sources.codebook import shown_values
 from sfumato.sources.opening import open_source
 from sfumato.sources.profile import values_of
 from sfumato.sources.roles import Role
 from sfumato.sources.source import Source
 from sfumato.study import ColumnSettings, Study
-from sfumato.systems.cuts.space import segment_of
 from sfumato.tables.compress import secret_hierarchy
 from sfumato.tables.domain import domain_of, leaf_values
 from sfumato.web.calls.shelf import keep_study, refuse_stale, study_of

@@ -1,0 +1,227 @@
+"""A release by classes while it is made: local recoding, and whatever else gives each class labels of its own."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.auditing.whole import WholeFile, whole_file
+from sfumato.errors import InputError, SfumatoError
+from sfumato.front import Front, Point
+from sfumato.hierarchies.hierarchy import flat
+from sfumato.measures.classes import ClassTable, classify
+from sfumato.plans.boxes import BoxPlan
+from sfumato.release import facts, pack
+from sfumato.release.boxes.assigned import Assigned, Earlier, assigned
+from sfumato.release.boxes.labels import BoxColumn
+from sfumato.release.boxes.readback import classes_in, dictionary_of, per_column, released_loss
+from sfumato.release.boxes.rows import BoxRows, box_rows
+from sfumato.release.columns import ColumnRecode
+from sfumato.release.dependences import dependence_findings
+from sfumato.release.draft import Draft, Measured
+from sfumato.release.extremes import extreme_columns, extreme_warnings
+from sfumato.release.formats import format_of, target_of
+from sfumato.release.history.shown import Description, describe_classes
+from sfumato.release.manifest import Content
+from sfumato.release.policy import Finding, policy_findings
+from sfumato.release.readback import figure_value, figures_of, loss_of, same
+from sfumato.release.recoding_draft import run_file_sections
+from sfumato.release.rows import differing_rows, refuse_torn, write_mixed
+from sfumato.runtime.stages import stage
+from sfumato.sources.engines.engine import Engine
+from sfumato.sources.source import Source
+from sfumato.study import Study
+from sfumato.tables.frequency import FrequencyTable
+
+Pages = Callable[[Path, Content], Mapping[str, str]]
+
+
+@dataclass(eq=False, kw_only=True)
+class BoxDraft(Draft):
+    """A point of a front whose plan is a `BoxPlan`. `drawn` pages are its system's; `given` and `earlier` are the table
+    and the labels where another release's boxes are applied, `noted` what else the publisher should know."""
+
+    front: Front
+    point: Point
+    target: Source
+    drawn: Pages
+    salt: str
+    given: FrequencyTable | None = None
+    earlier: Earlier = field(default_factory=dict)
+    noted: Sequence[str] = ()
+
+    table: FrequencyTable = field(init=False)
+    plan: Assigned = field(init=False)
+    rows: BoxRows = field(init=False)
+    files: Mapping[str, str] = field(init=False)
+    hierarchies: Mapping[str, dict[str, Any]] = field(init=False)
+    whole: WholeFile = field(init=False)
+    warnings: list[str] = field(init=False)
+    dependences: Sequence[Finding] = field(init=False)
+
+    @classmethod
+    def of(
+        cls,
+        front: Front,
+        point: Point,
+        drawn: Pages,
+        name: str | None = None,
+        kind: str | None = None,
+        salt: str | None = None,
+        **given: Any,
+    ) -> BoxDraft:
+        """A draft of one point; the salt that divides tuples comes from the operating system unless given."""
+        study, source = front.study, front.study.source()
+        kind = format_of(source, name, kind)
+        return cls(
+            system=front.system,
+            study=study,
+            source=source,
+            fingerprint=front.fingerprint,
+            data=pack.data_name(source, name, kind),
+            target=target_of(source, kind),
+            front=front,
+            point=point,
+            drawn=drawn,
+            salt=salt or secrets.token_hex(16),
+            **given,
+        )
+
+    def prepare(self, folder: Path) -> None:
+        plan = self.point.plan
+        if not isinstance(plan, BoxPlan):
+            raise InputError("the point has no classes of its own", expected="a front of local recodings")
+        self.table = self.study.table() if self.given is None else self.given
+        with stage("classify"):
+            self.plan = assigned(self.study, self.table, plan, self.salt, self.earlier)
+        self.plan.save(folder)
+        own = {domain.name for domain in self.table.domains}
+        trees = {n: d.hierarchy for n, d in pack.kept_domains(self.study, self.table).items() if n not in own}
+        self.files = pack.write_hierarchies(folder, trees)
+        self.hierarchies = pack.about_hierarchies(self.study, folder, trees, self.files, {})
+
+    def describe(self, engine: Engine) -> Description:
+        with stage("count classes"):
+            self.rows = box_rows(engine, self.source, self.study, self.plan, self.target)
+        return describe_classes(self.system, self.study, self.source, self.rows.names, self.plan, self.rows.division)
+
+    def write(self, engine: Engine, folder: Path) -> Study:
+        written = write_mixed(engine, self.rows, folder / self.data)
+        gone = self.plan.suppressed + self.table.removed
+        sections = run_file_sections(self.study, self.table, self.rows.names, gone, self.files, written)
+        return pack.write_run_file(folder, self.study, self.target, self.rows.names, self.data, sections)
+
+    def compare(self, engine: Engine, own: Study) -> None:
+        written = own.source()
+        with stage("compare every row"):
+            refuse_torn(differing_rows(engine, self.rows, written))
+        with stage("look for extremes"):
+            self.warnings = extreme_warnings(extreme_columns(engine, self.study, written))
+        with stage("measure all columns together"):
+            self.whole = whole_file(engine, self.study, written)
+        with stage("look for dependences"):
+            columns = [as_recode(column) for column in self.plan.columns]
+            self.dependences, in_vain = dependence_findings(engine, self.source, self.study, columns)
+        self.warnings += in_vain
+
+    def measure(self, own: Study) -> Measured:
+        suppressed = self.plan.suppressed + self.table.removed
+        after = classes_in(own, self.plan.columns, suppressed)
+        before = classify(self.table, weights=self.study.weights_for(self.table))
+        figures, loss = figures_of(self.study, after, None), loss_of(after)
+        self._compare(after, figures, loss, suppressed)
+        return Measured(
+            columns=self.rows.names,
+            rows_read=self.rows.rows_read,
+            records=after.records,
+            suppressed=suppressed,
+            loss=loss,
+            figures=figures,
+            whole=self.whole,
+            point=self.point.as_dict(),
+            dictionary=dictionary_of(
+                self.study,
+                self.rows.names,
+                self.plan.columns,
+                Path(self.data).name,
+                len(self.source.columns) - len(self.rows.columns),
+                after,
+            ),
+            own={
+                "algorithm": self.front.algorithm,
+                "exact": self.front.exact,
+                "objectives": [objective.as_dict() for objective in self.front.objectives],
+                "released_loss": released_loss(after, self.plan.columns, released_values(self.plan)),
+                "classes": self.plan.classes,
+                "divided": len(self.plan.split),
+                "front": self.front.as_dict(),
+                "comparison": {
+                    "measures": facts.before_after(self.study, before, figures),
+                    "columns": per_column(before, after, self.plan.columns),
+                    "small_before": facts.small_classes(before),
+                    "small_after": facts.small_classes(after),
+                },
+            },
+            findings=[
+                *self.dependences,
+                *findings_of(self.study, figures, self.whole, suppressed, after.records, self.plan.columns),
+            ],
+            warnings=[*self.noted, *self.warnings],
+            hierarchies=self.hierarchies,
+        )
+
+    def _compare(self, after: ClassTable, figures: Mapping[str, Any], loss: float, suppressed: int) -> None:
+        """Raise unless what was measured on the file is what the search said."""
+        pairs = [
+            ("the number of records", self.front.rows, after.records),
+            ("the number of suppressed records", self.point.suppressed, suppressed),
+            ("the number of classes", self.plan.classes, len(after.rows)),
+            ("loss", self.point.loss, loss),
+        ]
+        for name, expected in self.point.values.items():
+            if name not in figures:
+                raise SfumatoError(f"{name} could not be measured on the released file", expected="every objective")
+            pairs.append((name, expected, figure_value(figures[name])))
+        for name, expected, value in pairs:
+            if not same(expected, value):
+                raise SfumatoError(
+                    f"{name} of the written file is {value:.10g}, not {expected:.10g} as in the search",
+                    expected="the same figures on the file as in the search; nothing was released",
+                    remedy="search again with this version",
+                )
+
+    def pages(self, folder: Path, manifest: Content) -> Mapping[str, str]:
+        return self.drawn(folder, manifest)
+
+
+def as_recode(column: BoxColumn) -> ColumnRecode:
+    """A column as the search for dependences knows it: hidden where any of its labels stands for several values."""
+    missing = column.values.index("") if "" in column.values else None
+    return ColumnRecode(column.name, flat(column.name, column.values), int(column.generalized), missing)
+
+
+def released_values(plan: Assigned) -> dict[str, list[str]]:
+    """The values that released records have, by column."""
+    kept = np.unique(plan.of[plan.owner >= 0])
+    return {
+        column.name: [column.values[place] for place in np.unique(codes[kept])]
+        for column, codes in zip(plan.columns, plan.codes, strict=True)
+    }
+
+
+def findings_of(
+    study: Study,
+    figures: Mapping[str, Mapping[str, Any]],
+    whole: WholeFile,
+    suppressed: int,
+    records: int,
+    columns: Sequence[BoxColumn],
+) -> list[Finding]:
+    """What the file breaks of the policy by its own figures."""
+    raw = suppressed == 0 and not any(column.generalized for column in columns)
+    return policy_findings(study.policy, figures, whole, suppressed=suppressed, records=records, raw=raw)

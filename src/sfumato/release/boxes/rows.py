@@ -1,0 +1,87 @@
+"""The rows of a release by classes: every record with the labels of its class, the other columns as they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.errors import DataError
+from sfumato.release.boxes.assigned import Assigned
+from sfumato.release.boxes.engine import Division, classed_rows
+from sfumato.release.formats import raw_cell
+from sfumato.release.recode import complete_rows
+from sfumato.sources.engines.engine import Engine
+from sfumato.sources.formulas import neutralised_sql
+from sfumato.sources.source import Column, Source
+from sfumato.study import Study
+
+
+@dataclass(frozen=True, eq=False)
+class BoxRows:
+    """What will be released: the columns, how many rows were read, and the classes."""
+
+    source: Source
+    target: Source
+    columns: tuple[Column, ...]
+    plan: Assigned
+    rows_read: int
+    division: Division
+    neutralise: bool
+
+    @property
+    def names(self) -> list[str]:
+        return [column.name for column in self.columns]
+
+    @property
+    def coded(self) -> frozenset[str]:
+        return frozenset(column.name for column in self.plan.columns if column.generalized)
+
+    def sql(self) -> str:
+        """The released rows; their columns are `c0`, `c1`, …"""
+        cells = ", ".join(f"{self._cell(column)} AS c{place}" for place, column in enumerate(self.columns))
+        return f"SELECT {cells} FROM boxed_rows AS r JOIN boxes AS b ON r.boxed = b.q"
+
+    def _cell(self, column: Column) -> str:
+        names = self.plan.names
+        if column.name not in names:
+            raw = f"r.w{column.position}"
+            return neutralised_sql(raw) if self.neutralise and column.is_text else raw
+        j = names.index(column.name)
+        if column.is_text or self.plan.columns[j].generalized:
+            return f"CAST(b.l{j} AS STRING)"
+        return f"CASE WHEN b.l{j} IS NULL THEN NULL ELSE r.w{column.position} END"
+
+
+def box_rows(engine: Engine, source: Source, study: Study, plan: Assigned, target: Source | None = None) -> BoxRows:
+    """Make the engine ready to release a source by classes; a source that has other tuples is an error."""
+    target = target or source
+    engine.attach(source, "raw")
+    released = tuple(c for c in source.columns if study.columns[c.name].role.released)
+    division = Division.of(plan, [column.name for column in released])
+    complete = complete_rows(source, study)
+    classed = classed_rows(engine, source, division, "raw", "boxed", complete)
+    cells = ", ".join(f"({_bare(raw_cell(source, c, target))}) AS w{c.position}" for c in released)
+    engine.run(f"CREATE OR REPLACE TEMP VIEW boxed_rows AS SELECT t.*, {cells} FROM ({classed}) AS t WHERE {complete}")
+    labels = {
+        f"l{j}": [column.labels[run] for run in zip(plan.low[:, j].tolist(), plan.high[:, j].tolist(), strict=True)]
+        for j, column in enumerate(plan.columns)
+    }
+    engine.upload("boxes", {"q": np.arange(plan.classes, dtype=np.int64), **labels})
+    read = int(engine.rows("SELECT count(*) FROM raw")[0][0])
+    total, kept = engine.rows("SELECT count(*), count(CASE WHEN boxed >= 0 THEN 1 END) FROM boxed_rows")[0]
+    if (int(total), int(kept)) != (plan.records, plan.records - plan.suppressed):
+        raise DataError(
+            f"{int(kept):,} of {int(total):,} records are in a class, not {plan.records - plan.suppressed:,} of "
+            f"{plan.records:,}",
+            expected="the table that the plan was made for",
+            remedy="search again",
+        )
+    if not kept:
+        raise DataError("the plan suppresses every record", expected="a plan that leaves records")
+    return BoxRows(source, target, released, plan, read, division, study.data.neutralise_formulas)
+
+
+def _bare(cell: str) -> str:
+    """A cell without the name that it is given."""
+    return cell.rsplit(" AS ", 1)[0] if cell.rsplit(" AS ", 1)[-1].isidentifier() else cell

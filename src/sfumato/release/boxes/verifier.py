@@ -1,0 +1,101 @@
+"""What the verification of a release by classes compares beyond that of any release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from sfumato.auditing.whole import whole_file
+from sfumato.measures.standard import K
+from sfumato.release import pack
+from sfumato.release.boxes.assigned import FILE, Assigned
+from sfumato.release.boxes.draft import findings_of, released_values
+from sfumato.release.boxes.readback import classes_in, dictionary_of, released_loss
+from sfumato.release.boxes.rows import box_rows
+from sfumato.release.formats import target_of
+from sfumato.release.manifest import Content, Manifest
+from sfumato.release.readback import figure_value, figures_of, loss_of, same
+from sfumato.release.rows import differing_rows
+from sfumato.release.sources import table_of
+from sfumato.release.verification import Difference
+from sfumato.release.verify import Again, Check
+from sfumato.runtime.figures import number
+from sfumato.sources.engines.engine import open_engine
+from sfumato.study import Study
+
+
+def measure_again(check: Check) -> Again:
+    """Measure the data file again: every figure, the dictionary, what it breaks of the policy; and the classes."""
+    manifest, data, own = check.manifest, check.data, check.own
+    plan = Assigned.load(check.folder)
+    suppressed = int(manifest["suppressed"])
+    classes = classes_in(own, plan.columns, suppressed)
+    figures = figures_of(own, classes, None)
+    differences = [
+        Difference(data, f"its {name} is not the {figure_value(entry):.10g} of the manifest")
+        for name, entry in manifest["figures"].items()
+        if name not in figures or not same(figure_value(entry), figure_value(figures[name]))
+    ]
+    removed = int(check.study.data.removed or 0)
+    agree = {
+        (data, f"its loss is not the {manifest['loss']:.10g} of the manifest"): same(
+            manifest["loss"], loss_of(classes)
+        ),
+        (pack.EXTERNAL, "its loss is not that of the file"): manifest["own"]["released_loss"]
+        == released_loss(classes, plan.columns, released_values(plan)),
+        (data, f"it represents {classes.records} records, not {manifest['records']}"): classes.records
+        == manifest["records"],
+        (data, "its classes are not those of the release"): len(classes.rows) == plan.classes
+        and sorted(classes.rows.tolist()) == sorted(_rows(plan)),
+        (FILE, "its records are not those of the manifest"): (plan.records + removed, plan.suppressed + removed)
+        == (manifest["records"], suppressed),
+    }
+    differences += [Difference(file, what) for (file, what), fine in agree.items() if not fine]
+    written = own.source()
+    with open_engine(own.engine, own.engine_options) as engine:
+        engine.attach(written, "written")
+        whole = whole_file(engine, own, written)
+    left_out = manifest["dictionary"]["columns_left_out"]
+    return Again(
+        whole=whole,
+        dictionary=dictionary_of(check.study, written.names, plan.columns, Path(data).name, left_out, classes),
+        findings=findings_of(check.study, figures, whole, suppressed, manifest["records"], plan.columns),
+        differences=[*differences, *_point(manifest)],
+    )
+
+
+def _rows(plan: Assigned) -> list[int]:
+    inside = plan.owner >= 0
+    counted = np.bincount(plan.owner[inside], weights=plan.count[inside], minlength=plan.classes)
+    return [int(rows) for rows in counted]
+
+
+def _point(manifest: Manifest) -> list[Difference]:
+    """The manifest's point says what its figures say."""
+    point, figures = manifest["point"], manifest["figures"]
+    values = {name: (value, figure_value(figures[name])) for name, value in point["values"].items()}
+    values |= {"loss": (point["loss"], manifest["loss"]), "suppressed": (point["suppressed"], manifest["suppressed"])}
+    return [
+        Difference(pack.MANIFEST, f"its point and its figures differ in {name}")
+        for name, (stated, measured) in values.items()
+        if not same(stated, measured)
+    ]
+
+
+def rows_again(check: Check, study: Study) -> list[Difference]:
+    """Put the records of the source into their classes again: the same tuples, and the same rows in any order."""
+    plan = Assigned.load(check.folder)
+    table = study.table(trees=plan.trees())
+    if not np.array_equal(table.codes, plan.codes) or not np.array_equal(table.counts, plan.counts):
+        return [Difference(FILE, "its tuples are not those of the source")]
+    with open_engine(study.engine, study.engine_options) as engine:
+        source = table_of(study)
+        target = target_of(source, check.written.format)
+        torn = differing_rows(engine, box_rows(engine, source, study, plan, target), check.written)
+    return [Difference(check.data, f"{torn} rows differ from the source put into classes again")] if torn else []
+
+
+def says(manifest: Content) -> str:
+    """The smallest class."""
+    return f"{K.label} {number(manifest['figures'][K.name]['value'])}"

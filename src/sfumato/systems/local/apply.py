@@ -1,0 +1,219 @@
+"""The boxes of a local recoding on another table: each record gets the cheapest box that holds it, if one does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from sfumato.errors import InputError, UnreachableError
+from sfumato.front import Front, Objective, Point
+from sfumato.hierarchies.hierarchy import flat
+from sfumato.hierarchies.labels import number
+from sfumato.measures.standard import GENERAL_LOSS, K
+from sfumato.measures.thresholds import failing
+from sfumato.plans.boxes import BoxPlan
+from sfumato.release import pack
+from sfumato.release.boxes.assigned import Assigned, assigned
+from sfumato.release.boxes.draft import BoxDraft
+from sfumato.release.boxes.labels import BoxColumn, Run
+from sfumato.release.draft import Draft
+from sfumato.release.policy import acceptances
+from sfumato.release.sources import reading, require_source, table_of
+from sfumato.release.verify import study_of
+from sfumato.runtime.arrays import Codes, Counts64, Floats
+from sfumato.runtime.compiled import compiled
+from sfumato.sources.cells import MISSING
+from sfumato.sources.engines.engine import open_engine
+from sfumato.study import Study, without_trees
+from sfumato.systems.applying import Applying, Unseen, limit_warnings, unknown, unseen_values
+from sfumato.systems.local.criteria import Limits, class_table, limits_of
+from sfumato.systems.local.pages import pages_of
+from sfumato.systems.registry import load_front
+from sfumato.tables.frequency import FrequencyTable
+
+
+@dataclass(frozen=True, eq=False)
+class Moved:
+    """A column on another table: its values in order, and where the runs of the plan stand among them."""
+
+    values: tuple[str, ...]
+    runs: Mapping[Run, Run]
+
+
+def apply_boxes(given: Applying) -> Draft:
+    """The release of another table by the classes of a release, or of a point of a front."""
+    plan, study, k = saved_boxes(given.folder, given.point, given.run)
+    study = reading(study, given.table).with_engine(given.engine, given.options)
+    trees = {column.name: flat(column.name, column.values) for column in plan.columns}
+    with open_engine(study.engine, study.engine_options) as engine:
+        strange = unseen_values(engine, study.source(), study, trees)
+    if strange and given.unseen == "error":
+        raise unknown(strange)
+    more = {one.column: one.values for one in strange}
+    moved = [_moved(column, more.get(column.name, ()), study) for column in plan.columns]
+    study = _ordered(study, plan, moved).with_accepted(acceptances(given.accept))
+    table = study.table(trees={c.name: flat(c.name, m.values) for c, m in zip(plan.columns, moved, strict=True)})
+    front, earlier = _front(study, table, plan, moved, k)
+    noted = [*_noted(strange), *limit_warnings(study, front)]
+    return BoxDraft.of(front, front.points[0], pages_of, given=table, earlier=earlier, noted=noted)
+
+
+def saved_boxes(folder: Path, point: int | None, run: str | Path | None) -> tuple[Assigned, Study, int]:
+    """The classes of a release or of a point, the study that they are of, and k."""
+    if (folder / pack.MANIFEST).is_file():
+        manifest = pack.read_manifest(folder)
+        if point is not None and point != manifest["point"]["id"]:
+            raise InputError(
+                f"the release is point {manifest['point']['id']}, not {point}", expected="the point that was published"
+            )
+        return Assigned.load(folder), without_trees(study_of(manifest)), int(manifest["point"]["values"][K.name])
+    front = load_front(folder, run)
+    if point is None:
+        raise InputError("a front has many plans", expected=f"a point from 0 to {len(front.points) - 1}")
+    require_source(table_of(front.study), front.fingerprint, remedy="apply a release folder instead")
+    chosen = front.point(point)
+    if not isinstance(chosen.plan, BoxPlan):
+        raise InputError("the point has no classes of its own", expected="a front of local recodings")
+    return assigned(front.study, front.study.table(), chosen.plan, ""), front.study, int(chosen.values[K.name])
+
+
+def _moved(column: BoxColumn, unseen: Sequence[str], study: Study) -> Moved:
+    """The values with those that the plan does not know: numbers in their order, others behind all.
+
+    A number inside a range is in it, seen before or not; any other value is only in the label of all values.
+    """
+    plain = [value for value in column.values if value != MISSING]
+    decimal = study.source().decimal
+    sizes = {value: number(value, decimal) for value in (*plain, *unseen)}
+    ranges = not column.nodes and all(size is not None for size in sizes.values())
+    ordered = plain == sorted(plain, key=lambda value: sizes[value] or 0.0) if ranges else False
+    values = [*plain, *unseen]
+    if ranges and ordered:
+        values = sorted(values, key=lambda value: sizes[value] or 0.0)
+    place = {value: at for at, value in enumerate(values)}
+    runs: dict[Run, Run] = {}
+    for low, high in column.labels:
+        held = [value for value in column.values[low:high] if value != MISSING]
+        if high - low == len(column.values):
+            runs[low, high] = 0, len(values) + 1  # missing values stand behind all, where the table has some
+        elif not held:
+            runs[low, high] = len(values), len(values) + 1
+        else:
+            runs[low, high] = place[held[0]], place[held[-1]] + 1
+    return Moved(tuple(values), runs)
+
+
+def _ordered(study: Study, plan: Assigned, moved: Sequence[Moved]) -> Study:
+    """The study with the values of each column in the order of the plan, and no tree of its own."""
+    changed = {}
+    for column, new in zip(plan.columns, moved, strict=True):
+        update = {"hierarchy": None, "order": new.values, "constrained": None, "breaks": None}
+        changed[column.name] = study.columns[column.name].model_copy(update=update)
+    return study.with_columns(changed)
+
+
+def _front(
+    study: Study, table: FrequencyTable, plan: Assigned, moved: Sequence[Moved], k: int
+) -> tuple[Front, dict[str, dict[Run, str]]]:
+    """A front of one point: the boxes that hold at least k records of the new table; and the labels they had."""
+    low, high = np.empty_like(plan.low), np.empty_like(plan.high)
+    earlier: dict[str, dict[Run, str]] = {}
+    for j, (column, new, domain) in enumerate(zip(plan.columns, moved, table.domains, strict=True)):
+        size = len(domain.order)
+        runs = {old: (min(run[0], size), min(run[1], size)) for old, run in new.runs.items()}
+        pairs = [runs[pair] for pair in zip(plan.low[:, j].tolist(), plan.high[:, j].tolist(), strict=True)]
+        low[:, j], high[:, j] = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+        earlier[column.name] = {
+            runs[old]: label
+            for old, label in column.labels.items()
+            if label is not None and runs[old][0] < runs[old][1]
+        }
+    position = [np.argsort(np.array(domain.order)) for domain in table.domains]
+    codes = np.stack([own[c] for own, c in zip(position, table.codes, strict=True)]).astype(np.int32)
+    weights = np.array(study.weights_for(table))
+    leaves = np.array([max(len(domain.order) - 1, 1) for domain in table.domains])
+    costs = ((high - low - 1) / leaves) @ weights
+    owner = fitted_classes(codes, table, low, high, costs, k, limits_of(study))
+    used, renumbered = np.unique(owner[owner >= 0], return_inverse=True)
+    if not len(used):
+        raise UnreachableError(
+            f"no class of the plan holds {k} records of the table", expected="a table like the one of the plan"
+        )
+    number_of = np.full(len(low) + 1, -1)
+    number_of[used] = np.arange(len(used))
+    labels = tuple(
+        tuple((_value(table, j, low[i, j]), _value(table, j, high[i, j] - 1)) for j in range(len(moved))) for i in used
+    )
+    members = tuple(
+        (t, int(number_of[o]) if o >= 0 else -1, int(table.counts[t])) for t, o in enumerate(owner.tolist())
+    )
+    gone = int(table.counts[owner < 0].sum()) + table.removed
+    full = float(weights.sum()) * table.records
+    kept = owner >= 0
+    lost = float((costs[owner[kept]] * table.counts[kept]).sum()) + float(weights.sum()) * gone
+    rows = np.bincount(renumbered, weights=table.counts[kept])
+    values = {K.name: float(rows.min()), GENERAL_LOSS.name: lost}
+    point = Point(0, values, lost / full, gone, BoxPlan(table.columns, labels, members), None, {"method": "applied"})
+    objectives = (Objective(K.name, "max"), Objective(GENERAL_LOSS.name, "min"))
+    front = Front(
+        study, objectives, (point,), "applied", False, 1, 0, 0.0, table.fingerprint, table.records, system="local",
+        found_how="applied from an earlier release",
+    )  # fmt: skip
+    return front, earlier
+
+
+def _value(table: FrequencyTable, j: int, place: int) -> str:
+    domain = table.domains[j]
+    return domain.hierarchy.leaves[domain.order[int(place)]]
+
+
+def fitted_classes(
+    codes: Codes, table: FrequencyTable, low: Counts64, high: Counts64, costs: Floats, k: int, limits: Limits
+) -> Counts64:
+    """The class of each tuple, -1 where no box holds it: the cheapest, among boxes that have k records and pass."""
+    usable = np.flatnonzero(np.all(low < high, axis=1))
+    while True:
+        order = usable[np.argsort(costs[usable], kind="stable")]
+        owner = first_box(codes, low[order], high[order])
+        owner = np.where(owner >= 0, order[owner] if len(order) else -1, -1)
+        used, number_of = np.unique(owner[owner >= 0], return_inverse=True)
+        if not len(used):
+            return np.full(len(owner), -1, dtype=np.int64)
+        local = np.full(len(owner), -1, dtype=np.int64)
+        local[owner >= 0] = number_of
+        found = class_table(table, local, len(used), ())
+        fails = found.rows[: len(used)] < k
+        for chosen, limit in limits:
+            fails |= failing(chosen, limit, found)[: len(used)]
+        if not fails.any():
+            return owner
+        usable = np.setdiff1d(used, used[fails])
+
+
+@compiled
+def first_box(codes: Codes, low: Counts64, high: Counts64) -> Counts64:
+    """The first box that holds each tuple, -1 where none does."""
+    columns, size = codes.shape
+    found = np.full(size, -1, np.int64)
+    for t in range(size):
+        for i in range(len(low)):
+            inside = True
+            for j in range(columns):
+                if codes[j, t] < low[i, j] or codes[j, t] >= high[i, j]:
+                    inside = False
+                    break
+            if inside:
+                found[t] = i
+                break
+    return found
+
+
+def _noted(strange: Sequence[Unseen]) -> list[str]:
+    return [
+        f"{one.column} has {len(one.values):,} values that the plan does not know, in {one.records:,} records: they are"
+        " in a range that holds them, in a class that hides the column, or suppressed."
+        for one in strange
+    ]

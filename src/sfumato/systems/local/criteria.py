@@ -1,0 +1,155 @@
+"""Criteria of classes beside k: ℓ, t and any other measure that each class has on its own, as a test of feasibility.
+
+What a class has of a sensitive column is known where it holds whole tuples, so the records of a tuple are put together
+first. A class that fails is joined with the one where that costs least, or suppressed where that is cheaper and
+allowed, until all pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from sfumato.errors import StudyError
+from sfumato.measures.classes import ClassTable
+from sfumato.measures.measure import Measure
+from sfumato.measures.registry import measure
+from sfumato.measures.standard import K
+from sfumato.measures.thresholds import failing, is_criterion
+from sfumato.plans.recoding import as_it_stands
+from sfumato.runtime.arrays import Counts64, Flags, Floats
+from sfumato.runtime.compiled import compiled
+from sfumato.study import Study
+from sfumato.systems.local.model import Classes, cell_cost
+from sfumato.tables.frequency import FrequencyTable
+
+Limits = Sequence[tuple[Measure, float]]
+
+
+def limits_of(study: Study) -> list[tuple[Measure, float]]:
+    """The criteria that a study demands beside k."""
+    limits = []
+    for name, limit in study.search.constraints.items():
+        chosen = measure(name).with_settings(study.measures)
+        if not is_criterion(chosen):
+            raise StudyError(
+                f"{name} is demanded of classes",
+                expected="a measure that each class has on its own: k, distinct_l, entropy_l, t_closeness, …",
+                remedy=f"leave {name} out of the constraints",
+            )
+        if chosen.name != K.name:
+            limits.append((chosen, limit))
+    return limits
+
+
+def joined_equals(classes: Classes) -> Classes:
+    """Classes with the same labels as one: a reader cannot tell them apart."""
+    if not len(classes.rows):
+        return classes
+    boxes = np.concatenate([classes.low, classes.high], axis=1)
+    _, number = np.unique(boxes, axis=0, return_inverse=True)
+    owner = np.where(classes.owner >= 0, number.reshape(-1)[classes.owner], -1)
+    return Classes.of(classes.labels, classes.cells, classes.cell, owner, classes.count)
+
+
+def whole_tuples(classes: Classes) -> Classes:
+    """Every tuple in the class that has most of its records; some classes may then be smaller."""
+    order = np.lexsort((classes.owner, -classes.count, classes.cell))
+    cell, first = np.unique(classes.cell[order], return_index=True)
+    owner = classes.owner[order][first]
+    return Classes.of(classes.labels, classes.cells, cell, owner, classes.cells.counts[cell])
+
+
+def class_table(table: FrequencyTable, owner: Counts64, count: int, weights: Sequence[float]) -> ClassTable:
+    """Classes of whole tuples as measures read them: `owner[t]` is the class of a tuple, -1 where it is suppressed.
+
+    The suppressed records are the last class.
+    """
+    gone = owner < 0
+    index = np.where(gone, count, owner).astype(np.uint32)
+    some = count + int(gone.any())
+    first = np.zeros(some, dtype=np.uint32)
+    first[index[::-1]] = np.arange(table.tuples, dtype=np.uint32)[::-1]
+    rows = np.bincount(index, weights=table.counts, minlength=some).astype(np.int64)
+    suppressed = np.arange(some) >= count
+    return ClassTable(table, as_it_stands(table), index, first, rows, rows, suppressed, weights=tuple(weights))
+
+
+def _owners(classes: Classes, table: FrequencyTable) -> Counts64:
+    owner = np.empty(table.tuples, dtype=np.int64)
+    owner[classes.cell] = classes.owner
+    return owner
+
+
+def feasible(classes: Classes, table: FrequencyTable, k: int, limits: Limits, budget: int) -> Classes | None:
+    """Classes of whole tuples that all have k records and pass the limits; None where no way is found."""
+    current = joined_equals(whole_tuples(classes))
+    while True:
+        fails = _failing(current, table, k, limits)
+        if not fails.any():
+            return current if len(current.rows) else None
+        joined = _joined(current, fails, budget)
+        if joined is None:
+            return None
+        current = joined_equals(joined)
+
+
+def _failing(classes: Classes, table: FrequencyTable, k: int, limits: Limits) -> Flags:
+    found = class_table(table, _owners(classes, table), len(classes.rows), ())
+    fails = classes.rows < k
+    for chosen, limit in limits:
+        fails |= failing(chosen, limit, found)[: len(fails)]
+    return np.asarray(fails)
+
+
+def _joined(classes: Classes, fails: Flags, budget: int) -> Classes | None:
+    """Every failing class joined with another or suppressed, small ones first; None where only one class is left."""
+    low, high = classes.low.copy(), classes.high - 1
+    rows, costs = classes.rows.copy(), classes.costs.copy()
+    home = np.arange(len(rows))
+    left = budget - classes.suppressed
+    changed = False
+    for i in np.argsort(rows, kind="stable")[fails[np.argsort(rows, kind="stable")]]:
+        if home[i] != i:
+            continue
+        more = join_costs(classes.labels, low, high, rows, costs, i)
+        more[home != np.arange(len(rows))] = np.inf
+        more[i] = np.inf
+        best = int(np.argmin(more))
+        gone = float(rows[i]) * (1.0 - costs[i])
+        if rows[i] <= left and (gone < more[best] or not np.isfinite(more[best])) and rows[i] < rows.sum():
+            left -= int(rows[i])
+            home[home == i] = -1
+            changed = True
+        elif np.isfinite(more[best]):
+            low[best], high[best] = np.minimum(low[best], low[i]), np.maximum(high[best], high[i])
+            costs[best] = (more[best] + costs[best] * rows[best] + costs[i] * rows[i]) / (rows[best] + rows[i])
+            rows[best] += rows[i]
+            home[home == i] = best
+            changed = True
+    if not changed:
+        return None
+    owner = np.where(classes.owner >= 0, home[classes.owner], -1)
+    return Classes.of(classes.labels, classes.cells, classes.cell, owner, classes.count)
+
+
+@compiled
+def join_costs(labels: Any, low: Counts64, high: Counts64, rows: Counts64, costs: Floats, i: int) -> Floats:
+    """What joining class i with each other one costs more than the two apart; `high` are last units."""
+    more = np.empty(len(rows))
+    for c in range(len(rows)):
+        cost = 0.0
+        for j in range(low.shape[1]):
+            cost += cell_cost(labels, j, min(low[c, j], low[i, j]), max(high[c, j], high[i, j]))
+        more[c] = cost * (rows[c] + rows[i]) - costs[c] * rows[c] - costs[i] * rows[i]
+    return more
+
+
+def criterion_values(
+    table: FrequencyTable, classes: Classes, limits: Limits, weights: Sequence[float]
+) -> Mapping[str, float]:
+    """The demanded criteria as the released file has them."""
+    found = class_table(table, _owners(classes, table), len(classes.rows), weights)
+    return {chosen.name: float(chosen.value(found)) for chosen, _ in limits}

@@ -1,0 +1,59 @@
+"""The reports of a local recoding: what was done, how far from the floor it is, and how to count from the file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sfumato.release import pack
+from sfumato.release.facts import external_facts
+from sfumato.release.manifest import Content
+from sfumato.report.release_pages import external_page, recoded_page
+from sfumato.runtime.figures import number, percent
+
+TABULATE = (
+    "The same value may stand in different groups in different records, so records cannot be counted by label. To "
+    "count them by value, spread each record evenly over the values of its label: a record with the range 25 to 29 "
+    "counts one fifth for each of the five ages."
+)
+
+
+def pages_of(_: Path, manifest: Content) -> dict[str, str]:
+    """The reports of a release as its manifest has them: drawn at publication, and again when it is verified."""
+    return {
+        pack.EXTERNAL: external_page(external_facts(manifest), manifest["dictionary"], [TABULATE]),
+        pack.INTERNAL: local_page(manifest),
+    }
+
+
+def local_page(manifest: Mapping[str, Any]) -> str:
+    """The publisher's report."""
+    own, front = manifest["own"], manifest["own"]["front"]
+    return recoded_page(
+        manifest,
+        about={"classes": number(own["classes"]), "tuples divided between classes": number(own["divided"])},
+        found=f"{front['how'][:1].upper()}{front['how'][1:]}.",
+        heading="classes, method, ratio to the floor",
+        plans=[_plan(point) for point in front["points"]],
+        sections=[floor_section(manifest["point"]), {"title": "Counting from the file", "sentences": [TABULATE]}],
+    )
+
+
+def floor_section(point: Mapping[str, Any]) -> dict[str, Any]:
+    """What no recoding with these labels can go below."""
+    details = point.get("details", {})
+    if "floor" not in details:
+        return {"title": "Floor", "sentences": ["No floor was computed for this table."]}
+    sentence = (
+        f"No recoding with the same kind of labels and this k, global or local, loses less than "
+        f"{percent(details['floor'])}, whatever it suppresses; this file loses {percent(point['loss'])}"
+    )
+    more = f", {details['ratio']:.2f} times as much." if "ratio" in details else "."
+    return {"title": "Floor", "sentences": [sentence + more]}
+
+
+def _plan(point: Mapping[str, Any]) -> str:
+    details = point.get("details", {})
+    ratio = f", {details['ratio']:.2f}" if "ratio" in details else ""
+    return f"{point['classes']:,} classes, {details.get('method', '')}{ratio}"
