@@ -85,7 +85,7 @@ bench: $(STAMP)  ## Measure speed and print tables (benchmarks/RESULTS.md keeps 
 	$(BIN)/python -m benchmarks
 
 docs: $(STAMP)  ## Build the documentation site, strictly and without a network: build/site/index.html.
-	PYTHONPATH=. $(BIN)/python -m tools.site
+	PYTHONPATH=. $(BIN)/python -m tools.build_site
 
 test-docs: docs  ## Build the site, and visit every page in a browser (needs chromium).
 	$(BIN)/python -m pytest -m site tests/docs

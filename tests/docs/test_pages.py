@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tools import site, site_llms, site_measures
-from tools.site import PROJECT, ROOT, SiteError, assemble, relinked
+from tools import build_site, site_llms, site_measures
+from tools.build_site import PROJECT, ROOT, SiteError, assemble, relinked
 
 NAV = [path for _, _, path in site_llms.listed(site_llms.navigation((ROOT / "mkdocs.yml").read_text("utf-8")))]
 
@@ -35,7 +35,7 @@ def test_pages_are_generated_from_the_code(texts: dict[str, str]) -> None:
     assert "## sfumato publish\n" in texts["reference/cli.md"]
     assert "--suppress-below" in texts["reference/cli.md"]
     assert "::: sfumato.auditing.audit.audit\n" in texts["reference/api/measuring.md"]
-    for name in site.GENERATED - {"llms.txt"}:
+    for name in build_site.GENERATED - {"llms.txt"}:
         assert name in texts
 
 

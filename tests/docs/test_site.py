@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 import pytest
-from tools.site import SITE
+from tools.build_site import SITE
 
 pytestmark = pytest.mark.site
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
