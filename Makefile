@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 SCALE := $(VENV)/.installed-scale
 
 .DEFAULT_GOAL := help
-.PHONY: help demo compiled test test-fast coverage test-hostile installed-scale test-scale test-published lint audit-dependencies bench pictures clean
+.PHONY: help demo compiled test test-fast coverage test-hostile installed-scale test-scale test-published lint audit-dependencies bench docs test-docs pictures clean
 
 help:  ## Show what there is to make.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -49,16 +49,16 @@ compiled: $(STAMP)  ## Compile the loops once, so that not every worker of the t
 
 test: $(STAMP)  ## Check style, types and import direction, then run all tests but the slow ones.
 	@$(MAKE) --no-print-directory -j 2 lint compiled
-	$(BIN)/python -m pytest -m "not published and not scale" -n 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -m "not published and not scale and not site and not package" -n 3 --dist loadfile --no-loadscope-reorder
 
 FAST := tests/hierarchies tests/tables tests/measures tests/algorithms tests/decide/test_knee.py tests/systems/lattice tests/report tests/sources/test_settings.py tests/runtime/test_toml.py
 MORE := tests/decide/test_ask.py tests/systems/test_all_systems.py tests/systems/groups/test_rules.py tests/systems/channel/test_model.py tests/systems/channel/test_engines.py tests/cli/test_cli.py tests/cli/test_channel.py tests/cli/test_numbers.py tests/cli/test_inspect.py
 
 test-fast: $(STAMP)  ## The inner loop: no browser, no kills, no Spark.
-	$(BIN)/python -m pytest -q -m "not published and not scale" $(FAST)
+	$(BIN)/python -m pytest -q -m "not published and not scale and not site and not package" $(FAST)
 
 coverage: $(STAMP)  ## Which lines the tests reach, without the page and without processes of their own.
-	$(BIN)/python -m coverage run -m pytest -q -m "not published and not scale" $(FAST) $(MORE)
+	$(BIN)/python -m coverage run -m pytest -q -m "not published and not scale and not site and not package" $(FAST) $(MORE)
 	$(BIN)/python -m coverage report
 
 test-scale: $(SCALE)  ## Spark (a cluster on loopback; Java 17 or newer) and databases (Debian's PostgreSQL).
@@ -70,7 +70,7 @@ test-hostile: $(STAMP)  ## Thousands of spoiled folders and requests, hundreds o
 
 test-published: $(SCALE)  ## Reproduce the slow published tables.
 	SFUMATO_EXAMPLES=100 $(BIN)/python -m pytest -m published
-	SFUMATO_EXAMPLES=100 $(BIN)/python -m pytest -m "not published and not scale" tests/contract tests/measures tests/systems tests/tables tests/comparisons tests/decide tests/release/test_joint.py
+	SFUMATO_EXAMPLES=100 $(BIN)/python -m pytest -m "not published and not scale and not site and not package" tests/contract tests/measures tests/systems tests/tables tests/comparisons tests/decide tests/release/test_joint.py
 
 lint: audit-dependencies  ## Style, types, import direction, known holes in dependencies.
 	$(BIN)/ruff format --check .
@@ -84,8 +84,14 @@ audit-dependencies: $(STAMP)  ## Check dependencies against the recorded advisor
 bench: $(STAMP)  ## Measure speed and print tables (benchmarks/RESULTS.md keeps them).
 	$(BIN)/python -m benchmarks
 
+docs: $(STAMP)  ## Build the documentation site, strictly and without a network: build/site/index.html.
+	PYTHONPATH=. $(BIN)/python -m tools.build_site
+
+test-docs: docs  ## Build the site, and visit every page in a browser (needs chromium).
+	$(BIN)/python -m pytest -m site tests/docs
+
 pictures: $(STAMP)  ## Draw the pictures of the workbench in docs/pictures anew (needs chromium).
 	PYTHONPATH=. $(BIN)/python docs/pictures/workbench.py
 
 clean:  ## Remove what was made.
-	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) demo build dist .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -49,6 +49,11 @@ class SfumatoError(Exception):
         return "\n".join(lines)
 
     def as_dict(self) -> dict[str, Any]:
+        """The error as JSON knows it.
+
+        Returns:
+            A dictionary with what, expected and try.
+        """
         return {"what": self.what, "expected": self.expected, "try": self.remedy}
 
 

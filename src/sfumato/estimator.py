@@ -56,18 +56,18 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
     It is for pipelines and experiments. A file that leaves the house is published with `sf.publish`, which measures it,
     holds it to a policy and keeps a ledger.
 
-    Parameters
-    ----------
-    k : the least number of records that share a combination.
-    quasi_identifiers : names of columns, or their places; all columns that are not sensitive unless given.
-    sensitive : columns that `l` and `t` are about; they come out as they are.
-    l, t : the least number of different sensitive values in a class; the largest distance from their distribution.
-    hierarchies : a hierarchy for each quasi-identifier (see `Study.with_hierarchies`); unless given, intervals of
-        numbers, and for text the value or nothing.
-    max_suppression : the share of records of the fitted table that may be hidden.
-    objective : the loss that is made least.
-    unknown : what is done with a value that the fitted table and its hierarchies lack: "error", or "star" to hide the
-        row.
+    Args:
+        k: the least number of records that share a combination.
+        quasi_identifiers: names of columns, or their positions; all columns that are not sensitive unless given.
+        sensitive: columns that `l` and `t` are about; they come out as they are.
+        l: the least number of different sensitive values in a class.
+        t: the largest distance of a class from the distribution of the table.
+        hierarchies: a hierarchy for each quasi-identifier (see `Study.with_hierarchies`); unless given, intervals of
+            numbers, and for text the value or nothing.
+        max_suppression: the share of records of the fitted table that may be hidden.
+        objective: the loss that is made least.
+        unknown: what is done with a value that the fitted table and its hierarchies lack: "error", or "star" to hide
+            the row.
 
     >>> import pyarrow, sfumato as sf
     >>> people = pyarrow.table({"age": [31, 33, 35, 62, 64, 68], "sex": ["F", "F", "F", "M", "M", "M"]})
@@ -99,7 +99,15 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         self.unknown = unknown
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
-        """Search the generalization; `choice_` is what was chosen, `classes_` how many combinations it keeps."""
+        """Search the generalization; `choice_` is what was chosen, `classes_` how many combinations it keeps.
+
+        Args:
+            X: a table.
+            y: not used.
+
+        Returns:
+            This object, fitted.
+        """
         if self.unknown not in ("error", "star"):
             raise NotFittedTableError(f'unknown = "{self.unknown}"', expected='"error" or "star"')
         frame = self._frame(X, reset=True)
@@ -119,7 +127,14 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         return self
 
     def transform(self, X: Any) -> Any:
-        """Recode rows; the result is of the kind of `X`, or as `set_output` says."""
+        """Recode rows; the result is of the kind of `X`, or as `set_output` says.
+
+        Args:
+            X: a table with the columns of the fitted one.
+
+        Returns:
+            The recoded table.
+        """
         check_is_fitted(self, "choice_")
         frame = self._frame(X, reset=False)
         columns: tuple[ColumnRecode, ...] = self.columns_

@@ -95,7 +95,11 @@ class Objective:
         return self.title or known_measures()[self.name].title
 
     def as_dict(self) -> dict[str, Any]:
-        """`taken` tells where it is measured, if not on what is released."""
+        """`taken` tells where it is measured, if not on what is released.
+
+        Returns:
+            A dictionary.
+        """
         entries: dict[str, Any] = {"name": self.name, "direction": self.direction}
         entries |= {} if self.taken == "released" else {"taken": self.taken}
         return entries | (
@@ -131,7 +135,11 @@ class Point:
         raise InputError("the plans of this front do not recode the table", expected="a front of lattice or cuts")
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON lacks infinities: they are null, and their names are listed."""
+        """JSON lacks infinities: they are null, and their names are listed.
+
+        Returns:
+            A dictionary.
+        """
         endless = [name for name, value in self.values.items() if not math.isfinite(value)]
         return self._entries() | self.plan.entries() | ({"infinite": endless} if endless else {})
 
@@ -196,7 +204,14 @@ class Front:
 
     def to_frame(self, kind: str | None = None) -> Any:
         """The points as a frame, one row for each: of the kind of the study's own table, or as asked
-        ("pandas", "polars", "pyarrow"). Behind the figures stand the level, or the number of groups, of each column."""
+        ("pandas", "polars", "pyarrow"). Behind the figures stand the level, or the number of groups, of each column.
+
+        Args:
+            kind: "pandas", "polars" or "pyarrow"; the kind of the study's own table unless given.
+
+        Returns:
+            A frame.
+        """
         columns: dict[str, list[Any]] = {"point": [point.id for point in self.points]}
         for name in self.points[0].values if self.points else ():
             columns[name] = [float(point.values[name]) for point in self.points]
@@ -211,7 +226,14 @@ class Front:
         return to_frame(columns, kind or self.study.frame_kind)
 
     def plot(self, chosen: int | None = None) -> Any:
-        """The front as a plotly figure: privacy over loss, a point marked if it is chosen."""
+        """The front as a plotly figure: privacy over loss, a point marked if it is chosen.
+
+        Args:
+            chosen: the id of a point to mark.
+
+        Returns:
+            A plotly figure.
+        """
         first = self.objectives[0]
         log = first.privacy is None and known_measures()[first.name].scale == "log"
         traces: list[dict[str, Any]] = [
@@ -294,11 +316,25 @@ class Front:
         return replace(self, classes=histograms_of(table, plans, self.study.search.weights))
 
     def histogram(self, number: int) -> Histogram | None:
-        """The classes of a point's recoding before suppression, if they were kept."""
+        """The classes of a point's recoding before suppression, if they were kept.
+
+        Args:
+            number: the id of a point.
+
+        Returns:
+            Sizes and diversities of the classes, or None.
+        """
         return None if self.classes is None else self.classes.of(self.recoding_of[self.point(number).id])
 
     def point(self, number: int) -> Point:
-        """A point by its id."""
+        """A point by its id.
+
+        Args:
+            number: its id.
+
+        Returns:
+            The point.
+        """
         if not 0 <= number < len(self.points):
             raise InputError(f"there is no point {number}", expected=f"an id from 0 to {len(self.points) - 1}")
         return self.points[number]
@@ -317,7 +353,11 @@ class Front:
         return ", ".join(dict.fromkeys((proof, self.algorithm, what)))  # an exact search need not say so twice
 
     def as_dict(self) -> dict[str, Any]:
-        """The front as `sfumato search --json` prints it."""
+        """The front as `sfumato search --json` prints it.
+
+        Returns:
+            A dictionary.
+        """
         return self._about() | {"points": [self._told(point) for point in self.points]}
 
     def _about(self) -> dict[str, Any]:
@@ -351,6 +391,13 @@ class Front:
         """Write the front as a new folder: front.json and the run file. Whole or not at all.
 
         It is private: its owner alone can read it. With `replace` an earlier front of that name gives way.
+
+        Args:
+            folder: the folder to write.
+            replace: whether an earlier front of that name may be replaced.
+
+        Returns:
+            The folder.
         """
         folder = Path(folder).absolute()
         with new_folder(folder, replace=replace and (folder / FILES[0]).is_file()) as inside:
@@ -437,7 +484,15 @@ class Comparison:
 
 
 def compare_fronts(one: Front, two: Front) -> Comparison:
-    """Compare two fronts over the same objectives of the same table."""
+    """Compare two fronts over the same objectives of the same table.
+
+    Args:
+        one: a front.
+        two: another front over the same objectives of the same table.
+
+    Returns:
+        Which points of each dominate points of the other, and the usual indicators.
+    """
     if one.objectives != two.objectives or one.fingerprint != two.fingerprint:
         raise InputError(
             "the fronts are of different objectives or different tables",

@@ -115,7 +115,14 @@ class Audit:
 
     def to_frame(self, kind: str | None = None) -> Any:
         """The figures as a frame, one row for each: of the kind of the study's own table, or as asked
-        ("pandas", "polars", "pyarrow")."""
+        ("pandas", "polars", "pyarrow").
+
+        Args:
+            kind: "pandas", "polars" or "pyarrow"; the kind of the study's own table unless given.
+
+        Returns:
+            A frame.
+        """
         some = [(name, figure, figure.measure) for name, figure in self.figures.items()]
         columns: dict[str, list[Any]] = {
             "measure": [name for name, _, _ in some],
@@ -145,19 +152,31 @@ class Audit:
         return self.classes.table.rows
 
     def histogram(self) -> tuple[Counts64, Counts64]:
-        """Class sizes and how many released classes have each."""
+        """Class sizes and how many released classes have each.
+
+        Returns:
+            Two arrays: the sizes that occur, and how many classes have each.
+        """
         sizes, number = np.unique(self.classes.size[self.classes.kept], return_counts=True)
         return sizes, number
 
     def risk_curve(self) -> tuple[Floats, Floats]:
-        """Share of all records whose prosecutor risk is at least r, for each risk r that occurs, highest first."""
+        """Share of all records whose prosecutor risk is at least r, for each risk r that occurs, highest first.
+
+        Returns:
+            Two arrays: the risks, and the share of records at each or above.
+        """
         kept = self.classes.kept
         sizes, size_of = np.unique(self.classes.size[kept], return_inverse=True)
         records = np.bincount(size_of, weights=self.classes.rows[kept])
         return 1.0 / sizes, np.cumsum(records) / self.classes.records
 
     def as_dict(self) -> dict[str, Any]:
-        """The audit as JSON knows it; infinities are null and named."""
+        """The audit as JSON knows it; infinities are null and named.
+
+        Returns:
+            A dictionary.
+        """
         table = self.classes.table
         risk = {c.column: c for c in self.contributions}
         columns: dict[str, Any] = {}
@@ -194,7 +213,15 @@ class Audit:
 
 
 def audit(study: Study, path: Any = None) -> Audit:
-    """Measure a study's table, or another (a file, or a table in memory) read the same way, as it stands."""
+    """Measure a study's table, or another (a file, or a table in memory) read the same way, as it stands.
+
+    Args:
+        study: the table, and what its columns are.
+        path: another table that is read the same way: a file, or a table in memory.
+
+    Returns:
+        Every figure that the table can answer, with its folds.
+    """
     chosen = with_settings(study.measures)
     classes = classify(study.table(path))
     figures = {name: figure(classes, measure) for name, measure in chosen.items()}

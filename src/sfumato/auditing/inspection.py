@@ -63,6 +63,11 @@ class Inspection:
         return candidates
 
     def as_dict(self) -> dict[str, Any]:
+        """The inspection as JSON knows it.
+
+        Returns:
+            The inspection as `sfumato inspect --json` prints it.
+        """
         described = zip(self.columns, self.suggestions, strict=True)
         return {
             "rows": self.rows,
@@ -74,7 +79,16 @@ class Inspection:
         }
 
     def run_file(self, path: str, password_file: str | None = None, codebook: str | None = None) -> str:
-        """A run file to start from; `path`, `password_file` and `codebook` are how it calls these files."""
+        """A run file to start from; `path`, `password_file` and `codebook` are how it calls these files.
+
+        Args:
+            path: how the run file calls the table.
+            password_file: how it calls the file with the password of a database.
+            codebook: how it calls the codebook.
+
+        Returns:
+            The text of a run file, with every suggestion and its reason.
+        """
         return first_run_file(
             self.source,
             list(zip(self.columns, self.suggestions, strict=True)),
@@ -92,6 +106,14 @@ def inspect(table: Any, /, options: EngineOptions | None = None, **settings: Any
 
     `table` is the path of a file, the address of a database, or a table in memory. `settings` are those of the [data]
     section; encoding and header are detected unless given.
+
+    Args:
+        table: the path of a file, the address of a database, or a table in memory.
+        options: memory limit and threads of the engine.
+        **settings: settings of `[data]` by name, where they cannot be detected.
+
+    Returns:
+        What was seen: columns, suggested roles, sets of columns that single people out.
     """
     if is_frame(table):
         source = open_source(DataSettings.given(path=IN_MEMORY, **settings), frame=Frame(table))

@@ -20,6 +20,7 @@ from sfumato.cli import (
     channel,
     groups,
     hierarchy,
+    importing,
     inspect,
     predict,
     publish,
@@ -69,6 +70,7 @@ app.command("measures")(audit.list_measures)
 app.add_typer(channel.app, name="channel")
 app.add_typer(hierarchy.app, name="hierarchy")
 app.add_typer(groups.app, name="groups")
+app.add_typer(importing.app, name="import")
 app.add_typer(reproduce.app, name="reproduce")
 
 

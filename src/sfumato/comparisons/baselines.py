@@ -46,6 +46,17 @@ def baselines(
     All are measured the same way, within the study's suppression limit; `l` asks for different sensitive values in each
     class besides.
 
+    Args:
+        study: the table, its hierarchies and its suppression limit.
+        ks: the k that are asked for; 2, 5, 10, 20, 50 and 100 unless given.
+        l: how many different sensitive values each class must hold.
+        fronts: fronts of the same study to stand beside them.
+        methods: the methods; all unless given.
+        table: the study's frequency table, where it was read before.
+
+    Returns:
+        A row for each method and each k.
+
     >>> import sfumato as sf
     >>> found = sf.baselines(sf.read(sf.sample("adult")), ks=[10])
     >>> for row in found:

@@ -49,6 +49,11 @@ class Cost:
         return TITLES[self.method]
 
     def as_dict(self) -> dict[str, Any]:
+        """The row as JSON knows it.
+
+        Returns:
+            A dictionary.
+        """
         return asdict(self)
 
 
@@ -82,11 +87,23 @@ class Costs:
         return tuple(sorted({row.asked for row in self.rows}))
 
     def row(self, method: str, asked: int) -> Cost:
-        """The row of a method and a required k."""
+        """The row of a method and a required k.
+
+        Args:
+            method: the name of a method.
+            asked: the k that was asked for.
+
+        Returns:
+            The row.
+        """
         return next(row for row in self.rows if (row.method, row.asked) == (method, asked))
 
     def as_dict(self) -> dict[str, Any]:
-        """As `sfumato baselines --json` prints it."""
+        """As `sfumato baselines --json` prints it.
+
+        Returns:
+            A dictionary.
+        """
         return {
             "records": self.records,
             "max_suppressed": self.most,

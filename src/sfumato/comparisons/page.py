@@ -29,7 +29,17 @@ LOOKS = {
 
 
 def draw_baselines(costs: Costs, path: str | Path, fronts: Sequence[Front] = (), *, overwrite: bool = False) -> Path:
-    """Write the comparison as a self-contained page; with fronts, all their points are in the picture."""
+    """Write the comparison as a self-contained page; with fronts, all their points are in the picture.
+
+    Args:
+        costs: what `baselines` gave.
+        path: the page to write.
+        fronts: fronts whose points are drawn too.
+        overwrite: whether the page may replace another file.
+
+    Returns:
+        The page that was written.
+    """
     return write_text(path, baselines_page(costs, fronts), overwrite=overwrite, private=True)
 
 

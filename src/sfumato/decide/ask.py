@@ -106,7 +106,11 @@ class Answer:
         return f"{self.wish.privacy.title} {number(offer.value)} at {percent(offer.loss)}"
 
     def as_dict(self) -> dict[str, Any]:
-        """As `sfumato ask --json` prints it."""
+        """As `sfumato ask --json` prints it.
+
+        Returns:
+            A dictionary.
+        """
         knee = self.curve.knee()
         pairs = {"flat": self.curve.flat(), "steep": self.curve.steep()}
         return {
@@ -143,6 +147,19 @@ def ask(
     The suppression limit is the searched one unless given. k and ℓ together are balanced; `prefer` seeks one of them
     ("k" or "l"). With the table at hand it is not read again; `folder` is that of the front, which
     commands that are offered name.
+
+    Args:
+        front: the front.
+        max_loss: the largest loss, as a share.
+        max_suppression: the largest share of suppressed records.
+        min_k: the least k.
+        min_l: the least ℓ.
+        prefer: "k" or "l", where both are searched.
+        table: the study's frequency table, where it was read before.
+        folder: the folder of the front.
+
+    Returns:
+        The best release, the limits that bind, and worthwhile relaxations.
 
     >>> import sfumato as sf
     >>> front = sf.search(sf.read(sf.sample("adult")))

@@ -55,6 +55,12 @@ class Choice:
         class sizes. Columns that are never released are left out. Rows stay in their order and keep their index, so
         the result is for work inside: `sf.publish` sorts the rows by a random key, measures the file and holds it to
         the policy.
+
+        Args:
+            table: a table in memory; the study's own unless given.
+
+        Returns:
+            A table of the same kind.
         """
         return recoded_frame(self.front, self.point, table)
 
@@ -101,6 +107,15 @@ def pick(front: Front, *, knee: bool = False, point: int | None = None, **limits
     `max_risk=0.2` (the prosecutor risk, 1/k), `min_privacy`, `max_error` and `max_epsilon` of a channel, `max_cost` and
     `max_findings` of a protected group, or any objective of the front. With a limit on privacy the cheapest point that
     keeps all of them is chosen, otherwise the most private one.
+
+    Args:
+        front: the front.
+        knee: whether to take the knee of the curve.
+        point: the id of a point to take.
+        **limits: limits by name, such as `min_k=5`.
+
+    Returns:
+        The point, the reason, and the limits that bind.
     """
     given = {name: float(value) for name, value in limits.items() if value is not None}
     if not front.points:

@@ -52,6 +52,11 @@ class Preset:
         return f"k {size}, loss {percent(self.point.loss)}, {gone} (point {self.point.id})"
 
     def as_dict(self) -> dict[str, Any]:
+        """The preset as JSON knows it.
+
+        Returns:
+            A dictionary.
+        """
         found = {"limit": self.limit, "value": self.value, "words": self.words, "says": self.says, "point": None}
         if self.point is None:
             return found
@@ -61,6 +66,13 @@ class Preset:
 
 def presets(front: Front, common: Sequence[tuple[str, float]] = COMMON) -> tuple[Preset, ...]:
     """The point that each common limit on k or on the prosecutor risk (1/k) leads to; none where points recode nothing.
+
+    Args:
+        front: the front.
+        common: limits of `pick` with their values.
+
+    Returns:
+        A preset for each limit.
 
     >>> import sfumato as sf
     >>> front = sf.search(sf.read(sf.sample("adult")))

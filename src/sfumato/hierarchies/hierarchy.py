@@ -35,7 +35,15 @@ class Hierarchy:
 
     @classmethod
     def from_paths(cls, name: str, paths: Sequence[Sequence[str]]) -> Hierarchy:
-        """From one leaf-to-root path per leaf. Checks that it is a hierarchy, and says what to mend if not."""
+        """From one leaf-to-root path per leaf. Checks that it is a hierarchy, and says what to mend if not.
+
+        Args:
+            name: the column.
+            paths: for each leaf its labels from the leaf to the root.
+
+        Returns:
+            The hierarchy.
+        """
         check_paths(name, paths)
         levels, maps = [], []
         for column in zip(*paths, strict=True):
@@ -95,6 +103,12 @@ class Hierarchy:
         """The same hierarchy with one more leaf that stays itself up to the root.
 
         This is how a missing value that the file does not place joins a hierarchy as a category of its own.
+
+        Args:
+            label: the new leaf.
+
+        Returns:
+            A new hierarchy.
         """
         return Hierarchy.from_paths(self.name, [*self.paths, (*[label] * self.height, self.root)])
 

@@ -21,6 +21,13 @@ from sfumato.hierarchies.recipes import (
 def intervals(*widths: float, origin: float = 0.0) -> IntervalRecipe:
     """Intervals of equal width, nested: `intervals(5, 10, 20)`. Without widths they follow the column's range.
 
+    Args:
+        *widths: widths of the levels, finest first, each a multiple of the one before.
+        origin: a number at which an interval begins.
+
+    Returns:
+        A recipe.
+
     >>> intervals(5, 10, 20).widths
     (5.0, 10.0, 20.0)
     """
@@ -28,12 +35,26 @@ def intervals(*widths: float, origin: float = 0.0) -> IntervalRecipe:
 
 
 def quantiles(bins: int = 8) -> QuantileRecipe:
-    """Neighbouring values together, with about as many records in each of `bins` groups."""
+    """Neighbouring values together, with about as many records in each of `bins` groups.
+
+    Args:
+        bins: groups of the finest level.
+
+    Returns:
+        A recipe.
+    """
     return QuantileRecipe.given(build="quantile", bins=bins)
 
 
 def breaks(*levels: Sequence[float]) -> BreaksRecipe:
-    """Fixed breaks, one list for each level, finest first: `breaks([18, 30, 45, 65], [30, 65])`."""
+    """Fixed breaks, one list for each level, finest first: `breaks([18, 30, 45, 65], [30, 65])`.
+
+    Args:
+        *levels: the breaks of each level, finest first.
+
+    Returns:
+        A recipe.
+    """
     return BreaksRecipe.given(build="breaks", levels=tuple(tuple(level) for level in levels))
 
 
@@ -41,29 +62,66 @@ def prefixes(*keep: int, mask: str = "*") -> PrefixRecipe:
     """Fewer and fewer leading characters: `prefixes(3, 1)` makes 101** and then 1**** of 10115.
 
     Without numbers one character goes at each level.
+
+    Args:
+        *keep: how many characters each level keeps, most first.
+        mask: what stands for a character that is hidden.
+
+    Returns:
+        A recipe.
     """
     return PrefixRecipe.given(build="prefix", keep=keep or None, mask=mask)
 
 
 def dates(*levels: str, pattern: str = "%Y-%m-%d") -> DateRecipe:
-    """Days, months, quarters, years, decades: `dates("month", "year")`."""
+    """Days, months, quarters, years, decades: `dates("month", "year")`.
+
+    Args:
+        *levels: "month", "quarter", "year" or "decade", finest first.
+        pattern: how the dates are written, as `strptime` has it.
+
+    Returns:
+        A recipe.
+    """
     given: dict[str, Any] = {"levels": levels} if levels else {}
     return DateRecipe.given(build="date", pattern=pattern, **given)
 
 
 def rare_values(*shares: float, other: str = "other") -> FrequencyRecipe:
-    """Values that are rarer than a share of the records together, the rarest first: `rare_values(0.01, 0.05)`."""
+    """Values that are rarer than a share of the records together, the rarest first: `rare_values(0.01, 0.05)`.
+
+    Args:
+        *shares: shares of the records, smallest first.
+        other: the label of what is put together.
+
+    Returns:
+        A recipe.
+    """
     given: dict[str, Any] = {"shares": shares} if shares else {}
     return FrequencyRecipe.given(build="frequency", other=other, **given)
 
 
 def flat() -> FlatRecipe:
-    """The value, or nothing."""
+    """The value, or nothing.
+
+    Returns:
+        A recipe with one level.
+    """
     return FlatRecipe.given(build="flat")
 
 
 def hierarchy_file(
     path: str | Path, *, separator: str | None = None, header: bool | None = None, public: bool = False
 ) -> HierarchyFile:
-    """A hierarchy in a file whose separator or header cannot be guessed, or that everybody may know (`public`)."""
+    """A hierarchy in a file whose separator or header cannot be guessed, or that everybody may know (`public`).
+
+    Args:
+        path: the file.
+        separator: what stands between its levels.
+        header: whether its first row has names.
+        public: whether everybody may know it, so that a release may list its values.
+
+    Returns:
+        The file with how it is read.
+    """
     return HierarchyFile.given(path=str(path), separator=separator, header=header, public=public)

@@ -167,7 +167,16 @@ class ClassTable:
 
 
 def classify(table: FrequencyTable, recoding: Recoding | None = None, weights: Sequence[float] = ()) -> ClassTable:
-    """The equivalence classes of a table, as it stands or under a recoding."""
+    """The equivalence classes of a table, as it stands or under a recoding.
+
+    Args:
+        table: the frequency table of a study.
+        recoding: what each column is recoded to; as it stands unless given.
+        weights: how much each column counts in losses; equally unless given.
+
+    Returns:
+        The classes.
+    """
     standing = recoding is None
     plan: Recoding = as_it_stands(table) if recoding is None else recoding
     index, first = kernels.class_index(*folded(table.packed), *flattened(plan))

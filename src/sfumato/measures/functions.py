@@ -68,17 +68,21 @@ def function_named(name: str) -> Callable[..., float]:
 
 
 def _described(found: Measure) -> str:
-    own = "".join(f"\n    {name} : {default!r} unless given." for name, default in found.parameters.items())
+    own = "".join(f"\n    {name}: {default!r} unless given." for name, default in found.parameters.items())
     return (
         f"{found.title}: {found.sentence}\n\n"
-        "    Parameters\n    ----------\n"
-        "    table : a frame (pandas, polars, pyarrow, …) or the path of a file.\n"
-        "    quasi_identifiers : the columns that outsiders may know.\n"
-        "    sensitive : the sensitive columns; of several, the worst figure counts.\n"
-        "    missing : a missing value is a value of its own unless given, as in pandas with dropna=False.\n"
-        "    label, weight, na, distance, hierarchies : as a study has them.\n"
-        "    A record whose quasi-identifiers are all `*` counts as suppressed, as in a release."
-        f"{own}\n\n    {found.citation}"
+        "A record whose quasi-identifiers are all `*` counts as suppressed, as in a release.\n\n"
+        "Args:\n"
+        "    table: a frame (pandas, polars, pyarrow, …) or the path of a file.\n"
+        "    quasi_identifiers: the columns that outsiders may know.\n"
+        "    sensitive: the sensitive columns; of several, the worst figure counts.\n"
+        "    label: the label column, for measures of classification.\n"
+        "    weight: the column with survey weights.\n"
+        "    na: texts that mean missing.\n"
+        "    missing: a missing value is a value of its own unless given, as in pandas with dropna=False.\n"
+        "    distance: of t-closeness: equal, ordered or hierarchical.\n"
+        "    hierarchies: a hierarchy for each quasi-identifier, for measures of loss."
+        f"{own}\n\nReturns:\n    The figure. {found.citation}"
     )
 
 

@@ -53,6 +53,8 @@ class Measure:
     What a suppressed record has: `suppressed` is "worst" (no record has more of a loss), "nothing" (another measure
     counts them) or "own" (all that this record had). `ties` says that a record's own number may depend on which of
     equals is taken, so that only their sum is defined.
+
+    For the reference: `formula` in one line, when to `use` it, and what it is called `elsewhere`, by tool or author.
     """
 
     name: str
@@ -87,6 +89,9 @@ class Measure:
     resolution: float = 0.0
     suppressed: Literal["worst", "nothing", "own"] = "worst"
     ties: bool = False
+    formula: str = ""
+    use: str = ""
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -28,6 +28,9 @@ def modules() -> tuple[ModuleType, ...]:
 def known_measures() -> dict[str, Measure]:
     """All measures by name: who looks like whom first, then what a class tells, then what is lost.
 
+    Returns:
+        The measures by name.
+
     >>> known_measures()["k"].direction
     'max'
     """
@@ -50,6 +53,12 @@ def names() -> dict[str, str]:
 
 def measure(name: str) -> Measure:
     """One measure by its name or an alias.
+
+    Args:
+        name: a name or an alias.
+
+    Returns:
+        The measure.
 
     >>> measure("distinct_l").title
     'distinct ℓ-diversity'

@@ -83,7 +83,14 @@ class Channel:
         return "+".join(self.columns)
 
     def describe(self, digits: int = 4) -> list[str]:
-        """One sentence for each category."""
+        """One sentence for each category.
+
+        Args:
+            digits: digits of the probabilities.
+
+        Returns:
+            The sentences.
+        """
         said = []
         for place, category in enumerate(self.categories):
             column = self.matrix[:, place]
@@ -109,7 +116,11 @@ class Channel:
         return cls.from_dict(found["plan"])
 
     def as_dict(self) -> dict[str, Any]:
-        """What a channel file holds. With a reference and notes it is the publisher's own: they may tell the shares."""
+        """What a channel file holds. With a reference and notes it is the publisher's own: they may tell the shares.
+
+        Returns:
+            A dictionary.
+        """
         found: dict[str, Any] = {
             "format": FORMAT,
             "version": 1,
@@ -143,7 +154,15 @@ class Channel:
         raise InputError(f"the channel has {wrong}", expected=f'"format": "{FORMAT}" with a matrix', remedy=REMEDY)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
-        """Write the channel as JSON that its owner alone can read: it may tell the shares it was designed for."""
+        """Write the channel as JSON that its owner alone can read: it may tell the shares it was designed for.
+
+        Args:
+            path: the file to write.
+            overwrite: whether it may replace another file.
+
+        Returns:
+            The file.
+        """
         text = json.dumps(self.as_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
         return write_text(path, text, overwrite=overwrite, private=True)
 
@@ -153,7 +172,14 @@ class Channel:
 
 
 def load_channel(path: str | Path) -> Channel:
-    """Read a channel back from its file, and check it."""
+    """Read a channel back from its file, and check it.
+
+    Args:
+        path: the file.
+
+    Returns:
+        The channel.
+    """
     found = load_channels(path)
     if len(found) > 1:
         raise InputError(f"{Path(path).name} holds {len(found)} channels", expected="a file with one channel")

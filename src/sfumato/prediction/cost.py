@@ -97,7 +97,14 @@ class Prediction:
 
 
 def predict(study: Study) -> Prediction:
-    """Rows, tuples, evaluations, and processor time and memory of every stage from the file to the published file."""
+    """Rows, tuples, evaluations, and processor time and memory of every stage from the file to the published file.
+
+    Args:
+        study: the table, and what its columns are.
+
+    Returns:
+        What each stage is expected to take.
+    """
     source = study.source()
     rows = rows_of(source)
     with Scratch(parent=study.engine_options.temp_folder) as scratch:

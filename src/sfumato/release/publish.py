@@ -65,6 +65,11 @@ class Release:
         return self.folder / pack.PUBLIC
 
     def as_dict(self) -> dict[str, Any]:
+        """The release as `sfumato publish --json` prints it.
+
+        Returns:
+            A dictionary.
+        """
         names = ("point", "records", "suppressed", "released", "loss", "figures", "whole", "accepted", "files")
         entries: Mapping[str, object] = self.manifest
         return {

@@ -15,6 +15,12 @@ SAMPLES = ("adult",)  # and census, which is made, not copied
 def sample(name: str = "adult") -> Path:
     """The run file of a bundled sample.
 
+    Args:
+        name: "adult" is the bundled one.
+
+    Returns:
+        The path of its run file.
+
     >>> sample("adult").name
     'run.toml'
     """

@@ -15,7 +15,14 @@ from sfumato.study.study import Study
 
 
 def read(path: str | Path) -> Study:
-    """Read a run file. Its paths are relative to the folder it stands in."""
+    """Read a run file. Its paths are relative to the folder it stands in.
+
+    Args:
+        path: the run file.
+
+    Returns:
+        The study that it declares.
+    """
     path = Path(path)
     if path.is_dir() or not path.exists():
         kind = "a folder" if path.is_dir() else "not there"

@@ -54,15 +54,18 @@ class Study(Settings):
     Every column is named once; `keep` are those released as they are, `drop` those left out. Other sections of a run
     file are given by their names.
 
-    Parameters
-    ----------
-    table : the table, or a path. Left out, `data` says where it is.
-    quasi_identifiers : columns that outsiders may know; these are recoded.
-    sensitive : columns that must not be learned about a person.
-    identifiers, drop : columns that are never released.
-    keep : columns that are released unchanged, and not counted in any measure.
-    label, weight : the column an analyst predicts; the column with the weight of each record.
-    na, missing : texts that mean missing; what is done with records that lack a value.
+    Args:
+        table: the table, or a path. Left out, `data` says where it is.
+        quasi_identifiers: columns that outsiders may know; these are recoded.
+        sensitive: columns that must not be learned about a person.
+        identifiers: columns that are never released because they name a person.
+        drop: other columns that are never released.
+        keep: columns that are released unchanged, and not counted in any measure.
+        label: the column that an analyst predicts.
+        weight: the column with the weight of each record.
+        na: texts that mean missing.
+        missing: what is done with records that lack a value: "drop", "category" or "wildcard".
+        **settings: other sections of a run file by their names, such as `policy={"k": 5}`.
 
     >>> import pyarrow
     >>> people = pyarrow.table({"age": [31, 35, 42], "ill": ["flu", "none", "flu"], "name": ["A", "B", "C"]})
@@ -213,7 +216,14 @@ class Study(Settings):
         return open_source(self.data, self._folder, self._frame)
 
     def with_table(self, table: Any) -> Study:
-        """The same study of another table: one in memory, or the path of a file."""
+        """The same study of another table: one in memory, or the path of a file.
+
+        Args:
+            table: a table in memory, or the path of a file.
+
+        Returns:
+            A new study.
+        """
         settings = self.data.model_dump(exclude_unset=True, exclude={"table", "query", "password_file", "format"})
         changed = self._changed(data=table_settings(table, settings, {}))
         changed._frame = Frame(table) if is_frame(table) else None
@@ -231,6 +241,13 @@ class Study(Settings):
         A hierarchy is the path of a file, a recipe (`sf.intervals(5, 10, 20)`, `sf.prefixes()`), a `Hierarchy`, a table
         whose columns are the levels, or a mapping from level to labels. Columns whose names are no Python names go into
         a mapping: `with_hierarchies({"marital-status": "marital.csv"})`.
+
+        Args:
+            given: hierarchies by column, where names are no Python names.
+            **named: hierarchies by column.
+
+        Returns:
+            A new study; this one is unchanged.
         """
         columns = {}
         for name, hierarchy in ({**(given or {}), **named}).items():
@@ -247,7 +264,14 @@ class Study(Settings):
         return self._changed(columns={**self.columns, **columns})
 
     def with_data(self, **settings: Any) -> Study:
-        """The same study with other settings of its [data] section."""
+        """The same study with other settings of its [data] section.
+
+        Args:
+            **settings: settings of `[data]` by name, such as `missing` or `na`.
+
+        Returns:
+            A new study.
+        """
         return self._changed(data=self.data.model_dump(exclude_unset=True) | settings)
 
     def save(self, folder: str | Path) -> Path:
@@ -255,6 +279,12 @@ class Study(Settings):
         replays it to the same front. A table in memory is written beside it as Parquet.
 
         Its fingerprint stays that of the table in memory, so what was published from one is verified with the other.
+
+        Args:
+            folder: a folder that does not exist yet.
+
+        Returns:
+            The path of the run file.
         """
         folder = Path(folder).absolute()
         with new_folder(folder) as inside:
@@ -267,7 +297,11 @@ class Study(Settings):
         return folder / "run.toml"
 
     def as_toml(self) -> str:
-        """The study as a run file that can stand anywhere: paths are absolute."""
+        """The study as a run file that can stand anywhere: paths are absolute.
+
+        Returns:
+            The text of a run file.
+        """
         return toml_text(self._located_settings())
 
     def _located_settings(self) -> dict[str, Any]:
@@ -296,7 +330,14 @@ class Study(Settings):
         return settings
 
     def with_columns(self, columns: Mapping[str, ColumnSettings]) -> Study:
-        """The same study with other settings for some columns."""
+        """The same study with other settings for some columns.
+
+        Args:
+            columns: settings by column, in place of those it has.
+
+        Returns:
+            A new study.
+        """
         given = {name: column.model_dump(exclude_none=True, warnings=False) for name, column in columns.items()}
         return self._changed(columns={**self.columns, **given})
 
@@ -304,6 +345,13 @@ class Study(Settings):
         """The same study with another [search] section, or with other settings of the one it has.
 
         Turned to another system, it leaves out how the old one was to search.
+
+        Args:
+            section: a whole section, in place of the old one.
+            **settings: settings of `[search]` by name.
+
+        Returns:
+            A new study.
         """
         kept = (section or self.search).model_dump(exclude_unset=True)
         system = settings.get("system") or (self.system if section is None else section.system)
@@ -314,7 +362,14 @@ class Study(Settings):
         return self._changed(search=kept | settings)
 
     def with_seed(self, seed: int) -> Study:
-        """The same study with another seed, wherever its system has it."""
+        """The same study with another seed, wherever its system has it.
+
+        Args:
+            seed: a whole number from 0.
+
+        Returns:
+            A new study.
+        """
         match self.system:
             case "channel":
                 return self.with_settings({"channel": {"seed": seed}})
@@ -323,24 +378,60 @@ class Study(Settings):
         return self.with_search(seed=seed)
 
     def with_engine(self, engine: str, options: EngineOptions) -> Study:
-        """The same study on another engine."""
+        """The same study on another engine.
+
+        Args:
+            engine: "duckdb" or "spark".
+            options: its memory limit, threads, folder for temporary files.
+
+        Returns:
+            A new study.
+        """
         return self.model_copy(update={"engine": engine, "engine_options": options})._placed(self._folder)
 
     def with_accepted(self, accepted: Sequence[Acceptance]) -> Study:
-        """The same study with more of its policy's rules accepted, each with a reason."""
+        """The same study with more of its policy's rules accepted, each with a reason.
+
+        Args:
+            accepted: rules of the policy that a release may break, each with its reason.
+
+        Returns:
+            A new study.
+        """
         policy = self.policy.model_copy(update={"accept": (*self.policy.accept, *accepted)})
         return self.model_copy(update={"policy": policy})._placed(self._folder)
 
     def with_channel(self, **settings: Any) -> Study:
-        """The same study with other settings of its [channel] section."""
+        """The same study with other settings of its [channel] section.
+
+        Args:
+            **settings: settings of `[channel]` by name.
+
+        Returns:
+            A new study.
+        """
         return self._changed(channel=self.channel.model_dump(exclude_unset=True) | settings)
 
     def with_settings(self, settings: Mapping[str, Any]) -> Study:
-        """The same study with some settings changed, given by section: `{"channel": {"delta": 0.6}}`."""
+        """The same study with some settings changed, given by section: `{"channel": {"delta": 0.6}}`.
+
+        Args:
+            settings: sections of a run file, each with the settings that change.
+
+        Returns:
+            A new study.
+        """
         return Study(**_merged(self.model_dump(exclude_unset=True, warnings=False), settings))._like(self)
 
     def with_groups(self, groups: GroupsSettings) -> Study:
-        """The same study with another [groups] section."""
+        """The same study with another [groups] section.
+
+        Args:
+            groups: the whole section.
+
+        Returns:
+            A new study.
+        """
         return self._changed(groups=groups.model_dump(exclude_unset=True, warnings=False))
 
     def _changed(self, **sections: Any) -> Study:

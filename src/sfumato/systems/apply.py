@@ -67,6 +67,22 @@ def apply_plan(
     It is a release like any other: measured on its file, held to the policy, entered in the ledger, verifiable.
     Values that the plan's hierarchies do not know are an error, or with `unseen="star"` released as `*`.
     `run` is a run file of one's own, needed for a front that was made elsewhere.
+
+    Args:
+        folder: a release, or a front.
+        new_file: the other table.
+        target: a folder that does not exist yet.
+        point: the id of a point, for a front.
+        unseen: what is done with values that the hierarchies lack: "error" or "star".
+        reason: why, for the internal report.
+        accept: rules that the release may break, each with a reason.
+        state: the folder of the ledger.
+        engine: where rows are recoded.
+        engine_options: its memory limit and threads.
+        run: a run file of one's own.
+
+    Returns:
+        The release.
     """
     if unseen not in ("error", "star"):
         raise InputError(f'unseen = "{unseen}"', expected='"error" or "star"')

@@ -21,6 +21,16 @@ def draw(
 
     `table` is the study's frequency table, where it was read before. `compare` names two points of a recoding whose
     class sizes are shown side by side.
+
+    Args:
+        front: the front.
+        path: the page to write.
+        chosen: the id of a point to mark.
+        table: the study's frequency table, where it was read before.
+        compare: the ids of two points to show side by side.
+
+    Returns:
+        The page that was written.
     """
     text = system_named(front.system).page(front, chosen, compare, table)
     return write_text(path, text, overwrite=True, private=True)

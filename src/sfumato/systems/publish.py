@@ -31,6 +31,19 @@ def publish(
     the study's policy; `accept` gives a reason for each rule that it may break: `{"uniques": "the file stays in the
     safe room"}`. `name` is that of the released file, `format` csv, parquet, sav, dta or xlsx (that of the source
     unless given), `state` the folder of the ledger, the user's own unless given.
+
+    Args:
+        choice: what `pick` or `ask` chose.
+        folder: a folder that does not exist yet.
+        reason: why this release, for the internal report.
+        accept: rules that the release may break, each with a reason.
+        name: the name of the released file, without its ending.
+        format: csv, parquet, sav, dta or xlsx.
+        state: the folder of the ledger.
+        progress: a function that is told how far it is.
+
+    Returns:
+        The release: its folder, its file, what was measured on it.
     """
     stated = choice.reason if reason is None else reason
     refuse_existing_folder(Path(folder).absolute())

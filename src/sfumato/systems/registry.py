@@ -56,6 +56,14 @@ def load_front(folder: str | Path, run: str | Path | None = None, *, source: Any
     A folder that this user did not make here is data: what it says can be looked at, and the table that it names is
     not opened. `run` is a run file of one's own, which names the table again; `source` the table itself, where it was
     in memory.
+
+    Args:
+        folder: the folder that `sfumato search` or `Front.save` wrote.
+        run: a run file of one's own, for a folder that was made elsewhere.
+        source: the table, where it was in memory.
+
+    Returns:
+        The front.
     """
     front = read_front(folder, lambda name: system_named(name).plan.from_saved, run)
     return front if source is None else replace(front, study=front.study.with_table(source))

@@ -33,6 +33,18 @@ def search(
     found is kept. `table` is the study's frequency table, where it was read before. The state of a search is written to
     `checkpoint` every few seconds, and with `resume` it goes on from there to the front that an unbroken run finds.
     `live` is handed, as often as progress is told, a function that gives the best so far.
+
+    Args:
+        study: the table, and what its columns are.
+        progress: True for a bar, or a function of the steps done and the steps in all that returns True to stop.
+        table: the study's frequency table, where it was read before.
+        checkpoint: a folder in which the state of the search is kept.
+        resume: whether to go on from the checkpoint.
+        live: is handed a function that gives the best so far.
+        **settings: settings of `[search]` by name, in place of the study's own.
+
+    Returns:
+        The front.
     """
     if settings:
         study = study.with_search(**settings)

@@ -24,6 +24,15 @@ def verify(
     `source` is the table (a path, or a table in memory), or a run file of one's own that says how to read it (needed
     for a query of a database). The files that an attack on a protected group learns from are never taken from the
     folder: such a release is attacked again if `source` is the run file that names them.
+
+    Args:
+        folder: the release.
+        source: the table it was made from, or a run file of one's own.
+        engine: where rows are compared.
+        engine_options: its memory limit and threads.
+
+    Returns:
+        What agrees and what differs; true if nothing differs.
     """
     named = source if source is None or is_frame(source) else str(source)
     return verify_release(VERIFIERS, folder, named, engine, engine_options or EngineOptions())

@@ -39,4 +39,7 @@ MEASURE = Measure(
     highest=lambda classes: float(classes.records),
     sentence="Original records per released class.",
     citation="LeFevre, DeWitt, Ramakrishnan 2006, average equivalence class size",
+    formula="N / number of released classes",
+    use="To compare with published figures.",
+    elsewhere={"ARX": "Average equivalence class size", "LeFevre": "C_avg is this divided by k"},
 )

@@ -43,6 +43,9 @@ MEASURE = Measure(
     sentence="For each record, the number of records it cannot be distinguished from; a suppressed record "
     "counts as the whole table.",
     citation="Bayardo and Agrawal 2005, discernibility metric",
+    formula="Σ over classes of n²  +  N · suppressed records",
+    use="To compare with published figures; it prefers many small classes, whatever they cover.",
+    elsewhere={"ARX": "Discernibility"},
     unit="count",
     usual=True,
     walked=Walked(of_nodes),

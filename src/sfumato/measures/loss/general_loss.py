@@ -56,6 +56,9 @@ MEASURE = Measure(
     sentence="The share of its column's values that each cell can no longer be distinguished from, summed over "
     "all cells.",
     citation="Iyengar 2002, general loss metric; Dewri et al. 2010, GLM",
+    formula="Σ over cells of (leaves under the label − 1)/(leaves of the column − 1);   d for a suppressed record",
+    use="The default. Divided by d·N it is the *loss* that every page shows, from 0 (raw) to 1 (nothing left).",
+    elsewhere={"Iyengar": "LM", "Dewri et al.": "GLM"},
     usual=True,
     walked=Walked(of_nodes, from_margins=True),
     tallied=lambda cuts: (cuts.generalized + cuts.suppressed) * cuts.full,

@@ -49,5 +49,8 @@ MEASURE = Measure(
     bound="unsuppressed",
     sentence="The bits needed to guess the original values back from the labels, added over all cells.",
     citation="Gionis and Tassa 2009, non-uniform entropy",
+    formula="Σ over cells of −log₂( count of the value / count of its label )",
+    use="What is lost should depend on how frequent values are, not on how many there are.",
+    elsewhere={"ARX": "Non-uniform entropy"},
     suppressed="own",
 )

@@ -59,4 +59,7 @@ MEASURE = Measure(
     highest=lambda classes: float(classes.attribute_weights.sum()) * classes.records,
     sentence="As general loss, with the width of an interval over the width of the domain for numeric columns.",
     citation="Iyengar 2002, general loss metric for numeric columns",
+    formula="as general loss, with (width of the interval)/(width of the domain) for numbers",
+    use="Numeric columns whose values are spread unevenly: a wide interval with few values costs more.",
+    elsewhere={"Iyengar": "LM for numeric columns"},
 )

@@ -39,6 +39,9 @@ MEASURE = Measure(
     highest=lambda classes: 1.0,
     sentence="No sensitive value has a share above α in any class; k is reported separately.",
     citation="Wong et al. 2006, (α, k)-anonymity",
+    formula="α = max over classes and values of q",
+    use="As frequency ℓ, said as a share: nobody's value can be guessed with more certainty than α.",
+    elsewhere={"anjana, pycanon": "alpha_k_anonymity"},
     unit="share",
     per_class=PerClass(Criterion.ALPHA),
 )

@@ -47,6 +47,9 @@ def below(
             else f"share their quasi-identifiers with fewer than {k - 1} others."
         ),
         citation="the small-class counts of sdcMicro and of disclosure reviews",
+        formula=f"records in classes with n < {k}, divided by N",
+        use="To see how many records are behind a low k: one unique record and a thousand have the same k.",
+        elsewhere={"sdcMicro": f"observations violating {k}-anonymity"},
         unit="share",
         aliases=aliases,
         headline=headline,

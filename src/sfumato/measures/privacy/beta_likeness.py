@@ -42,5 +42,8 @@ MEASURE = Measure(
     monotone="falls",
     sentence="No class raises the share of a sensitive value by more than β times its share in the table.",
     citation="Cao and Karras 2012, β-likeness",
+    formula="β = max over classes and values with q > p of  (q − p)/p",
+    use="Rare sensitive values matter more than frequent ones: a gain is relative to how common a value is.",
+    elsewhere={"ARX": "basic β-likeness", "anjana, pycanon": "basic_beta_likeness"},
     per_class=PerClass(Criterion.BETA, whole=True),
 )

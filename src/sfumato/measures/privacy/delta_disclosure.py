@@ -54,5 +54,11 @@ MEASURE = Measure(
     choices=("infinite", "ignored"),
     sentence="No class changes the share of a sensitive value by more than a factor of e to the δ.",
     citation="Brickell and Shmatikov 2008, δ-disclosure privacy",
+    formula="δ = max over classes and values of |ln(q/p)|;   infinite if a class lacks a value",
+    use="The strictest of the family: absence of a value tells as much as its presence. Rarely reachable.",
+    elsewhere={
+        "ARX": "δ-disclosure privacy (logarithm to base 2, values present only)",
+        "anjana, pycanon": "delta_disclosure",
+    },
     per_class=PerClass(Criterion.DELTA, parameter="absent", whole=True),
 )

@@ -50,5 +50,8 @@ MEASURE = Measure(
     monotone="falls",
     sentence="As basic β-likeness, and frequent values may gain less: at most −ln of their share.",
     citation="Cao and Karras 2012, enhanced β-likeness",
+    formula="as β;  infinite if any gain exceeds −ln p of its own value",
+    use="As basic β-likeness, where frequent values need a bound as well.",
+    elsewhere={"ARX": "enhanced β-likeness", "anjana, pycanon": "enhanced_beta_likeness"},
     per_class=PerClass(Criterion.ENHANCED_BETA, whole=True),
 )

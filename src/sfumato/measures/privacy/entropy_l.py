@@ -40,5 +40,12 @@ MEASURE = Measure(
     monotone="rises",
     sentence="The sensitive values of every class are as uncertain as ℓ equally likely ones.",
     citation="Machanavajjhala et al. 2007, entropy ℓ-diversity",
+    formula="ℓ = exp( min over classes of  −Σ q·ln q )",
+    use="A skewed sensitive column: counts frequent values less than distinct ℓ does.",
+    elsewhere={
+        "ARX": "Shannon-entropy-ℓ-diversity",
+        "sdcMicro": "Entropy_Ldiversity",
+        "pycanon": "entropy_l_diversity (cut to a whole number)",
+    },
     per_class=PerClass(Criterion.ENTROPY),
 )

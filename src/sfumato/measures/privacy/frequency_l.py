@@ -38,5 +38,8 @@ MEASURE = Measure(
     monotone="rises",
     sentence="No sensitive value has a share above 1/ℓ in any class.",
     citation="Wong et al. 2006; Machanavajjhala et al. 2007",
+    formula="ℓ = 1 / max over classes and values of q",
+    use="To bound how sure anybody can be of a value: no value has a share above 1/ℓ.",
+    elsewhere={"anjana, pycanon": "1/α of alpha_k_anonymity"},
     per_class=PerClass(Criterion.FREQUENCY),
 )

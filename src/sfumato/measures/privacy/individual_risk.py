@@ -75,5 +75,11 @@ MEASURE = Measure(
     sentence="The expected probability that a survey record is re-identified in the population, estimated from "
     "the weights.",
     citation="Benedetti and Franconi 1998; sdcMicro's individual risk",
+    formula="mean over released records of E[1/F | f],   f = n,   F estimated by the sum of the weights of the class",
+    use="A sample with survey weights and no table of the population.",
+    elsewhere={
+        "sdcMicro": "individual risk, freqCalc and indivRisk",
+        "µ-Argus": "individual risk model (Benedetti–Franconi)",
+    },
     unit="share",
 )

@@ -41,6 +41,9 @@ MEASURE = Measure(
     sentence="The probability of finding the right person in the population: one over the number of people with "
     "the same values, at worst.",
     citation="El Emam 2013, guide to the de-identification of personal health information",
+    formula="max over released records of 1/F,   F the people of the population table with the same values",
+    use="The table is a sample, a table of the population exists, and the attacker does not know who was sampled.",
+    elsewhere={"ARX": "highest journalist risk; k-map is its inverse"},
     unit="share",
     attacker="journalist",
     per_class=PerClass(Criterion.PEOPLE, risk=True),

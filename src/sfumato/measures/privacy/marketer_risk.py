@@ -38,6 +38,12 @@ MEASURE = Measure(
     highest=lambda classes: 1.0,
     sentence="The share of all records that would be matched to the correct person.",
     citation="El Emam 2013, guide to the de-identification of personal health information",
+    formula="1/N · sum over released records of 1/n  =  released classes / N",
+    use="The attacker wants many matches and accepts mistakes; the expected share of correct ones.",
+    elsewhere={
+        "ARX": "estimated marketer risk, which is taken over the records left",
+        "sdcMicro": "expected re-identification rate, without weights",
+    },
     unit="share",
     headline=Headline(3, "of all records would be matched correctly"),
     usual=True,

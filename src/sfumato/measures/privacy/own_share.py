@@ -35,5 +35,7 @@ MEASURE = Measure(
     highest=lambda classes: 1.0,
     sentence="The mean share of a record's own sensitive value in its class.",
     citation="Dewri, Ray, Ray, Whitley 2010, property P₂ as a share",
+    formula="1/N · sum over released records of the share of the record's own value in its class",
+    use="The expected success of guessing everybody's value from the class.",
     unit="share",
 )

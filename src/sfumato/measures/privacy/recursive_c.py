@@ -48,5 +48,8 @@ MEASURE = Measure(
     parameters={"l": 2},
     sentence="Any c above this makes the table recursively (c, ℓ)-diverse.",
     citation="Machanavajjhala et al. 2007, recursive (c, ℓ)-diversity",
+    formula="max over classes of  r₁ / (r_ℓ + … + r_m)   for a given ℓ",
+    use="To know which c of recursive (c, ℓ)-diversity a table keeps.",
+    elsewhere={"pycanon": "c of recursive_c_l_diversity (cut to a whole number)"},
     per_class=PerClass(Criterion.RECURSIVE_C, parameter="l"),
 )

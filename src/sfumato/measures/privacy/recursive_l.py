@@ -54,6 +54,13 @@ MEASURE = Measure(
     parameters={"c": 3.0},
     sentence="In every class the commonest sensitive value is rarer than c times the ℓ-th and rarer ones together.",
     citation="Machanavajjhala et al. 2007, recursive (c, ℓ)-diversity",
+    formula="largest ℓ with  r₁ < c·(r_ℓ + … + r_m)  in every class,   r₁ ≥ r₂ ≥ … the counts of its values",
+    use="The commonest value may be common, but not overwhelming; c says how much.",
+    elsewhere={
+        "ARX": "recursive-(c, ℓ)-diversity",
+        "sdcMicro": "Recursive_Ldiversity",
+        "pycanon": "recursive_c_l_diversity",
+    },
     unit="count",
     per_class=PerClass(Criterion.RECURSIVE_L, parameter="c"),
 )

@@ -25,6 +25,8 @@ MEASURE = Measure(
     highest=lambda classes: float(classes.records) ** 2,
     sentence="The class sizes of all records added up; suppressed records count as 0.",
     citation="Dewri, Ray, Ray, Whitley 2010, property-based generalizations, S_k",
+    formula="sum over released records of n  =  N · weighted k",
+    use="Only to reproduce published figures; weighted k says the same.",
     scale="log",
     unit="count",
     histogram=Form.MEAN_SIZE,

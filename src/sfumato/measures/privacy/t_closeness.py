@@ -155,6 +155,12 @@ MEASURE = Measure(
     unfit=unfit,
     sentence="The sensitive values of every class are distributed within t of those of the whole table.",
     citation="Li, Li, Venkatasubramanian 2007, t-closeness",
+    formula="t = max over classes of EMD(q, p),   equal distances: ½ Σ |q − p|",
+    use="What must not be learned is how a class differs from everybody: rare diseases, skewed columns.",
+    elsewhere={
+        "ARX": "t-closeness with equal, ordered or hierarchical distance",
+        "anjana, pycanon": "t_closeness",
+    },
     headline=Headline(5, "largest distance of a class from the table (t)"),
     usual=True,
     per_class=PerClass(Criterion.CLOSENESS, whole=True),

@@ -51,6 +51,21 @@ def disguise(
     Columns with the role identifier, drop or vital are never kept. A `test_seed` makes the draw repeatable, and marks
     the file with a column of its own; never publish such a file. `accept` gives a reason for each rule of the policy
     that the release may break; `state` is the folder of the ledger, the user's own unless given.
+
+    Args:
+        study: the table, and what its columns are.
+        channels: a channel for each disguised column or set of columns.
+        folder: a folder that does not exist yet.
+        keep: columns that are released as they are; None for all others.
+        keep_order: whether rows keep their order.
+        test_seed: makes the draw repeatable, for tests alone.
+        name: the name of the released file.
+        reason: why, for the internal report.
+        accept: rules that the release may break, each with a reason.
+        state: the folder of the ledger.
+
+    Returns:
+        The release.
     """
     refuse_existing_folder(Path(folder).absolute())
     study = study.with_accepted(acceptances(accept))

@@ -116,7 +116,20 @@ def estimate(
     settings: DataSettings | None = None,
     options: EngineOptions | None = None,
 ) -> Estimate:
-    """Recover the distribution of the truth from a disguised file; several channels give their cross-table."""
+    """Recover the distribution of the truth from a disguised file; several channels give their cross-table.
+
+    Args:
+        path: the disguised file.
+        channels: the channels that disguised it; those beside the file unless given.
+        by: columns within whose values the shares are estimated.
+        method: how: chosen by what the channel allows unless given.
+        level: the confidence level of the intervals.
+        settings: how the file is read.
+        options: memory limit and threads of the engine.
+
+    Returns:
+        Shares with intervals.
+    """
     if method not in METHODS:
         raise InputError(f'unknown method "{method}"', expected="a method", remedy=nearest(method, METHODS))
     if not 0.5 <= level < 1:

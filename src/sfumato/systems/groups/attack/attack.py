@@ -164,7 +164,19 @@ def attack(
     seeds: int | None = None,
     progress: Progress | None = None,
 ) -> list[Attack]:
-    """Attack a study's file from one auxiliary file, once for each of several seeds."""
+    """Attack a study's file from one auxiliary file, once for each of several seeds.
+
+    Args:
+        study: the run file with a `[groups]` section.
+        attacker: the name of an attacker; the study's own unless given.
+        auxiliary: the name of the auxiliary file it learns from.
+        group: the name of the group.
+        seeds: how many seeds.
+        progress: a function that is told how far it is.
+
+    Returns:
+        An attack for each seed.
+    """
     settings = settings_of(study).attack
     target = read_target(study)
     other = read_auxiliary(study, auxiliary_settings(study, auxiliary))

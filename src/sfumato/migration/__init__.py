@@ -1,0 +1,1 @@
+"""Projects of other tools, read into run files."""

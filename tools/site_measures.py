@@ -1,0 +1,77 @@
+"""A page for all measures: formula, worked example, when to use each, what others call it; from the registry."""
+
+from __future__ import annotations
+
+import doctest
+from collections.abc import Iterator
+
+from sfumato.measures.example import __doc__ as about_example
+from sfumato.measures.example import six_rows
+from sfumato.measures.measure import Measure
+from sfumato.measures.registry import modules
+
+PAGE = "reference/measures-in-detail.md"
+NAMES = (PAGE,)
+HEAD = """# Measures in detail
+
+Generated from the measures themselves. Notation: *N* records, of which suppressed ones count as each measure says;
+a *class* is the set of released records that share their quasi-identifiers; n is the size of the class of a record;
+q is the share of a sensitive value in a class and p its share among all kept records; *d* quasi-identifiers.
+
+Every example is of one table of six records with two quasi-identifiers, both at level 1 of their hierarchies:
+
+{rows}
+
+An overview in one table is in [Measures](../measures.md). Definitions follow the cited papers; where they leave
+something open, [readings](../readings.md) says what was taken.
+"""
+
+
+def pages() -> dict[str, str]:
+    """The page, by its path on the site."""
+    parts = [HEAD.format(rows=(about_example or "").split("\n", 2)[2].strip())]
+    for kind, title in (("privacy", "Disclosure"), ("loss", "Loss")):
+        parts.append(f"## {title}\n")
+        parts += [_section(measure, example) for measure, example in described() if measure.kind == kind]
+    return {PAGE: "\n".join(parts)}
+
+
+def described() -> Iterator[tuple[Measure, str]]:
+    """Every measure with the example of its file."""
+    for module in modules():
+        several = getattr(module, "MEASURES", ())
+        for measure in several or (module.MEASURE,):
+            yield measure, _example(module.__doc__ or "", measure, alone=not several)
+
+
+def _section(measure: Measure, example: str) -> str:
+    better = "More is better" if measure.direction == "max" else "Less is better"
+    moves = {"rises": "rises", "falls": "falls"}.get(measure.monotone or "", "may rise or fall")
+    lines = [f"### {measure.title} {{ #{measure.name} }}", "", f"`{measure.name}`. {measure.sentence}", ""]
+    if measure.formula:
+        lines += ["```text", measure.formula, "```", ""]
+    lines += [f"- {better}; it {moves} as a table is generalized further."]
+    if measure.use:
+        lines += [f"- **When to use:** {measure.use}"]
+    if measure.aliases:
+        lines += [f"- **Other names here:** {', '.join(f'`{name}`' for name in measure.aliases)}"]
+    if measure.elsewhere:
+        lines += ["- **Elsewhere:** " + "; ".join(f"{tool}: {name}" for tool, name in measure.elsewhere.items())]
+    if measure.parameters:
+        given = ", ".join(f"`{name}` (default `{value}`)" for name, value in measure.parameters.items())
+        lines += [f"- **Parameters**, under `[measures]` of a run file: {given}"]
+    lines += [f"- **Source:** {measure.citation}", "", "```pycon", example, "```", ""]
+    return "\n".join(lines)
+
+
+def _example(text: str, measure: Measure, alone: bool) -> str:
+    """The doctest of a measure's file, with the measure asked for by its name instead of by the file's constant."""
+    lines = [">>> import sfumato as sf", ">>> from sfumato.measures.example import six_rows"]
+    if not alone:  # one file for several: the value alone
+        name, value = measure.name, round(measure.value(six_rows()), 4)
+        return "\n".join([*lines, f'>>> round(sf.measure("{name}").value(six_rows()), 4)', str(value)])
+    for example in doctest.DocTestParser().get_examples(text):
+        if "import six_rows" not in example.source:
+            source = example.source.replace("MEASURE.", f'sf.measure("{measure.name}").').rstrip("\n").split("\n")
+            lines += [f">>> {source[0]}", *(f"... {line}" for line in source[1:]), example.want.rstrip("\n")]
+    return "\n".join(lines)
