@@ -92,8 +92,8 @@ class Channel:
             The sentences.
         """
         said = []
-        for place, category in enumerate(self.categories):
-            column = self.matrix[:, place]
+        for position, category in enumerate(self.categories):
+            column = self.matrix[:, position]
             order = [y for y in np.argsort(-column, kind="stable") if column[y] > 0]
             parts = [f'as "{self.outputs[y]}" with {round(float(column[y]), digits):g}' for y in order]
             parts[0] = parts[0].replace(" with ", " with probability ", 1)
@@ -121,7 +121,7 @@ class Channel:
         Returns:
             A dictionary.
         """
-        found: dict[str, Any] = {
+        result: dict[str, Any] = {
             "format": FORMAT,
             "version": 1,
             "columns": list(self.columns),
@@ -131,8 +131,8 @@ class Channel:
             "matrix": [[float(cell) for cell in row] for row in self.matrix],
         }
         if self.reference is not None:
-            found["reference"] = [float(share) for share in self.reference]
-        return found | ({"notes": dict(self.notes)} if self.notes else {})
+            result["reference"] = [float(share) for share in self.reference]
+        return result | ({"notes": dict(self.notes)} if self.notes else {})
 
     @classmethod
     def from_dict(cls, found: Mapping[str, Any]) -> Channel:
@@ -180,10 +180,10 @@ def load_channel(path: str | Path) -> Channel:
     Returns:
         The channel.
     """
-    found = load_channels(path)
-    if len(found) > 1:
-        raise InputError(f"{Path(path).name} holds {len(found)} channels", expected="a file with one channel")
-    return found[0]
+    result = load_channels(path)
+    if len(result) > 1:
+        raise InputError(f"{Path(path).name} holds {len(result)} channels", expected="a file with one channel")
+    return result[0]
 
 
 def load_channels(path: str | Path) -> list[Channel]:
@@ -192,8 +192,8 @@ def load_channels(path: str | Path) -> list[Channel]:
     if not path.is_file():
         raise InputError(f"there is no channel file {path}", expected="a JSON file with a matrix", remedy=REMEDY)
     try:
-        found = read_json(path, expected=f'JSON with "format": "{FORMAT}"', remedy=REMEDY)
-        several = found["channels"] if found.get("format") == SEVERAL else [found]
+        result = read_json(path, expected=f'JSON with "format": "{FORMAT}"', remedy=REMEDY)
+        several = result["channels"] if result.get("format") == SEVERAL else [result]
         channels = [Channel.from_dict(one) for one in several]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         channels = []
@@ -219,9 +219,9 @@ def checked_matrix(matrix: Floats, outputs: int, categories: int) -> Floats:
     if not np.isfinite(matrix).all() or (matrix < 0).any():
         raise InputError("the matrix has cells that are negative or not numbers", expected="probabilities from 0 to 1")
     sums = matrix.sum(axis=0)
-    wrong = [place for place in range(categories) if abs(sums[place] - 1.0) > SLACK]
+    wrong = [position for position in range(categories) if abs(sums[position] - 1.0) > SLACK]
     if wrong:
-        shown = shortened([f"column {place + 1} sums to {sums[place]:.6g}" for place in wrong], 3)
+        shown = shortened([f"column {position + 1} sums to {sums[position]:.6g}" for position in wrong], 3)
         raise InputError(
             f"{len(wrong)} columns of the matrix do not sum to 1: {shown}",
             expected="for each true category, probabilities of all outputs that sum to 1",

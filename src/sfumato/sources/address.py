@@ -42,10 +42,10 @@ def refuse_password(path: str) -> None:
         return
     try:
         parts = urlsplit(path)
-        told = parts.password is not None or any(name.lower() in REFUSED for name, _ in parse_qsl(parts.query))
+        stated = parts.password is not None or any(name.lower() in REFUSED for name, _ in parse_qsl(parts.query))
     except ValueError:
         raise StudyError("the address of the database is not valid", expected='"postgresql://host:5432/name"') from None
-    if told:
+    if stated:
         raise StudyError(
             "the address of the database holds a password, and run files are kept and shown",
             expected='an address without one, such as "postgresql://host:5432/name"',

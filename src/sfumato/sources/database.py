@@ -94,7 +94,7 @@ class Database:
 
         Columns are `mark` (rows with 0 are the table's), then `c0`, `c1`, …
         """
-        cells = ", ".join(["0 AS mark", *(f"{cell} AS c{place}" for place, cell in enumerate(self._cells))])
+        cells = ", ".join(["0 AS mark", *(f"{cell} AS c{position}" for position, cell in enumerate(self._cells))])
         # SQLite's driver takes the types from the first row, so the first row is ours, and marked.
         before = f"SELECT {self._first} UNION ALL " if self.sqlite else ""
         with self._connected() as cursor:
@@ -105,16 +105,16 @@ class Database:
 
     def note(self, digests: Iterable[str]) -> None:
         """Take note of the rows that were read, by their sorted digests."""
-        found = hashlib.sha256(repr(list(zip(self.names, self.types, strict=True))).encode())
+        result = hashlib.sha256(repr(list(zip(self.names, self.types, strict=True))).encode())
         for digest in digests:
-            found.update(digest.encode())
-        if self.digest not in (None, found.hexdigest()):
+            result.update(digest.encode())
+        if self.digest not in (None, result.hexdigest()):
             raise DataError(
                 f"{self.title} changed between two readings",
                 expected="a table that does not change while it is read",
                 remedy="run it again, or read a copy of the table",
             )
-        self.digest = found.hexdigest()
+        self.digest = result.hexdigest()
 
     @contextmanager
     def _connected(self) -> Iterator[Any]:
@@ -176,7 +176,7 @@ def _renamed(reader: Any, title: str, failed: list[DataError]) -> Any:
     import pyarrow
 
     kinds = [field.type for field in reader.schema]
-    schema = pyarrow.schema([("mark", kinds[0]), *((f"c{place}", kind) for place, kind in enumerate(kinds[1:]))])
+    schema = pyarrow.schema([("mark", kinds[0]), *((f"c{position}", kind) for position, kind in enumerate(kinds[1:]))])
 
     def batches() -> Iterator[Any]:
         try:

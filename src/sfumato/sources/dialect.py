@@ -64,7 +64,7 @@ def detect(path: Path, settings: DataSettings) -> tuple[Dialect, list[list[str]]
     rows = _parse(text, separator, quote)
     if not rows:
         raise _empty(path.name)
-    skip = next(place for place, line in enumerate(text.splitlines()) if line.strip())
+    skip = next(position for position, line in enumerate(text.splitlines()) if line.strip())
     mixed = "\r\n" in text and "\n" in text.replace("\r\n", "")
     header = not looks_headless(rows) if settings.header == "auto" else settings.header
     return Dialect(separator, quote, settings.decimal or _decimal(rows), encoding, header, skip, mixed), rows
@@ -83,8 +83,8 @@ def looks_headless(rows: Sequence[Sequence[str]]) -> bool:
     (True, False)
     """
     head, body = rows[0], rows[1:101]
-    for place, cell in enumerate(head):
-        below = [row[place] for row in body if len(row) > place]
+    for position, cell in enumerate(head):
+        below = [row[position] for row in body if len(row) > position]
         if (
             number(cell.strip()) is not None
             and below
@@ -175,7 +175,7 @@ def not_in_encoding(name: str, encoding: str, line: int, guess: str = "latin-1")
     )
 
 
-def _parse(text: str, separator: str, quote: str, most: int | None = None) -> list[list[str]]:
+def _parse(text: str, separator: str, quote: str, limit: int | None = None) -> list[list[str]]:
     lines = io.StringIO(text, newline="")
     if quote:
         reader = csv.reader(lines, delimiter=separator, quotechar=quote)
@@ -187,7 +187,7 @@ def _parse(text: str, separator: str, quote: str, most: int | None = None) -> li
         for row in reader:
             if row:
                 rows.append(row)
-            if most is not None and len(rows) >= most:
+            if limit is not None and len(rows) >= limit:
                 break
     except csv.Error as error:
         raise DataError(f"line {reader.line_num} is not valid CSV: {error}", expected="CSV text") from error
@@ -198,7 +198,7 @@ def _separator(text: str, quote: str) -> str:
     """The separator that splits the first lines into the same number of fields, most fields first."""
     best, best_score = ",", (False, 0.0, 0)
     for separator in SEPARATORS:
-        widths = [len(row) for row in _parse(text, separator, quote, most=200)]
+        widths = [len(row) for row in _parse(text, separator, quote, limit=200)]
         common = max(set(widths), key=lambda width: (widths.count(width), width)) if widths else 1
         if common < 2:
             continue

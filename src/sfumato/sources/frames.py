@@ -219,9 +219,9 @@ def _arrow(native: Any) -> pyarrow.Table:
     kept = without_index(table.schema)
     if len(kept) < len(table.schema):
         table = table.select(kept.names)
-    for place, field in enumerate(table.schema):
+    for position, field in enumerate(table.schema):
         if pyarrow.types.is_null(field.type):  # a column of nothing but missing values
-            table = table.set_column(place, field.name, table.column(place).cast(pyarrow.string()))
+            table = table.set_column(position, field.name, table.column(position).cast(pyarrow.string()))
     return table
 
 

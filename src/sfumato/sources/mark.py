@@ -29,10 +29,10 @@ def disguised_columns(path: Path) -> list[str]:
 
 def refuse_disguised(path: Path, measured: list[str]) -> None:
     """Frequency-based measures are not defined where values were drawn at random (docs/readings.md, 3.7)."""
-    found = [name for name in disguised_columns(path) if name in measured]
-    if found:
+    result = [name for name in disguised_columns(path) if name in measured]
+    if result:
         raise MeasureError(
-            f"{shortened(found)} in {path.name} is disguised by randomized response: k-anonymity and the other "
+            f"{shortened(result)} in {path.name} is disguised by randomized response: k-anonymity and the other "
             "measures of equivalence classes are not defined for it",
             expected="columns whose values are the records' own; a class of equal reports is no class of equal people",
             remedy='external.html beside it says what the disguise guarantees; role = "drop" measures the others',

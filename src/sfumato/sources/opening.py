@@ -125,8 +125,8 @@ def _open_csv(path: Path, files: list[Path], settings: DataSettings) -> Source:
     columns = tuple(Column(name.strip(), TEXT, i) for i, name in enumerate(names))
     if dialect.header:
         for other in files[1:]:
-            found = detect(other, settings)[1][0]
-            if [name.strip() for name in found] != [name.strip() for name in header]:
+            result = detect(other, settings)[1][0]
+            if [name.strip() for name in result] != [name.strip() for name in header]:
                 raise DataError(
                     f"{other.name} has different columns from {files[0].name}",
                     expected="the same header in every file",
@@ -168,7 +168,7 @@ def _open_frame(settings: DataSettings, frame: Frame | None) -> Source:
     table = frame.table()
     _refuse_wide(table.num_columns, "the table in memory")
     names = _given(settings, table.column_names)
-    head = table.slice(0, 0).rename_columns([f"c{place}" for place in range(len(names))])
+    head = table.slice(0, 0).rename_columns([f"c{position}" for position in range(len(names))])
     with duckdb.connect() as connection:
         types = [str(type_) for type_ in connection.from_arrow(head).types] if names else []
     _refuse_nested(names, types)
@@ -197,21 +197,21 @@ def _open_labelled(path: Path, files: list[Path], settings: DataSettings, kind: 
             f"{path.name} stands for {len(files)} files of {TITLES[kind]}",
             expected="one file; only CSV and Parquet may come in parts",
         )
-    found = converted(files[0], kind, settings)
-    _refuse_wide(len(found.names), path.name)
-    names = _given(settings, list(found.names))
-    columns = tuple(Column(n.strip(), t, i) for i, (n, t) in enumerate(zip(names, found.types, strict=True)))
-    renamed = {old: column.name for old, column in zip(found.names, columns, strict=True)}
+    result = converted(files[0], kind, settings)
+    _refuse_wide(len(result.names), path.name)
+    names = _given(settings, list(result.names))
+    columns = tuple(Column(n.strip(), t, i) for i, (n, t) in enumerate(zip(names, result.types, strict=True)))
+    renamed = {old: column.name for old, column in zip(result.names, columns, strict=True)}
     return Source(
         path,
         kind,
         columns,
-        settings if found.sheet is None else settings.model_copy(update={"sheet": found.sheet}),
-        native_names=tuple(f"c{place}" for place in range(len(columns))),
-        files=(found.file,),
+        settings if result.sheet is None else settings.model_copy(update={"sheet": result.sheet}),
+        native_names=tuple(f"c{position}" for position in range(len(columns))),
+        files=(result.file,),
         originals=tuple(files),
-        held=found,
-        codebook=found.codebook.with_names(renamed),
+        held=result,
+        codebook=result.codebook.with_names(renamed),
     )
 
 
@@ -281,7 +281,7 @@ def _check_names(source: Source) -> None:
             expected="every column name once",
             remedy="rename them in the file, or give names = [...] under [data]",
         )
-    odd = next((place for place, name in enumerate(names, start=1) if UNPRINTABLE.search(name)), 0)
+    odd = next((position for position, name in enumerate(names, start=1) if UNPRINTABLE.search(name)), 0)
     if odd:
         raise DataError(
             f"the name of column {odd} holds control characters, or is not UTF-8",

@@ -27,35 +27,35 @@ def spreads(engine: Engine, source: Source, columns: Sequence[ColumnProfile]) ->
 
 
 def _spread(engine: Engine, source: Source, column: ColumnProfile) -> dict[str, Any]:
-    place = source.column(column.name).sql
+    position = source.column(column.name).sql
     low, high = column.lowest, column.highest
     if column.kind in ("whole", "number") and low is not None and high is not None and column.distinct > TOP:
-        return _binned(engine, source, place, low, high, whole=column.kind == "whole")
-    found = engine.rows(
-        f"SELECT {place} AS v, count(*) AS n FROM profiled WHERE {place} IS NOT NULL GROUP BY {place} "
+        return _binned(engine, source, position, low, high, whole=column.kind == "whole")
+    result = engine.rows(
+        f"SELECT {position} AS v, count(*) AS n FROM profiled WHERE {position} IS NOT NULL GROUP BY {position} "
         f"ORDER BY n DESC, v LIMIT {TOP}"
     )
-    told = sum(int(count) for _, count in found)
+    stated = sum(int(count) for _, count in result)
     return {
         "kind": "values",
-        "labels": [str(value) for value, _ in found],
-        "counts": [int(count) for _, count in found],
-        "rest": column.present - told,
+        "labels": [str(value) for value, _ in result],
+        "counts": [int(count) for _, count in result],
+        "rest": column.present - stated,
     }
 
 
-def _binned(engine: Engine, source: Source, place: str, low: float, high: float, *, whole: bool) -> dict[str, Any]:
+def _binned(engine: Engine, source: Source, position: str, low: float, high: float, *, whole: bool) -> dict[str, Any]:
     wide = (high - low) / BINS
     if whole:  # bins of whole numbers hold equally many of them
         wide = max(float(-(-(high - low + 1) // BINS)), 1.0)
     wide = wide or 1.0
     bins = min(int((high - low) / wide) + 1, BINS)
-    value = numeric(source, place)
-    found = engine.rows(
+    value = numeric(source, position)
+    result = engine.rows(
         f"SELECT least(CAST(floor(({value} - {low!r}) / {wide!r}) AS BIGINT), {bins - 1}) AS b, count(*) FROM profiled "
         f"WHERE {value} BETWEEN {low!r} AND {high!r} GROUP BY b"
     )
     counts = [0] * bins
-    for number, count in found:
+    for number, count in result:
         counts[int(number)] = int(count)
     return {"kind": "bins", "edges": [low + wide * i for i in range(bins + 1)], "counts": counts, "rest": 0}

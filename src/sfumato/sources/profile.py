@@ -79,8 +79,8 @@ def values_of(source: Source, name: str) -> dict[str, int]:
     with open_engine() as engine:
         engine.attach(source, "raw")
         cell = cleaned(source, source.column(name))
-        found = engine.rows(f"SELECT v, count(*) FROM (SELECT {cell} AS v FROM raw) AS r GROUP BY v ORDER BY v")
-    return {str(value): int(count) for value, count in found if value is not None}
+        result = engine.rows(f"SELECT v, count(*) FROM (SELECT {cell} AS v FROM raw) AS r GROUP BY v ORDER BY v")
+    return {str(value): int(count) for value, count in result if value is not None}
 
 
 def _profiled(engine: Engine, source: Source, column: Column) -> ColumnProfile:
@@ -88,12 +88,12 @@ def _profiled(engine: Engine, source: Source, column: Column) -> ColumnProfile:
     grouped = f"SELECT {column.sql} AS v, count(*) AS n FROM profiled GROUP BY {column.sql}"
     day = "CASE WHEN v LIKE '____-__-__' THEN TRY_CAST(v AS DATE) END"
     engine.run(f"CREATE OR REPLACE TEMP TABLE spread AS SELECT v, n, {value} AS x, {day} AS day FROM ({grouped}) AS g")
-    found = engine.rows(
+    result = engine.rows(
         "SELECT CAST(sum(n) AS BIGINT), CAST(sum(CASE WHEN v IS NULL THEN n ELSE 0 END) AS BIGINT), count(v), "
         "CAST(sum(CASE WHEN n = 1 AND v IS NOT NULL THEN 1 ELSE 0 END) AS BIGINT), "
         "count(x), count(CASE WHEN x = floor(x) THEN 1 END), min(x), max(x), count(day) FROM spread"
     )[0]
-    rows, missing, distinct, uniques, numbers, whole, low, high, days = found
+    rows, missing, distinct, uniques, numbers, whole, low, high, days = result
     typical = None
     if numbers:
         ends = ", ".join(f"percentile_cont({share}) WITHIN GROUP (ORDER BY x)" for share in (0.05, 0.95))

@@ -50,10 +50,10 @@ def _pandas(native: Any, rows: Counts64, places: Sequence[int], recoded: Mapping
     import pandas
 
     out = native.iloc[rows, list(places)].copy()
-    for at, place in enumerate(places):
-        if place not in recoded:
+    for at, position in enumerate(places):
+        if position not in recoded:
             continue
-        column, was = recoded[place], native.dtypes.iloc[place]
+        column, was = recoded[position], native.dtypes.iloc[position]
         values: Any = column.values()
         if isinstance(was, pandas.CategoricalDtype):
             values = pandas.Categorical(values, categories=column.categories)
@@ -65,10 +65,10 @@ def _pandas(native: Any, rows: Counts64, places: Sequence[int], recoded: Mapping
 def _polars(native: Any, rows: Counts64, places: Sequence[int], recoded: Mapping[int, Labels]) -> Any:
     import polars
 
-    names = [native.columns[place] for place in places]
+    names = [native.columns[position] for position in places]
     columns = []
-    for place, column in recoded.items():
-        name = native.columns[place]
+    for position, column in recoded.items():
+        name = native.columns[position]
         text = polars.Series(name, list(column.labels), dtype=polars.String).gather(column.codes)
         categories = native.schema[name] in (polars.Categorical, polars.Enum)
         columns.append(text.cast(polars.Categorical) if categories else text)
@@ -79,10 +79,10 @@ def _arrow(table: Any, rows: Counts64, places: Sequence[int], recoded: Mapping[i
     import pyarrow
 
     out = {}
-    for place in places:
-        name, cells = table.column_names[place], table.column(place)
-        if place in recoded:
-            column = recoded[place]
+    for position in places:
+        name, cells = table.column_names[position], table.column(position)
+        if position in recoded:
+            column = recoded[position]
             text = pyarrow.array(list(column.labels), pyarrow.string()).take(pyarrow.array(column.codes))
             out[name] = text.dictionary_encode() if pyarrow.types.is_dictionary(cells.type) else text
         else:

@@ -81,8 +81,8 @@ def _lines(file: Path, header: bool) -> int:
             whole = len(head) < HEAD
             reckoned = len(head) * size / max(raw.tell(), 1)  # what was read of it, against all of it
             raw.seek(-4, os.SEEK_END)
-            told = int.from_bytes(raw.read(4), "little")  # the size of the text, but for multiples of 4 GiB
-            size = told + max(round((reckoned - told) / 2**32), 0) * 2**32
+            stated = int.from_bytes(raw.read(4), "little")  # the size of the text, but for multiples of 4 GiB
+            size = stated + max(round((reckoned - stated) / 2**32), 0) * 2**32
     else:
         with file.open("rb") as raw:
             head = raw.read(HEAD)
@@ -97,7 +97,7 @@ def _parquet(files: tuple[Path, ...], wanted: int, target: Path) -> Path:
 
     opened = [pyarrow.parquet.ParquetFile(file) for file in files]
     groups = [(file, group) for file in opened for group in range(file.metadata.num_row_groups)]
-    chosen = [groups[int(place)] for place in np.unique(np.linspace(0, len(groups) - 1, PLACES).round())]
+    chosen = [groups[int(position)] for position in np.unique(np.linspace(0, len(groups) - 1, PLACES).round())]
     each = -(-wanted // len(chosen))
     with pyarrow.parquet.ParquetWriter(target, opened[0].schema_arrow) as writer:
         for file, group in chosen:
@@ -121,9 +121,9 @@ def _text(file: Path, write_header: bool, header: bool, wanted: int, out: object
         if write_header or not header:
             write(first)
         each = -(-wanted // (1 if packed else PLACES))
-        for place in range(1 if packed else PLACES):
-            if place:
-                text.seek(size * place // PLACES)
+        for position in range(1 if packed else PLACES):
+            if position:
+                text.seek(size * position // PLACES)
                 text.readline()
             for _ in range(each):
                 line = text.readline()

@@ -43,13 +43,13 @@ def _plain(table: Any) -> Any:
     import pyarrow
 
     columns = {}
-    for place, field in enumerate(table.schema):
-        cells = table.column(place)
+    for position, field in enumerate(table.schema):
+        cells = table.column(position)
         if pyarrow.types.is_dictionary(field.type):
             held = field.type.value_type
             held = pyarrow.large_string() if pyarrow.types.is_string_view(held) else held
             cells = pyarrow.chunked_array([c.dictionary.cast(held).take(c.indices) for c in cells.chunks], held)
         elif pyarrow.types.is_string_view(field.type):
             cells = cells.cast(pyarrow.large_string())
-        columns[f"c{place}"] = cells
+        columns[f"c{position}"] = cells
     return pyarrow.table(columns)

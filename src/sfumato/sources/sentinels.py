@@ -33,11 +33,11 @@ def missing_candidates(numbers: Mapping[float, int], words: Sequence[str], other
     >>> missing_candidates({float(n): 5 for n in range(1, 10)}, [], 0)
     ()
     """
-    found = [_text(value) for value in (*_low(numbers), *_high(numbers))]
+    result = [_text(value) for value in (*_low(numbers), *_high(numbers))]
     if len(numbers) > 1 and others <= MOST_WORDS:
-        found += [word for word in words if AMONG_NUMBERS.fullmatch(word)]
-    found += [word for word in words if PHRASES.fullmatch(word)]
-    return tuple(sorted({word for word in found if word not in NA_WORDS}))
+        result += [word for word in words if AMONG_NUMBERS.fullmatch(word)]
+    result += [word for word in words if PHRASES.fullmatch(word)]
+    return tuple(sorted({word for word in result if word not in NA_WORDS}))
 
 
 def _high(numbers: Mapping[float, int]) -> list[float]:
@@ -48,10 +48,10 @@ def _high(numbers: Mapping[float, int]) -> list[float]:
     codes = [value for value in numbers if HIGH.fullmatch(_text(value))]
     rest = sorted(set(numbers) - set(codes) - {value for value in numbers if LOW.fullmatch(_text(value))})
     codes = sorted(value for value in codes if rest and value > rest[-1])
-    for place, code in enumerate(codes):
+    for position, code in enumerate(codes):
         steps = 5 if len(set(_text(code))) > 1 else 2 if numbers[code] > numbers[rest[-1]] else 3
         if len(rest) > 1 and code - rest[-1] >= steps * _usual_gap(rest[-10:]):
-            return codes[place:]
+            return codes[position:]
         rest.append(code)
     return []
 
@@ -62,11 +62,11 @@ def _low(numbers: Mapping[float, int]) -> list[float]:
     rest = sorted(set(numbers) - set(codes) - {value for value in numbers if HIGH.fullmatch(_text(value))})
     rest = rest or sorted(set(numbers) - set(codes))
     codes = [value for value in codes if rest and value < rest[0]]
-    for place, code in enumerate(codes):
+    for position, code in enumerate(codes):
         usual = rest[0] >= 0 and USUAL_LOW.fullmatch(_text(code)) is not None
         steps = 2 if rest[0] >= 0 or numbers[code] > numbers[rest[0]] else 3
         if len(rest) > 1 and (usual or rest[0] - code >= steps * _usual_gap(rest[:10])):
-            return codes[place:]
+            return codes[position:]
         rest.insert(0, code)
     return []
 

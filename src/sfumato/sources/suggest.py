@@ -76,11 +76,11 @@ def suggest_all(columns: Sequence[ColumnProfile]) -> list[Suggestion]:
     """A suggestion for every column of a table. Of several weights the first is taken, and the others are left out."""
     suggestions, weighted = [], False
     for column in columns:
-        found = suggest(column)
-        if found.role is Role.WEIGHT and weighted:
-            found = Suggestion(Role.DROP, "its name says survey weight, and only one can be used")
-        weighted = weighted or found.role is Role.WEIGHT
-        suggestions.append(found)
+        result = suggest(column)
+        if result.role is Role.WEIGHT and weighted:
+            result = Suggestion(Role.DROP, "its name says survey weight, and only one can be used")
+        weighted = weighted or result.role is Role.WEIGHT
+        suggestions.append(result)
     return suggestions
 
 
@@ -102,9 +102,9 @@ def _by_name(column: ColumnProfile) -> Suggestion | None:
         texts.append(spelled(column.label))
     by_text = (known for words in texts for known in NAMES if known.pattern.search(words))
     for known in (*([code] if code else []), *by_text):
-        found = _fitting(known, column)
-        if found is not None:
-            return found
+        result = _fitting(known, column)
+        if result is not None:
+            return result
     return None
 
 

@@ -31,10 +31,10 @@ def tally(engine: Engine, source: Source, columns: Sequence[str], complete: Sequ
     engine.attach(source, "raw")
     cells = ", ".join(f"{cell_sql(source, name)} AS k{i}" for i, name in enumerate(columns))
     keys = ", ".join(f"k{i}" for i in range(len(columns)))
-    found = engine.rows(f"SELECT {keys}, count(*) FROM (SELECT {cells} FROM raw) AS t GROUP BY {keys} ORDER BY {keys}")
+    result = engine.rows(f"SELECT {keys}, count(*) FROM (SELECT {cells} FROM raw) AS t GROUP BY {keys} ORDER BY {keys}")
     places = [columns.index(name) for name in complete]
-    kept = [row for row in found if all(row[place] != MISSING for place in places)]
-    dropped = sum(int(row[-1]) for row in found) - sum(int(row[-1]) for row in kept)
+    kept = [row for row in result if all(row[position] != MISSING for position in places)]
+    dropped = sum(int(row[-1]) for row in result) - sum(int(row[-1]) for row in kept)
     cells_kept = tuple(tuple(map(str, row[:-1])) for row in kept)
     return Tally(tuple(columns), cells_kept, tuple(int(row[-1]) for row in kept), dropped)
 

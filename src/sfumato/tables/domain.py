@@ -211,9 +211,9 @@ def free_order(domain: Domain) -> tuple[int, ...]:
 
 
 def _plain_order(tree: Hierarchy, decimal: str) -> Counts64:
-    place = {label: code for code, label in enumerate(tree.leaves)}
+    position = {label: code for code, label in enumerate(tree.leaves)}
     ordered = sorted(by_number(tree.leaves, decimal), key=lambda label: label == MISSING)
-    return np.array([place[label] for label in ordered], dtype=np.int64)
+    return np.array([position[label] for label in ordered], dtype=np.int64)
 
 
 def _along(tree: Hierarchy, order: Counts64) -> Counts64:

@@ -89,8 +89,8 @@ class DuckEngine:
         """Keep to the limit of the process, unless the engine's own is lower."""
         if _most is None:
             return
-        found = self._connection.execute("SELECT value FROM duckdb_settings() WHERE name = 'memory_limit'").fetchone()
-        number, unit = str(found[0] if found else "").split()
+        result = self._connection.execute("SELECT value FROM duckdb_settings() WHERE name = 'memory_limit'").fetchone()
+        number, unit = str(result[0] if result else "").split()
         if float(number) * UNITS.get(unit, 1 << 50) > _most:
             self._connection.execute(f"SET memory_limit = '{_most}B'")
 
@@ -114,7 +114,9 @@ class DuckEngine:
 
     def _read(self, source: Source, database: Database, view: str) -> None:
         """The rows of a database as a table of ours: read once, so that all that is measured is of one moment."""
-        cells = ", ".join(f"CAST(c{place} AS {type_}) AS c{place}" for place, type_ in enumerate(database.types))
+        cells = ", ".join(
+            f"CAST(c{position} AS {type_}) AS c{position}" for position, type_ in enumerate(database.types)
+        )
         rows = f"SELECT {cells} FROM incoming WHERE mark = 0"
         with database.batches() as (reader, failed):
             self._connection.register("incoming", reader)
@@ -281,10 +283,10 @@ class DuckEngine:
         """How many rows the reader refuses, and the first of their line numbers."""
         try:
             self._connection.execute(f"SELECT count(*) FROM ({scan(source, self._folder, rejects=True)})").fetchall()
-            found = self._connection.execute("SELECT count(DISTINCT line), min(line) FROM reject_errors").fetchone()
+            result = self._connection.execute("SELECT count(DISTINCT line), min(line) FROM reject_errors").fetchone()
         except duckdb.Error:
             return 1, 0
-        return (int(found[0]), int(found[1])) if found and found[0] else (1, 0)
+        return (int(result[0]), int(result[1])) if result and result[0] else (1, 0)
 
 
 def quoted(text: str) -> str:

@@ -103,8 +103,8 @@ class SparkEngine:
 
     def arrays(self, sql: str) -> dict[str, np.ndarray[Any, Any]]:
         with self._explaining():
-            found = self._session.sql(sql).toArrow()
-        return {name: found.column(name).to_numpy() for name in found.column_names}
+            result = self._session.sql(sql).toArrow()
+        return {name: result.column(name).to_numpy() for name in result.column_names}
 
     def upload(self, name: str, columns: Mapping[str, Sequence[Any] | np.ndarray[Any, Any]]) -> None:
         import pyarrow
@@ -132,11 +132,11 @@ class SparkEngine:
         folder = self._folder / f"stream-{view}"
         with self._explaining(), _by_value():
             self._session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(rows))
-            found = self._session.sql(sql)
-            schema = to_arrow_schema(found.schema)
+            result = self._session.sql(sql)
+            schema = to_arrow_schema(result.schema)
             empty = pyarrow.record_batch([pyarrow.array([], field.type) for field in schema], schema=schema)
-            found = found.mapInArrow(changed, from_arrow_schema(change(empty).schema))
-            found.write.mode("overwrite").parquet(str(folder))
+            result = result.mapInArrow(changed, from_arrow_schema(change(empty).schema))
+            result.write.mode("overwrite").parquet(str(folder))
             self._session.read.parquet(str(folder)).createOrReplaceTempView(view)
 
     def __enter__(self) -> Self:
@@ -150,22 +150,22 @@ class SparkEngine:
                 self._free(name)
         self._scratch.close()
 
-    def _hold(self, name: str, found: Any) -> None:
+    def _hold(self, name: str, result: Any) -> None:
         """A temporary table: kept by the workers, in memory or on their disks; what is lost is made again."""
         from pyspark import StorageLevel
 
         before = self._held.get(name)
-        found.persist(StorageLevel.MEMORY_AND_DISK)
-        found.count()
-        found.createOrReplaceTempView(name)
-        self._held[name] = found
+        result.persist(StorageLevel.MEMORY_AND_DISK)
+        result.count()
+        result.createOrReplaceTempView(name)
+        self._held[name] = result
         if before is not None:
             before.unpersist()
 
     def _free(self, name: str) -> None:
-        found = self._held.pop(name, None)
-        if found is not None:
-            found.unpersist()
+        result = self._held.pop(name, None)
+        if result is not None:
+            result.unpersist()
 
     @contextmanager
     def _explaining(self) -> Iterator[None]:

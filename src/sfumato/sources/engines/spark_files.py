@@ -66,9 +66,9 @@ def frame(session: Any, source: Source) -> Any:
         return rows
     _refuse_other_columns(files)
     _refuse_types(source, None)  # some types Spark does not even open
-    found = session.read.parquet(*paths)
-    _refuse_types(source, [kind for _, kind in found.dtypes])
-    return found.toDF(*names)
+    result = session.read.parquet(*paths)
+    _refuse_types(source, [kind for _, kind in result.dtypes])
+    return result.toDF(*names)
 
 
 def _is_utf_8(text: str) -> bool:
@@ -98,7 +98,7 @@ def _writing(dialect: Dialect) -> dict[str, Any]:
     }
 
 
-def _refuse_other_rows(found: Any, source: Source) -> None:
+def _refuse_other_rows(result: Any, source: Source) -> None:
     """Spark takes an open quote, a blank line and bytes of another encoding as they come, so DuckDB looks first.
 
     It reads the file once, as the fingerprint does, and says which line is wrong.
@@ -113,7 +113,7 @@ def _refuse_other_rows(found: Any, source: Source) -> None:
             expected="cells without one",
             remedy='write the table as Parquet, or set engine = "duckdb"',
         )
-    there = found.count()
+    there = result.count()
     if there != rows:
         raise DataError(
             f"Spark reads {there} rows of {source.title}, and there are {rows}",
@@ -143,10 +143,10 @@ def _refuse_other_columns(files: Sequence[Path]) -> None:
 
 def _refuse_types(source: Source, kinds: Sequence[str] | None) -> None:
     strange = []
-    for place, column in enumerate(source.columns):
+    for position, column in enumerate(source.columns):
         plain = column.type.replace(" ", "").lower()
         known = plain if plain.startswith("decimal") else TYPES.get(column.type)
-        if known is None or (kinds is not None and kinds[place] != known):
+        if known is None or (kinds is not None and kinds[position] != known):
             strange.append(f"{column.name} ({column.type})")
     if strange:
         raise DataError(

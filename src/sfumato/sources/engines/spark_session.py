@@ -125,23 +125,23 @@ def _running(context: Any) -> bool:
 def _limits(options: EngineOptions) -> dict[str, str]:
     """Our options in Spark's words."""
     local = options.master is None or options.master.startswith("local")
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     if options.master is not None:
-        found["spark.master"] = options.master
+        result["spark.master"] = options.master
     elif options.threads is not None:
-        found["spark.master"] = f"local[{options.threads}]"
+        result["spark.master"] = f"local[{options.threads}]"
     if local:  # nothing to be reached from elsewhere
-        found |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        result |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
         if options.temp_folder is not None:
-            found["spark.local.dir"] = options.temp_folder
+            result["spark.local.dir"] = options.temp_folder
     elif options.threads is not None:
-        found["spark.cores.max"] = str(options.threads)
+        result["spark.cores.max"] = str(options.threads)
     if options.memory_limit is not None:
         size = SIZE.fullmatch(options.memory_limit.strip())
         if size is None:
             raise StudyError(f'memory_limit = "{options.memory_limit}"', expected='a size such as "2GB"')
-        found["spark.driver.memory" if local else "spark.executor.memory"] = f"{size[1]}{size[2].lower()}"
-    return found
+        result["spark.driver.memory" if local else "spark.executor.memory"] = f"{size[1]}{size[2].lower()}"
+    return result
 
 
 def _refuse_unreachable(master: str | None) -> None:

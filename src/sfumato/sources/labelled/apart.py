@@ -25,14 +25,14 @@ Table = tuple[list[str], list[str], Codebook]
 
 def read_apart(path: Path, kind: str, folder: Path, encoding: str | None = None) -> Table:
     """The rows of a file as `rows.parquet` in a scratch folder; names and types of its columns, and its labels."""
-    found = _asked(path, kind, folder, encoding)
+    result = _asked(path, kind, folder, encoding)
     columns = {
         name: ColumnLabels(
             **{**about, "missing": tuple(about["missing"]), "ranges": tuple(map(tuple, about["ranges"]))}
         )
-        for name, about in found["columns"].items()
+        for name, about in result["columns"].items()
     }
-    return found["names"], found["types"], Codebook(columns, found["title"])
+    return result["names"], result["types"], Codebook(columns, result["title"])
 
 
 def catalogue_apart(path: Path) -> dict[str, dict[str, str]]:
@@ -51,11 +51,11 @@ def _asked(path: Path, kind: str, folder: Path, encoding: str | None) -> Any:
     result = folder / RESULT
     if ended.returncode != 0 or not result.is_file():
         raise _unreadable(path, kind)
-    found = json.loads(result.read_text("utf-8"))
+    outcome = json.loads(result.read_text("utf-8"))
     result.unlink()
-    if "error" in found:
-        raise DataError(found["error"].replace(link.name, path.name), **found["advice"])
-    return found["read"]
+    if "error" in outcome:
+        raise DataError(outcome["error"].replace(link.name, path.name), **outcome["advice"])
+    return outcome["read"]
 
 
 def _unreadable(path: Path, kind: str) -> DataError:
@@ -87,12 +87,12 @@ class WithoutPandas(MetaPathFinder):
 def main(arguments: list[str]) -> int:
     """Read a file, and write what it says of itself beside its rows."""
     path, kind, folder, encoding = arguments
-    found: dict[str, Any]
+    result: dict[str, Any]
     try:
-        found = {"read": _read(Path(path), kind, Path(folder), encoding or None)}
+        result = {"read": _read(Path(path), kind, Path(folder), encoding or None)}
     except InputError as error:
-        found = {"error": error.what, "advice": {"expected": error.expected, "remedy": error.remedy}}
-    text = json.dumps(found, ensure_ascii=True)
+        result = {"error": error.what, "advice": {"expected": error.expected, "remedy": error.remedy}}
+    text = json.dumps(result, ensure_ascii=True)
     (Path(folder) / RESULT).write_text(text, "utf-8")
     return 0
 

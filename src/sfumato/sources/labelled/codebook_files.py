@@ -68,8 +68,8 @@ def _from_csv(raw: bytes, name: str) -> Codebook:
     entries: dict[str, dict[str, Any]] = {}
 
     def cell(row: list[str], head: str) -> str:
-        place = places[head]
-        return row[place].strip() if place is not None and place < len(row) else ""
+        position = places[head]
+        return row[position].strip() if position is not None and position < len(row) else ""
 
     for row in rows[1:]:
         entry = entries.setdefault(cell(row, "column"), {"values": {}, "missing": []})
@@ -95,17 +95,17 @@ def _from_json(content: Any, name: str) -> Codebook:
 
 
 def _book(entries: Iterable[tuple[str, Mapping[str, Any]]], name: str) -> Codebook:
-    found = {}
+    result = {}
     for column, entry in entries:
         values, missing = entry.get("values") or {}, entry.get("missing") or ()
         if not isinstance(values, dict):
             raise DataError(f"{name}: the values of {column} are not understood", expected='{"1": "male"}')
-        found[column] = ColumnLabels(
+        result[column] = ColumnLabels(
             label=str(entry.get("label") or ""),
             values={_code(value): str(label) for value, label in values.items()},
             missing=tuple(_code(code) for code in missing) if isinstance(missing, list | tuple) else (),
         )
-    return Codebook(found)
+    return Codebook(result)
 
 
 def _code(value: object) -> str:

@@ -50,16 +50,16 @@ def converted(path: Path, kind: str, settings: DataSettings) -> Converted:
         if key in _kept:
             _kept.move_to_end(key)
             return _kept[key]
-    found = _decoded(_convert(path, kind, settings), settings.codes, settings.names)
+    result = _decoded(_convert(path, kind, settings), settings.codes, settings.names)
     if _digest(path) != digest:
         raise DataError(
             f"{path.name} was changed while it was read", expected="a file at rest", remedy="try again when it is done"
         )
     with _lock:
-        _kept[key] = found
+        _kept[key] = result
         while len(_kept) > KEPT:
             _kept.popitem(last=False)
-    return found
+    return result
 
 
 def _convert(path: Path, kind: str, settings: DataSettings) -> Converted:
@@ -80,28 +80,28 @@ def _convert(path: Path, kind: str, settings: DataSettings) -> Converted:
     return Converted(scratch, tuple(names), tuple(TYPES[type_] for type_ in types), codebook, sheet)
 
 
-def _decoded(found: Converted, codes: Mapping[str, Mapping[str, str]], names: Sequence[str] | None) -> Converted:
+def _decoded(result: Converted, codes: Mapping[str, Mapping[str, str]], names: Sequence[str] | None) -> Converted:
     """The same with the values that codes stand for, in the columns where that is declared."""
     if not codes:
-        return found
+        return result
     import pyarrow
     import pyarrow.parquet
 
-    called = names if names is not None and len(names) == len(found.names) else found.names
-    places = {place: codes[name] for place, name in enumerate(called) if name in codes}
+    called = names if names is not None and len(names) == len(result.names) else result.names
+    places = {position: codes[name] for position, name in enumerate(called) if name in codes}
     scratch = Scratch()
-    file = pyarrow.parquet.ParquetFile(found.file)
-    types = [pyarrow.string() if place in places else field.type for place, field in enumerate(file.schema_arrow)]
+    file = pyarrow.parquet.ParquetFile(result.file)
+    types = [pyarrow.string() if position in places else field.type for position, field in enumerate(file.schema_arrow)]
     with PrivateParquet(scratch.path / "rows.parquet", types) as out:
         for batch in file.iter_batches():
             columns = [
-                pyarrow.array([_value(cell, places[place]) for cell in column.to_pylist()], pyarrow.string())
-                if place in places
+                pyarrow.array([_value(cell, places[position]) for cell in column.to_pylist()], pyarrow.string())
+                if position in places
                 else column
-                for place, column in enumerate(batch.columns)
+                for position, column in enumerate(batch.columns)
             ]
             out.write(columns)
-    return replace(found, scratch=scratch, types=tuple(TYPES[str(type_)] for type_ in types))
+    return replace(result, scratch=scratch, types=tuple(TYPES[str(type_)] for type_ in types))
 
 
 def _value(cell: object, codes: Mapping[str, str]) -> str | None:
@@ -109,11 +109,11 @@ def _value(cell: object, codes: Mapping[str, str]) -> str | None:
 
 
 def _digest(path: Path) -> str:
-    found = hashlib.sha256()
+    result = hashlib.sha256()
     try:
         with path.open("rb") as stream:
             while block := stream.read(1 << 22):
-                found.update(block)
+                result.update(block)
     except OSError as error:
         raise DataError(f"cannot read {path.name}: {error.strerror}", expected="a readable file") from None
-    return found.hexdigest()
+    return result.hexdigest()

@@ -26,7 +26,7 @@ class PrivateParquet:
         import pyarrow.parquet
 
         self.path = path
-        self._schema = pyarrow.schema([(f"c{place}", type_) for place, type_ in enumerate(types)])
+        self._schema = pyarrow.schema([(f"c{position}", type_) for position, type_ in enumerate(types)])
         with suppress(FileNotFoundError):
             path.unlink()
         self._file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")

@@ -37,7 +37,9 @@ def convert(path: Path, target: Path, settings: DataSettings) -> tuple[list[str]
             raise _unreadable(path) from None
         raise
     names, body = _named(rows, settings, path)
-    columns = [_column([row[place] if place < len(row) else "" for row in body]) for place in range(len(names))]
+    columns = [
+        _column([row[position] if position < len(row) else "" for row in body]) for position in range(len(names))
+    ]
     with PrivateParquet(target, [column.type for column in columns]) as out:
         out.write(columns)
     return names, [str(column.type) for column in columns], sheet
@@ -86,7 +88,7 @@ def _sheet(names: Sequence[str], asked: str | None, path: Path) -> str:
 
 def _named(rows: list[list[Any]], settings: DataSettings, path: Path) -> tuple[list[str], list[list[Any]]]:
     """The names of the columns and the rows below them; empty rows and columns around the table are no part of it."""
-    first = next((place for place, row in enumerate(rows) if any(cell != "" for cell in row)), None)
+    first = next((position for position, row in enumerate(rows) if any(cell != "" for cell in row)), None)
     if settings.header_row is not None:
         first = settings.header_row - 1
     if first is None or first >= len(rows):
@@ -102,13 +104,13 @@ def _named(rows: list[list[Any]], settings: DataSettings, path: Path) -> tuple[l
     if header == "auto":
         header = not looks_headless([[_text(cell) or "" for cell in row] for row in body[:101]])
     if not header:
-        return [f"column{place + 1}" for place in range(width - left)], body
+        return [f"column{position + 1}" for position in range(width - left)], body
     if len(body) < 2:
         raise DataError(f"{path.name} has a header and no rows", expected="a sheet with rows")
     names = [_text(cell) or "" for cell in body[0]]
-    empty = [place for place, name in enumerate(names) if not name]
+    empty = [position for position, name in enumerate(names) if not name]
     if settings.names is None and empty:
-        letters = [_letters(left + place) for place in empty]
+        letters = [_letters(left + position) for position in empty]
         raise DataError(
             f"{path.name} has no name in its header for column {shortened(letters)}",
             expected="a name above every column",
@@ -117,13 +119,13 @@ def _named(rows: list[list[Any]], settings: DataSettings, path: Path) -> tuple[l
     return names, body[1:]
 
 
-def _letters(place: int) -> str:
+def _letters(position: int) -> str:
     """The letters of a column, as the program shows them.
 
     >>> _letters(0), _letters(27)
     ('A', 'AB')
     """
-    return (_letters(place // 26 - 1) if place >= 26 else "") + chr(ord("A") + place % 26)
+    return (_letters(position // 26 - 1) if position >= 26 else "") + chr(ord("A") + position % 26)
 
 
 def _column(cells: Sequence[Any]) -> Any:

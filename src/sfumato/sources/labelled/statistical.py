@@ -174,8 +174,8 @@ def _array(cells: Sequence[Any], type_: str, kind: str, meta: Any, name: str) ->
     days = np.where(there, numbers, 0.0) / units + zero
     if type_.startswith("date"):
         there &= np.abs(days) < 10**7
-        found = np.where(there, np.floor(days), 0).astype(np.int32)
-        return pyarrow.array(found, pyarrow.int32(), mask=~there).cast(pyarrow.date32())
+        result = np.where(there, np.floor(days), 0).astype(np.int32)
+        return pyarrow.array(result, pyarrow.int32(), mask=~there).cast(pyarrow.date32())
     there &= np.abs(days) < 10**7
     whole = np.where(there, numbers, 0.0) * (DAY * 1_000_000 / units)
     moments = np.rint(whole).astype(np.int64) + zero * DAY * 1_000_000
@@ -190,7 +190,7 @@ def _lettered(cell: Any) -> str | None:
 
 
 def _codebook(meta: Any, letters: Mapping[str, set[str]]) -> Codebook:
-    found = {}
+    result = {}
     for name in meta.column_names:
         text = meta.readstat_variable_types[name] == "string"
         labels = {
@@ -204,7 +204,7 @@ def _codebook(meta: Any, letters: Mapping[str, set[str]]) -> Codebook:
             elif not text:
                 ranges.append((float(span["lo"]), float(span["hi"])))
         measure = meta.variable_measure.get(name, "") or ""
-        found[name] = ColumnLabels(
+        result[name] = ColumnLabels(
             label=(meta.column_names_to_labels.get(name) or "").strip(),
             values=labels,
             missing=tuple(codes),
@@ -212,7 +212,7 @@ def _codebook(meta: Any, letters: Mapping[str, set[str]]) -> Codebook:
             format=meta.original_variable_types.get(name) or "",
             measure="" if measure == "unknown" else measure,
         )
-    return Codebook(found, (meta.file_label or "").strip())
+    return Codebook(result, (meta.file_label or "").strip())
 
 
 def _number(value: Any) -> Any:

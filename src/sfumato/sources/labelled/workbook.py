@@ -34,11 +34,11 @@ def write_workbook(path: Path, names: Sequence[str], columns: Sequence[Sequence[
         formats: dict[type, Any] = {dt.date: out.add_format({"num_format": "yyyy-mm-dd"})}
         formats[dt.datetime] = out.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"})
         sheet = out.add_worksheet(SHEET)
-        for place, name in enumerate(names):
-            sheet.write_string(0, place, name)
+        for position, name in enumerate(names):
+            sheet.write_string(0, position, name)
         for row in range(rows):
-            for place, column in enumerate(columns):
-                _write(sheet, row + 1, place, column[row], formats, names[place])
+            for position, column in enumerate(columns):
+                _write(sheet, row + 1, position, column[row], formats, names[position])
         _labels(out, names, columns, book)
 
 
@@ -55,15 +55,15 @@ def _cells(column: Sequence[Any]) -> Sequence[Any]:
     ]
 
 
-def _write(sheet: Any, row: int, place: int, cell: Any, formats: dict[type, Any], name: str) -> None:
+def _write(sheet: Any, row: int, position: int, cell: Any, formats: dict[type, Any], name: str) -> None:
     if cell is None:
         return
     if isinstance(cell, bool):
-        sheet.write_boolean(row, place, cell)
+        sheet.write_boolean(row, position, cell)
     elif isinstance(cell, int | float):
-        sheet.write_number(row, place, cell)
+        sheet.write_number(row, position, cell)
     elif isinstance(cell, dt.date):
-        sheet.write_datetime(row, place, cell, formats[type(cell)])
+        sheet.write_datetime(row, position, cell, formats[type(cell)])
     else:
         text = str(cell)
         if len(text) > MOST_TEXT:
@@ -71,7 +71,7 @@ def _write(sheet: Any, row: int, place: int, cell: Any, formats: dict[type, Any]
                 f"{name} holds text of {len(text):,} characters, and a cell of Excel takes {MOST_TEXT:,}",
                 expected="shorter texts, or another format",
             )
-        sheet.write_string(row, place, text)
+        sheet.write_string(row, position, text)
 
 
 def _labels(out: Any, names: Sequence[str], columns: Sequence[Sequence[Any]], book: Codebook) -> None:
@@ -91,5 +91,5 @@ def _labels(out: Any, names: Sequence[str], columns: Sequence[Sequence[Any]], bo
         return
     sheet = out.add_worksheet(LABELS)
     for row, line in enumerate([("column", "value", "label"), *lines]):
-        for place, text in enumerate(line):
-            sheet.write_string(row, place, text)
+        for position, text in enumerate(line):
+            sheet.write_string(row, position, text)

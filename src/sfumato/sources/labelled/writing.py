@@ -39,11 +39,11 @@ class Written:
 
     def settings(self) -> dict[str, Any]:
         """The settings of a [data] section that say so."""
-        found: dict[str, Any] = (
+        result: dict[str, Any] = (
             {"codes": {name: dict(codes) for name, codes in self.codes.items()}} if self.codes else {}
         )
-        found |= {"names": list(self.names)} if self.names is not None else {}
-        return found | ({"sheet": self.sheet} if self.sheet is not None else {})
+        result |= {"names": list(self.names)} if self.names is not None else {}
+        return result | ({"sheet": self.sheet} if self.sheet is not None else {})
 
 
 @dataclass
@@ -66,11 +66,12 @@ def write_labelled(
 
     table = pyarrow.parquet.read_table(rows)
     if kind == "xlsx":
-        columns = [_plain(table.column(place)) for place in range(len(names))]
+        columns = [_plain(table.column(position)) for position in range(len(names))]
         write_workbook(target, names, columns, book)
         return Written(sheet=SHEET)
     parts = [
-        _column(table.column(place), name, kind, book.column(name), name in coded) for place, name in enumerate(names)
+        _column(table.column(position), name, kind, book.column(name), name in coded)
+        for position, name in enumerate(names)
     ]
     own = own_names(names, kind)
     _write(target, kind, own, names, parts)
@@ -184,9 +185,9 @@ def _categories(cells: Any, values: Sequence[str], about: ColumnLabels, kind: st
         shown = ordered
     if any(len(label.encode("utf-8")) > LABEL_BYTES[kind] for label in shown):
         return None
-    places = {value: place for place, value in enumerate(ordered, start=1)}
+    places = {value: position for position, value in enumerate(ordered, start=1)}
     numbers = _floats([str(places[cell]) if cell in places else None for cell in cells.to_pylist()])
-    codes = {str(place): value for value, place in places.items()}
+    codes = {str(position): value for value, position in places.items()}
     labels: dict[Any, str] = dict(zip(range(1, len(shown) + 1), shown, strict=True))
     return _Column(numbers, ColumnLabels(about.label), labels, codes)
 
@@ -194,8 +195,8 @@ def _categories(cells: Any, values: Sequence[str], about: ColumnLabels, kind: st
 def _order(label: str) -> tuple[bool, float, str]:
     """By number where there is one, then by letter: what depends on the labels alone."""
     low = number(label)
-    if low is None and (found := interval(label)) is not None:
-        low = found.low
+    if low is None and (result := interval(label)) is not None:
+        low = result.low
     return (low is None, low or 0.0, label)
 
 
@@ -225,10 +226,10 @@ def _is_number(value: str) -> bool:
     [True, True, False, False, False, False]
     """
     try:
-        found = float(value)
+        result = float(value)
     except ValueError:
         return False
-    return abs(found) < 1e15 and code_text(found) == value
+    return abs(result) < 1e15 and code_text(result) == value
 
 
 def _exact(cells: Any) -> bool:
@@ -290,23 +291,23 @@ def own_names(names: Sequence[str], kind: str) -> list[str]:
     """
     limit = 64 if kind == "sav" else 32
     reserved = {word.upper() for word in (SPSS_WORDS if kind == "sav" else STATA_WORDS)}
-    found: list[str] = []
-    for place, name in enumerate(names, start=1):
+    result: list[str] = []
+    for position, name in enumerate(names, start=1):
         plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
         plain = plain if re.match("[A-Za-z]" if kind == "sav" else "[A-Za-z_]", plain) else f"v_{plain}"
         plain = plain[:limit].rstrip("_") if kind == "sav" else plain[:limit]
         if plain.upper() in reserved or re.fullmatch(r"str\d+", plain):
             plain += "_" if kind == "dta" else "_x"
-        if plain.lower() in {other.lower() for other in found}:
-            plain = f"{plain[: limit - 6]}_{place - 1}"
-        found.append(plain)
-    if len({name.lower() for name in found}) < len(found):
+        if plain.lower() in {other.lower() for other in result}:
+            plain = f"{plain[: limit - 6]}_{position - 1}"
+        result.append(plain)
+    if len({name.lower() for name in result}) < len(result):
         raise InputError(
             f"a file of {TITLES[kind]} cannot name all columns apart: {shortened(names)}",
             expected="names of letters and digits",
             remedy="names = [...] under [data]",
         )
-    return found
+    return result
 
 
 def without_time(path: Path, kind: str) -> None:

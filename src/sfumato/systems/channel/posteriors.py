@@ -47,12 +47,12 @@ def _levelled(sets: Flags, caps: Floats) -> Floats:
     sets = sets[sets @ caps >= 1.0 - SLACK]
     level = np.full(len(sets), np.nan)
     at_caps, free = np.zeros(len(sets)), sets.sum(axis=1).astype(np.float64)
-    for place in np.argsort(caps, kind="stable"):
-        member = sets[:, place] & np.isnan(level)
+    for position in np.argsort(caps, kind="stable"):
+        member = sets[:, position] & np.isnan(level)
         height = (1.0 - at_caps[member]) / free[member]
-        fits = height <= caps[place] + SLACK
+        fits = height <= caps[position] + SLACK
         level[np.flatnonzero(member)[fits]] = height[fits]
-        at_caps += np.where(member, caps[place], 0.0)
+        at_caps += np.where(member, caps[position], 0.0)
         free -= member
     return np.asarray(np.where(sets, np.minimum(level[:, None], caps), 0.0))
 

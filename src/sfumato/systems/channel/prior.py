@@ -78,8 +78,8 @@ def prior_of(study: Study) -> Prior:
             )
     with open_engine(study.engine, study.engine_options) as engine:
         source = study.opened()
-        found = tally(engine, source, settings.columns, complete_columns(study, settings.columns))
-    return designed_for(prior_from(found, settings.records), settings)
+        result = tally(engine, source, settings.columns, complete_columns(study, settings.columns))
+    return designed_for(prior_from(result, settings.records), settings)
 
 
 def designed_for(prior: Prior, settings: ChannelSettings) -> Prior:
