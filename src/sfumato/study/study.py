@@ -28,6 +28,7 @@ from sfumato.sources.roles import Role
 from sfumato.sources.saving import write_frame
 from sfumato.sources.settings import FOREIGN, DataSettings, EngineOptions, Missing, Seed, Threads
 from sfumato.sources.source import Source
+from sfumato.study.cells import CellsSettings
 from sfumato.study.channel import ChannelSettings
 from sfumato.study.declaring import Names, declared_columns, declared_hierarchy, table_settings
 from sfumato.study.file_mapping import Attribute, Case, TermSettings
@@ -48,7 +49,7 @@ SYSTEM_OF = {  # settings of [search] that only one system reads
 }
 SUPPRESSION = {"lattice": ("threshold", "paper"), "cuts": ("none", "within", "below_mean", "safe")}
 ANY_SYSTEM = ("objectives", "max_suppression", "constraints", "weights", "seed", "threads")  # mean the same in both
-WITHIN = {"local": ("max_suppression", "constraints", "weights", "seed")}  # read beside a section of their own
+WITHIN = dict.fromkeys(("local", "cells"), ("max_suppression", "constraints", "weights", "seed"))  # beside a section
 
 
 class ColumnSettings(Settings):
@@ -78,7 +79,7 @@ class ObjectiveSettings(Settings):
 class SearchSettings(Settings):
     """What to search for, how, and within which limits."""
 
-    system: Literal["lattice", "cuts", "channel", "groups", "local"] = "lattice"
+    system: Literal["lattice", "cuts", "channel", "groups", "local", "cells"] = "lattice"
     problem: Literal[1, 2, 3, 4] | None = None
     prefer: Literal["k", "l"] = "k"
     suppression: Literal["threshold", "paper", "none", "within", "below_mean", "safe"] | None = None
@@ -193,6 +194,7 @@ class Study(Settings):
     search: SearchSettings = SearchSettings()
     channel: ChannelSettings = ChannelSettings()
     local: LocalSettings = LocalSettings()
+    cells: CellsSettings = CellsSettings()
     release: ReleaseSettings = ReleaseSettings()
     _folder: Path = PrivateAttr(default_factory=Path)
     _frame: Frame | None = PrivateAttr(default=None)
@@ -299,7 +301,7 @@ class Study(Settings):
     @property
     def system(self) -> str:
         """The system that searches: the one under [search], or the one whose section stands alone in the run file."""
-        sections = ("channel", "groups", "local")
+        sections = ("channel", "groups", "local", "cells")
         named = [name for name in sections if name in self.model_fields_set and getattr(self, name)]
         if "search" in self.model_fields_set or not named:
             return self.search.system
@@ -754,6 +756,7 @@ def _keys_at(place: Sequence[str | int]) -> list[str]:
         "search": SearchSettings,
         "channel": ChannelSettings,
         "local": LocalSettings,
+        "cells": CellsSettings,
         "policy": PolicySettings,
         "release": ReleaseSettings,
     }

@@ -222,11 +222,11 @@ def test_another_table_gets_the_cheapest_box_that_holds_each_record(tmp_path: Pa
     applied = sf.apply_plan(
         tmp_path / "release", tmp_path / "two.csv", tmp_path / "next", unseen="star", state=tmp_path / "s2"
     )
-    assert sorted(applied.data.read_text().split()[1:]) == ["21", "21", "[20 .. 22]", "[20 .. 22]", "[20 .. 22]"]
+    assert sorted(applied.data.read_text().splitlines()[1:]) == ["21", "21", "[20 .. 22]", "[20 .. 22]", "[20 .. 22]"]
     assert applied.manifest["suppressed"] == 1
     write_csv(tmp_path / "three.csv", [["age"], *[[a] for a in (20, 21, 22)]])
     applied = sf.apply_plan(tmp_path / "release", tmp_path / "three.csv", tmp_path / "third", state=tmp_path / "s3")
-    assert applied.data.read_text().split()[1:] == ["[20 .. 22]"] * 3  # 21 alone is no class of two
+    assert applied.data.read_text().splitlines()[1:] == ["[20 .. 22]"] * 3  # 21 alone is no class of two
     with pytest.raises(sf.DataError, match="does not know values"):
         sf.apply_plan(tmp_path / "release", tmp_path / "two.csv", tmp_path / "no", state=tmp_path / "s4")
 
