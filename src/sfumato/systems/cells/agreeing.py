@@ -2,7 +2,8 @@
 
 The first step is exact for one half of the reading, every pattern agrees with k source records, so its cost is a bound
 of the whole. The second blanks further cells of the records that come nearest to a source record with too few released
-ones, which never undoes the first.
+ones, which never undoes the first. A solution of the strict reading is one of this reading too. Both are then gone
+through once more, and every blank that is not needed is taken back.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.runtime.arrays import Codes, Counts64, Flags, Floats
+from sfumato.runtime.compiled import compiled
 from sfumato.systems.cells.patterns import Blanks, mask_costs, masks_by_cost, numbered
 
 
@@ -70,3 +72,55 @@ def completed(blanks: Blanks, k: int, weights: Floats, allowed: Flags, whole: in
 def _agree(codes: Codes, of: int, mask: int) -> Flags:
     kept = [j for j in range(codes.shape[1]) if not mask >> j & 1]
     return np.asarray((codes[:, kept] == codes[of, kept]).all(axis=1))
+
+
+def restored(blanks: Blanks, k: int, weights: Floats) -> Blanks:
+    """The same with the blanks taken back that the reading does not need, dear columns first, record by record."""
+    order = np.argsort(-mask_costs(blanks.mask, weights), kind="stable")
+    of, mask = np.repeat(blanks.of[order], blanks.count[order]), np.repeat(blanks.mask[order], blanks.count[order])
+    _, released = blanks.agreeing()
+    columns = np.argsort(-weights, kind="stable")
+    take_back(blanks.codes, blanks.counts, of, mask, released, k, columns)
+    one = np.ones(len(of), dtype=np.int64)
+    return Blanks(blanks.codes, blanks.counts, of, mask, one).merged()
+
+
+@compiled
+def take_back(
+    codes: Codes, counts: Counts64, of: Counts64, mask: Counts64, released: Counts64, k: int, columns: Counts64
+) -> None:
+    """Take back one blank after another where k source records still agree, and nobody falls below k released ones."""
+    size, width = codes.shape
+    for e in range(len(of)):
+        if mask[e] == 0:
+            continue
+        for column in columns:
+            if not mask[e] >> column & 1:
+                continue
+            new = mask[e] & ~(1 << column)
+            support = 0
+            fine = True
+            for t in range(size):
+                agrees = True
+                for j in range(width):
+                    if not mask[e] >> j & 1 and codes[t, j] != codes[of[e], j]:
+                        agrees = False
+                        break
+                if agrees:
+                    if codes[t, column] == codes[of[e], column]:
+                        support += counts[t]
+                    elif released[t] <= k:
+                        fine = False
+                        break
+            if not fine or support < k:
+                continue
+            for t in range(size):
+                agrees = codes[t, column] != codes[of[e], column]
+                if agrees:
+                    for j in range(width):
+                        if not mask[e] >> j & 1 and codes[t, j] != codes[of[e], j]:
+                            agrees = False
+                            break
+                if agrees:
+                    released[t] -= 1
+            mask[e] = new

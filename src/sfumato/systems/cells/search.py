@@ -16,7 +16,7 @@ from sfumato.measures.suppression import budget
 from sfumato.plans.boxes import BoxPlan
 from sfumato.runtime.arrays import Counts64, Flags, Floats
 from sfumato.study import Study
-from sfumato.systems.cells.agreeing import completed, supported
+from sfumato.systems.cells.agreeing import completed, restored, supported
 from sfumato.systems.cells.exact import Program, solve, variables
 from sfumato.systems.cells.patterns import Blanks
 from sfumato.systems.cells.patterns import numbered as keys_of
@@ -210,27 +210,24 @@ def _agreeing(
     allowed: Flags,
     most: Counts64,
 ) -> list[Solution]:
-    solutions = []
-    codes = table.codes.T.copy()
+    """The integer program where it is small, else the better of two starts; limits on columns bind both."""
+    solutions = [one for one in (_program(study, table, k, weights, allowed, most) for k in ks) if one is not None]
+    left = [k for k in ks if k not in {one.k for one in solutions}]
     whole = int(study.cells.blank_records * table.rows)
-    for number, k in enumerate(ks, start=1):
-        exact = _program(study, table, k, weights, allowed, most)
-        prices = weights
-        for _ in range(0 if exact is not None else TRIES):
-            first = supported(codes, table.counts, k, prices, allowed)
-            blanks = None if first is None else completed(first, k, prices, allowed, whole)
-            if first is None or blanks is None:
-                break
-            over = blanks.blanked() > most
-            if not over.any():
-                bound = supported(codes, table.counts, k, weights, allowed)
-                cost = None if bound is None else bound.cost(weights)
-                solutions.append(Solution(k, blanks, "heuristic", cost))
-                break
-            prices = np.where(over, np.maximum(prices, 1e-6) * DEARER, prices)
-        solutions += [] if exact is None else [exact]
-        if run.tell(number, len(ks)):
-            break
+    strict = _strict(study, table, run, left, weights, allowed, most) if left else []
+    for k in left:
+        first = supported(table.codes.T.copy(), table.counts, k, weights, allowed)
+        if first is None:
+            continue
+        starts = [one.blanks for one in strict if one.k >= k]
+        quick = completed(first, k, weights, allowed, whole)
+        starts += [] if quick is None else [quick]
+        tried = [restored(start, k, weights) for start in starts]
+        fit = [one for one in tried if not np.any(one.blanked() > most) and one.whole <= whole]
+        if fit:
+            best = min(fit, key=lambda one: one.cost(weights))
+            solutions.append(Solution(k, best, "heuristic", first.cost(weights)))
+    run.tell(len(ks), len(ks))
     return solutions
 
 
