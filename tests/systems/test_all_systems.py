@@ -55,12 +55,19 @@ def local(folder: Path) -> Path:
     return path
 
 
+def cells(folder: Path) -> Path:
+    path = recoding(folder, system="cells", max_suppression=0.05)
+    path.write_text(path.read_text("utf-8") + "\n[cells]\nk = [2, 3, 5]\npasses = 1\neffort = 0\n", "utf-8")
+    return path
+
+
 MAKERS: dict[str, Callable[[Path], Path]] = {
     "lattice": lambda folder: recoding(folder, max_suppression=0.05),
     "cuts": lambda folder: recoding(folder, system="cuts", generations=4, population=16),
     "channel": channel,
     "groups": groups,
     "local": local,
+    "cells": cells,
 }
 
 

@@ -19,7 +19,7 @@ SYSTEM_OF = {  # settings of [search] that only one system reads
 }
 SUPPRESSION = {"lattice": ("threshold", "paper"), "cuts": ("none", "within", "below_mean", "safe")}
 ANY_SYSTEM = ("objectives", "max_suppression", "constraints", "weights", "seed", "threads")  # mean the same in both
-WITHIN = {"local": ("max_suppression", "constraints", "weights", "seed")}  # read beside a section of their own
+WITHIN = dict.fromkeys(("local", "cells"), ("max_suppression", "constraints", "weights", "seed"))  # beside a section
 
 
 class ColumnSettings(Settings):
@@ -49,7 +49,7 @@ class ObjectiveSettings(Settings):
 class SearchSettings(Settings):
     """What to search for, how, and within which limits."""
 
-    system: Literal["lattice", "cuts", "channel", "groups", "local"] = "lattice"
+    system: Literal["lattice", "cuts", "channel", "groups", "local", "cells"] = "lattice"
     problem: Literal[1, 2, 3, 4] | None = None
     prefer: Literal["k", "l"] = "k"
     suppression: Literal["threshold", "paper", "none", "within", "below_mean", "safe"] | None = None

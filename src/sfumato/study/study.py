@@ -24,6 +24,7 @@ from sfumato.sources.roles import Role
 from sfumato.sources.saving import write_frame
 from sfumato.sources.settings import FOREIGN, DataSettings, EngineOptions, Missing
 from sfumato.sources.source import Source
+from sfumato.study.cells import CellsSettings
 from sfumato.study.channel import ChannelSettings
 from sfumato.study.declaring import (
     Names,
@@ -88,6 +89,7 @@ class Study(Settings):
     search: SearchSettings = SearchSettings()
     channel: ChannelSettings = ChannelSettings()
     local: LocalSettings = LocalSettings()
+    cells: CellsSettings = CellsSettings()
     release: ReleaseSettings = ReleaseSettings()
     _folder: Path = PrivateAttr(default_factory=Path)
     _frame: Frame | None = PrivateAttr(default=None)
@@ -189,7 +191,7 @@ class Study(Settings):
     @property
     def system(self) -> str:
         """The system that searches: the one under [search], or the one whose section stands alone in the run file."""
-        sections = ("channel", "groups", "local")
+        sections = ("channel", "groups", "local", "cells")
         named = [name for name in sections if name in self.model_fields_set and getattr(self, name)]
         if "search" in self.model_fields_set or not named:
             return self.search.system

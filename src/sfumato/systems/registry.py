@@ -20,6 +20,7 @@ MODULES = {
     "channel": "sfumato.systems.channel.system",
     "groups": "sfumato.systems.groups.system",
     "local": "sfumato.systems.local.system",
+    "cells": "sfumato.systems.cells.system",
 }
 
 

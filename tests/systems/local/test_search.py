@@ -68,12 +68,14 @@ def test_a_front_is_saved_with_its_plans(found: tuple[sf.Study, FrequencyTable, 
         assert BoxPlan.from_saved(point.saved()) == point.plan
 
 
-@pytest.mark.parametrize("spoiled", [{"members": [[0, 5, 1]]}, {"members": [[0, 0, -1]]}, {"labels": [[["a", 1]]]}])
+@pytest.mark.parametrize(
+    "spoiled", [{"members": "0 5 1"}, {"members": "0 0 -1"}, {"labels": {"age": [["a", 1]]}}, {"classes": "0 0"}]
+)
 def test_a_plan_that_cannot_be_is_refused(spoiled: dict[str, object]) -> None:
-    saved = {"columns": ["age"], "labels": [[["20", "29"]]], "members": [[0, 0, 5]]}
-    assert BoxPlan.from_saved({"plan": saved}).members == ((0, 0, 5),)
-    with pytest.raises(ValueError, match=r"fit|label"):
-        BoxPlan.from_saved({"plan": saved | spoiled})
+    saved = {"labels": {"age": [["20", "29"]]}, "classes": "0", "members": "0 0 5"}
+    assert BoxPlan.from_saved({"classes": 1, "plan": saved}).members == ((0, 0, 5),)
+    with pytest.raises(ValueError, match=r"fit|label|rows"):
+        BoxPlan.from_saved({"classes": 1, "plan": saved | spoiled})
 
 
 def test_more_than_all_records_cannot_be_reached(found: tuple[sf.Study, FrequencyTable, Front]) -> None:

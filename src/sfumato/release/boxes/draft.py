@@ -39,11 +39,18 @@ from sfumato.study import Study
 from sfumato.tables.frequency import FrequencyTable
 
 Pages = Callable[[Path, Content], Mapping[str, str]]
+Beside = Callable[[Assigned], Mapping[str, dict[str, Any]]]
+
+
+def nothing(_: Assigned) -> Mapping[str, dict[str, Any]]:
+    """No figures beside those of every release."""
+    return {}
 
 
 @dataclass(eq=False, kw_only=True)
 class BoxDraft(Draft):
-    """A point of a front whose plan is a `BoxPlan`. `drawn` pages are its system's; `given` and `earlier` are the table
+    """A point of a front whose plan is a `BoxPlan`. `drawn` pages are its system's, and so are the figures `beside`
+    those of every release, which are taken from the classes; `given` and `earlier` are the table
     and the labels where another release's boxes are applied, `noted` what else the publisher should know."""
 
     front: Front
@@ -54,6 +61,7 @@ class BoxDraft(Draft):
     given: FrequencyTable | None = None
     earlier: Earlier = field(default_factory=dict)
     noted: Sequence[str] = ()
+    beside: Beside = nothing
 
     table: FrequencyTable = field(init=False)
     plan: Assigned = field(init=False)
@@ -133,7 +141,7 @@ class BoxDraft(Draft):
         suppressed = self.plan.suppressed + self.table.removed
         after = classes_in(own, self.plan.columns, suppressed)
         before = classify(self.table, weights=self.study.weights_for(self.table))
-        figures, loss = figures_of(self.study, after, None), loss_of(after)
+        figures, loss = {**figures_of(self.study, after, None), **self.beside(self.plan)}, loss_of(after)
         self._compare(after, figures, loss, suppressed)
         return Measured(
             columns=self.rows.names,

@@ -66,6 +66,11 @@ class BoxColumn:
         """Whether nothing of the column is told."""
         return all(high - low == len(self.values) > 1 for low, high in self.labels)
 
+    @property
+    def blanked(self) -> bool:
+        """Whether cells are either unchanged or hidden."""
+        return self.generalized and all(high - low in (1, len(self.values)) for low, high in self.labels)
+
     def as_dict(self) -> dict[str, Any]:
         runs = list(self.labels)
         saved: dict[str, Any] = {

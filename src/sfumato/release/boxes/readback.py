@@ -74,6 +74,9 @@ def words_for(column: BoxColumn, occurring: Sequence[str]) -> str:
         return "Unchanged."
     if column.hidden:
         return f"Hidden: every value is replaced by {occurring[0]}."
+    if column.blanked:
+        root = column.labels[0, len(column.values)]
+        return f"Unchanged, except that single cells are blanked: {root} stands in their place."
     return (
         f"Grouped differently from class to class: {len(occurring):,} labels occur, which are {HOW[column.nodes]} and "
         "may overlap."
@@ -95,6 +98,7 @@ def dictionary_of(
             continue
         column, shown = by_name[name], [label for label in occurring[name] if label]
         done = "hidden" if column.hidden else "generalized" if column.generalized else "kept"
+        done = "blanked" if column.blanked and done == "generalized" else done
         entry |= {"done": done, "words": words_for(column, shown)}
         entry |= {"missing": "Missing values remain missing."} if "" in occurring[name] else {}
         described.append(entry | ({"labels": shown, "note": UNLISTED} if done == "generalized" else {}))

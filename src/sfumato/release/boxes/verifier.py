@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from sfumato.auditing.whole import whole_file
 from sfumato.measures.standard import K
 from sfumato.release import pack
 from sfumato.release.boxes.assigned import FILE, Assigned
-from sfumato.release.boxes.draft import findings_of, released_values
+from sfumato.release.boxes.draft import Beside, Pages, findings_of, nothing, released_values
 from sfumato.release.boxes.readback import classes_in, dictionary_of, released_loss
 from sfumato.release.boxes.rows import box_rows
 from sfumato.release.formats import target_of
@@ -19,19 +20,19 @@ from sfumato.release.readback import figure_value, figures_of, loss_of, same
 from sfumato.release.rows import differing_rows
 from sfumato.release.sources import table_of
 from sfumato.release.verification import Difference
-from sfumato.release.verify import Again, Check
+from sfumato.release.verify import Again, Check, Verifier
 from sfumato.runtime.figures import number
 from sfumato.sources.engines.engine import open_engine
 from sfumato.study import Study
 
 
-def measure_again(check: Check) -> Again:
+def measure_again(check: Check, beside: Beside) -> Again:
     """Measure the data file again: every figure, the dictionary, what it breaks of the policy; and the classes."""
     manifest, data, own = check.manifest, check.data, check.own
     plan = Assigned.load(check.folder)
     suppressed = int(manifest["suppressed"])
     classes = classes_in(own, plan.columns, suppressed)
-    figures = figures_of(own, classes, None)
+    figures = {**figures_of(own, classes, None), **beside(plan)}
     differences = [
         Difference(data, f"its {name} is not the {figure_value(entry):.10g} of the manifest")
         for name, entry in manifest["figures"].items()
@@ -99,3 +100,15 @@ def rows_again(check: Check, study: Study) -> list[Difference]:
 def says(manifest: Content) -> str:
     """The smallest class."""
     return f"{K.label} {number(manifest['figures'][K.name]['value'])}"
+
+
+def box_verifier(pages: Pages, beside: Beside = nothing, own_records: str = "") -> Verifier:
+    """How releases by classes are verified; `pages` and the figures `beside` are a system's own."""
+    return Verifier(
+        pages=pages,
+        measure=partial(measure_again, beside=beside),
+        rows=rows_again,
+        says=says,
+        files=(FILE,),
+        own_records=own_records,
+    )

@@ -113,7 +113,7 @@ def _exact_values(pair: SideBySide) -> dict[str, int]:
     counted = {
         pair.names[i]: pair.number(f"SELECT sum(n * e{i}) FROM ledger_present WHERE ia = 1 AND ib = 1")
         for i, overlapped in pair.overlaps.items()
-        if overlapped.exact.any()
+        if overlapped.pair_exact.any()
     }
     return {name: count for name, count in counted.items() if count}
 

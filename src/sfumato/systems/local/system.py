@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from sfumato.decide import Choice
 from sfumato.front import Front
 from sfumato.plans.boxes import BoxPlan
-from sfumato.release.boxes import verifier as boxes
-from sfumato.release.boxes.assigned import FILE
 from sfumato.release.boxes.draft import BoxDraft
+from sfumato.release.boxes.verifier import box_verifier
 from sfumato.release.draft import Draft
 from sfumato.release.manifest import Manifest
 from sfumato.release.policy import acceptances
@@ -27,7 +26,7 @@ from sfumato.systems.run import Run
 from sfumato.systems.system import Publishing, Verdict
 from sfumato.tables.frequency import FrequencyTable
 
-CLASSES = Verifier(pages=pages_of, measure=boxes.measure_again, rows=boxes.rows_again, says=boxes.says, files=(FILE,))
+CLASSES = box_verifier(pages_of)
 
 
 @dataclass(frozen=True)

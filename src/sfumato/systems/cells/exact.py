@@ -1,0 +1,133 @@
+"""Cell suppression as an integer program, for tables that are small enough: the fewest cells, with a proof.
+
+A variable for each tuple and mask says how many of its records are released so. Strict reading: a pattern is used by
+nobody or by at least k. Agreeing reading: only patterns that agree with k source records are used, and every tuple is
+agreed with by at least k released records.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import coo_array
+
+from sfumato.runtime.arrays import Codes, Counts64, Flags, Floats
+from sfumato.systems.cells.patterns import Blanks, mask_costs, masks_by_cost, numbered
+
+NODES = 20_000  # of the branch and bound: a budget that is the same on every machine
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """A problem: tuples and counts, k, what a blank costs, which columns may be blanked and how often, and how many
+    records may be suppressed (strict) or blank altogether (agreeing)."""
+
+    codes: Codes
+    counts: Counts64
+    k: int
+    weights: Floats
+    allowed: Flags
+    most: Counts64
+    budget: int
+    strict: bool
+
+
+def variables(columns: int, tuples: int) -> int:
+    """How many variables a problem has."""
+    return tuples << columns
+
+
+def solve(problem: Program) -> tuple[Blanks | None, float | None]:
+    """The cheapest blanks and a bound that no others go below; None where there are none, or none was found in time."""
+    codes, counts, k = problem.codes, problem.counts, problem.k
+    size, columns = codes.shape
+    masks = masks_by_cost(columns, problem.weights, problem.allowed)
+    held = [numbered(codes, int(mask)) for mask in masks]
+    of, which, pattern, total = [], [], [], 0
+    for place, keys in enumerate(held):
+        enough = np.flatnonzero(np.bincount(keys, weights=counts)[keys] >= k)
+        of.append(enough)
+        which.append(np.full(len(enough), place))
+        pattern.append(keys[enough] + total)
+        total += int(keys.max()) + 1
+    tuple_of, place_of, pattern_of = (np.concatenate(part) for part in (of, which, pattern))
+    used, number = np.unique(pattern_of, return_inverse=True)
+    number = number.reshape(-1)
+    cost = mask_costs(masks, problem.weights)[place_of]
+    x, y = len(tuple_of), len(used) if problem.strict else 0
+    gone = size if problem.strict else 0
+    rows: list[coo_array] = []
+    low: list[Floats] = []
+    high: list[Floats] = []
+
+    def add(row: Counts64, column: Counts64, value: Floats, least: Floats, most: Floats) -> None:
+        rows.append(coo_array((value, (row, column)), shape=(len(least), x + y + gone)))
+        low.append(least)
+        high.append(most)
+
+    every = np.arange(x)
+    one = np.ones(x)
+    counted = counts.astype(np.float64)
+    add(
+        np.concatenate([tuple_of, np.arange(gone)]),
+        np.concatenate([every, x + y + np.arange(gone)]),
+        np.ones(x + gone),
+        counted,
+        counted,
+    )
+    bits = ((masks[place_of][:, None] >> np.arange(columns)) & 1).astype(np.float64)
+    at, column = np.nonzero(bits)
+    add(column, at, np.ones(len(at)), np.full(columns, -np.inf), problem.most.astype(np.float64))
+    if problem.strict:
+        add(
+            np.concatenate([number, np.arange(y)]),
+            np.concatenate([every, x + np.arange(y)]),
+            np.concatenate([one, np.full(y, -float(k))]),
+            np.zeros(y),
+            np.full(y, np.inf),
+        )
+        add(
+            np.concatenate([every, every]),
+            np.concatenate([every, x + number]),
+            np.concatenate([one, -counted[tuple_of]]),
+            np.full(x, -np.inf),
+            np.zeros(x),
+        )
+        add(np.zeros(gone, np.int64), x + y + np.arange(gone), np.ones(gone), np.zeros(1), np.array([problem.budget]))
+    else:
+        agree_row, agree_column = _agreement(held, tuple_of, place_of)
+        add(agree_row, agree_column, np.ones(len(agree_row)), np.full(size, float(k)), np.full(size, np.inf))
+        full = np.flatnonzero(masks[place_of] == (1 << columns) - 1)
+        add(np.zeros(len(full), np.int64), full, np.ones(len(full)), np.zeros(1), np.array([float(problem.budget)]))
+    prices = np.concatenate([cost, np.zeros(y), np.full(gone, problem.weights.sum())])
+    upper = np.concatenate([counted[tuple_of], np.ones(y), counted[:gone] if gone else np.zeros(0)])
+    constraints = [LinearConstraint(part, least, most) for part, least, most in zip(rows, low, high, strict=True)]
+    found = milp(
+        prices,
+        integrality=np.ones(len(prices), dtype=np.int64),
+        bounds=Bounds(np.zeros(len(prices)), upper),
+        constraints=constraints,
+        options={"node_limit": NODES, "mip_rel_gap": 0.0},
+    )
+    bound = (
+        None if found.mip_dual_bound is None or not np.isfinite(found.mip_dual_bound) else float(found.mip_dual_bound)
+    )
+    if found.x is None:
+        return None, bound
+    records = np.rint(found.x[:x]).astype(np.int64)
+    kept = records > 0
+    return Blanks(codes, counts, tuple_of[kept], masks[place_of[kept]], records[kept]).merged(), bound
+
+
+def _agreement(held: list[Counts64], tuple_of: Counts64, place_of: Counts64) -> tuple[Counts64, Counts64]:
+    """Pairs of a tuple and a variable whose pattern agrees with it."""
+    rows, columns = [], []
+    for place, keys in enumerate(held):
+        some = np.flatnonzero(place_of == place)
+        if len(some):
+            tuples, which = np.nonzero(keys[:, None] == keys[tuple_of[some]][None, :])
+            rows.append(tuples)
+            columns.append(some[which])
+    return np.concatenate(rows), np.concatenate(columns)

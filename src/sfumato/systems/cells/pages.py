@@ -1,0 +1,65 @@
+"""The reports of a file with blanked cells: how many, how they are read, and how to count from the file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sfumato.release import pack
+from sfumato.release.facts import external_facts
+from sfumato.release.manifest import Content
+from sfumato.report.release_pages import external_page, recoded_page
+from sfumato.runtime.figures import number, percent
+
+READ = {
+    "strict": "A blank, written *, is a value of its own: records with blanks in the same columns and the same values "
+    "in the others form a group.",
+    "agreeing": "A blank, written *, may stand for any value. Every row of the file agrees with several people in its "
+    "other key columns, and every person with several rows.",
+}
+COUNT = (
+    "Blanks are not spread at random: rare combinations are blanked more often. A table of two key columns lacks the "
+    "records with a blank in either; spread those over the values in proportion to the others, or count them apart."
+)
+
+
+def pages_of(_: Path, manifest: Content) -> dict[str, str]:
+    """The reports of a release as its manifest has them: drawn at publication, and again when it is verified."""
+    reading = str(manifest["own"]["algorithm"])
+    return {
+        pack.EXTERNAL: external_page(external_facts(manifest), manifest["dictionary"], [READ[reading], COUNT]),
+        pack.INTERNAL: cells_page(manifest),
+    }
+
+
+def cells_page(manifest: Mapping[str, Any]) -> str:
+    """The publisher's report."""
+    own, front, details = manifest["own"], manifest["own"]["front"], manifest["point"]["details"]
+    records = manifest["released"]
+    rows = [[name, number(cells), percent(cells / records)] for name, cells in details["blanked"].items()]
+    readings = details["readings"]
+    matching = "not counted" if readings["matching"] is None else number(readings["matching"])
+    read = [
+        ["strict: a blank is a value of its own", number(readings["k"])],
+        ["agreeing (k, k): with source records, and source records with released ones", number(readings["agreeing"])],
+        ["blanks match anything among released rows, as in sdcMicro (no protection by itself)", matching],
+    ]
+    bound = "No bound was found." if "ratio" not in details else (
+        f"No way to blank cells in this reading costs less than {percent(details['floor'])} of all cells; this file "
+        f"costs {percent(manifest['loss'])}, {details['ratio']:.3f} times as much."
+    )  # fmt: skip
+    sections: list[dict[str, Any]] = [
+        {"title": "Blanked cells", "sentences": [READ[own["algorithm"]], bound], "heads": ["column", "cells", "share"]}
+        | {"rows": rows},
+        {"title": "k in each reading", "sentences": [], "heads": ["reading", "k"], "rows": read},
+        {"title": "Counting from the file", "sentences": [COUNT]},
+    ]
+    return recoded_page(
+        manifest,
+        about={"patterns": number(own["classes"]), "records blank in every column": number(details["blank_records"])},
+        found=f"{front['how'][:1].upper()}{front['how'][1:]}.",
+        heading="cells, method",
+        plans=[f"{p['details']['cells']:,} cells, {p['details']['method']}" for p in front["points"]],
+        sections=sections,
+    )

@@ -1,0 +1,214 @@
+"""Blanked cells: readings record by record with plain code, the integer program, and files."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.release.fronts import ANYTHING
+
+import sfumato as sf
+from sfumato.errors import StudyError, UnreachableError
+from sfumato.systems.cells.agreeing import completed, restored, supported
+from sfumato.systems.cells.exact import Program, solve
+from sfumato.systems.cells.patterns import Blanks
+
+Rows = list[tuple[int, ...]]
+EQUAL = np.ones(3)
+ALL = np.ones(3, dtype=np.bool_)
+
+
+def blanks_of(rows: Rows, masks: list[int]) -> Blanks:
+    """One tuple for each different row; each record with its own mask."""
+    codes = sorted(set(rows))
+    of = np.array([codes.index(row) for row in rows])
+    counts = np.bincount(of)
+    return Blanks(np.array(codes, np.int32), counts, of, np.array(masks), np.ones(len(rows), np.int64)).merged()
+
+
+def agrees(pattern: tuple[int | None, ...], row: tuple[int, ...]) -> bool:
+    return all(a is None or a == b for a, b in zip(pattern, row, strict=True))
+
+
+def patterns_of(rows: Rows, masks: list[int]) -> list[tuple[int | None, ...]]:
+    return [tuple(None if m >> j & 1 else v for j, v in enumerate(row)) for row, m in zip(rows, masks, strict=True)]
+
+
+def plain_readings(source: Rows, released: list[tuple[int | None, ...]]) -> tuple[int, int, int]:
+    """k in the strict reading, in the (k, k) reading, and where blanks match anything among released rows."""
+    strict = min(released.count(pattern) for pattern in released)
+    with_source = min(sum(agrees(pattern, row) for row in source) for pattern in released)
+    with_released = min(sum(agrees(pattern, row) for pattern in released) for row in source)
+    either = [
+        sum(all(a is None or b is None or a == b for a, b in zip(one, two, strict=True)) for two in released)
+        for one in released
+    ]
+    return strict, min(with_source, with_released), min(either)
+
+
+def test_blanking_one_whole_record_satisfies_only_the_reading_that_is_no_target() -> None:
+    """Two different records, one of them blank in all columns: each matches the other, and neither is protected."""
+    blanks = blanks_of([(0, 0), (1, 1)], [0, 3])
+    assert blanks.matching() == 2
+    assert blanks.sizes().min() == 1
+    source, released = blanks.agreeing()
+    assert source.tolist() == [1, 2]
+    assert released.tolist() == [2, 1]
+
+
+ROWS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1), st.integers(0, 1)), min_size=3, max_size=7)
+
+
+@given(ROWS, st.data())
+def test_readings_are_those_of_plain_code(rows: Rows, data: st.DataObject) -> None:
+    masks = data.draw(st.lists(st.integers(0, 7), min_size=len(rows), max_size=len(rows)))
+    blanks = blanks_of(rows, masks)
+    source, released = blanks.agreeing()
+    found = int(blanks.sizes().min()), int(min(source.min(), released.min())), blanks.matching()
+    assert found == plain_readings(rows, patterns_of(rows, masks))
+
+
+def best(rows: Rows, k: int, strict: bool, whole: int) -> int | None:
+    """The fewest blanked cells, by trying everything."""
+    least = None
+    for masks in product(range(8), repeat=len(rows)):
+        cost = sum(mask.bit_count() for mask in masks)
+        if (least is not None and cost >= least) or (not strict and sum(mask == 7 for mask in masks) > whole):
+            continue
+        if plain_readings(rows, patterns_of(rows, list(masks)))[0 if strict else 1] >= k:
+            least = cost
+    return least
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_the_program_finds_the_fewest_cells(strict: bool) -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(4):
+        rows = [tuple(map(int, row)) for row in rng.integers(0, 2, (4, 3))]
+        empty = blanks_of(rows, [0] * 4)
+        most = np.full(3, 4)
+        program = Program(empty.codes, empty.counts, 2, EQUAL, ALL, most, 0 if strict else 1, strict)
+        found, bound = solve(program)
+        expected = best(rows, 2, strict, 1)
+        assert (found is None) == (expected is None)
+        if found is not None:
+            assert found.cost(EQUAL) == expected == pytest.approx(bound)
+
+
+@given(ROWS, st.integers(2, 3))
+def test_the_quick_way_agrees_with_k_and_is_above_its_bound(rows: Rows, k: int) -> None:
+    empty = blanks_of(rows, [0] * len(rows))
+    first = supported(empty.codes, empty.counts, k, EQUAL, ALL)
+    assert first is not None
+    quick = completed(first, k, EQUAL, ALL, len(rows))
+    assert quick is not None
+    found = restored(quick, k, EQUAL)
+    for one in (quick, found):
+        source, released = one.agreeing()
+        assert min(source.min(), released.min()) >= k
+    assert found.cost(EQUAL) <= quick.cost(EQUAL)
+    program = Program(empty.codes, empty.counts, k, EQUAL, ALL, np.full(3, len(rows)), len(rows), strict=False)
+    exact, _ = solve(program)
+    assert exact is not None
+    assert first.cost(EQUAL) <= exact.cost(EQUAL) <= found.cost(EQUAL)
+
+
+def study_of(frame: pd.DataFrame, path: Path, **cells: object) -> sf.Study:
+    frame.to_csv(path, index=False)
+    columns = {name: {"role": "quasi_identifier"} for name in frame.columns}
+    return sf.Study(data={"path": str(path)}, columns=columns, cells=cells, search={"system": "cells"}, policy=ANYTHING)
+
+
+def people(rows: int, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    columns = {"a": rng.integers(0, 5, rows), "b": rng.integers(0, 3, rows), "c": rng.integers(0, 2, rows)}
+    return pd.DataFrame(columns)
+
+
+@pytest.mark.parametrize("reading", ["strict", "agreeing"])
+def test_a_file_is_what_its_reading_says(reading: str, tmp_path: Path) -> None:
+    frame = people(30, 4)
+    study = study_of(frame, tmp_path / "p.csv", k=[3], reading=reading, blank_records=0.2, effort=1)
+    front = sf.search(study)
+    accept = dict.fromkeys(("k", "uniques"), "a small table made for a test")
+    release = sf.publish(sf.pick(front, point=0), tmp_path / "out", accept=accept, state=tmp_path / "state")
+    out = pd.read_csv(release.data, dtype=str)
+    blank = int((out == "*").to_numpy().sum())
+    released = [tuple(None if cell == "*" else int(cell) for cell in row) for row in out.to_numpy().tolist()]
+    strict, agreeing, matching = plain_readings([tuple(row) for row in frame.to_numpy().tolist()], released)
+    details = front.points[0].details
+    assert details["readings"] == {"k": strict, "agreeing": agreeing, "matching": matching}
+    assert details["cells"] == blank
+    assert (strict if reading == "strict" else agreeing) >= 3
+    assert release.manifest["figures"]["agreeing"]["value"] == agreeing
+    assert release.manifest["loss"] == pytest.approx(blank / frame.size)
+    assert sf.verify(release.folder, study.data.path)
+    assert front.points[0].bound is not None
+    assert front.points[0].bound <= front.points[0].values["general_loss"] + 1e-9
+
+
+def test_columns_that_keep_their_cells_and_columns_with_a_limit(tmp_path: Path) -> None:
+    frame = people(60, 5)
+    study = study_of(frame, tmp_path / "p.csv", k=[2], never=["c"], limits={"b": 0.1}, effort=1)
+    blanked = sf.search(study).points[0].details["blanked"]
+    assert blanked["c"] == 0
+    assert blanked["b"] <= 6
+    with pytest.raises(UnreachableError):
+        sf.search(study_of(frame, tmp_path / "p.csv", k=[2], never=["a", "b", "c"]))
+    with pytest.raises(StudyError, match="no quasi-identifier"):
+        sf.search(study_of(frame, tmp_path / "p.csv", never=["d"]))
+
+
+# Cells that sdcMicro blanks; its rows that fail the strict reading, and those that agree with fewer than k source
+# records; source records that agree with fewer than k of its rows.
+SDCMICRO = {2: (157, 90, 4, 70), 3: (293, 150, 18, 113), 5: (500, 262, 56, 192)}
+KEYS = ["urbrur", "roof", "walls", "water", "electcon", "relat", "sex"]
+
+
+def sdcmicro(shared: Path, k: int) -> tuple[Blanks, int]:
+    """sdcMicro's own output as blanks, and how many cells it blanked."""
+    source = pd.read_csv(shared / "data/sdcmicro/testdata.csv", dtype=str)[KEYS]
+    released = pd.read_csv(shared / f"data/sdcmicro/reference/testdata_kanon_k{k}.csv", dtype=str)[KEYS]
+    coded = np.stack([pd.factorize(source[name])[0] for name in KEYS], axis=1).astype(np.int32)
+    codes, of = np.unique(coded, axis=0, return_inverse=True)
+    mask = (released.isna().to_numpy() * (1 << np.arange(7))).sum(axis=1)
+    counts = np.bincount(of.reshape(-1))
+    return Blanks(codes, counts, of.reshape(-1), mask, np.ones(len(of), np.int64)), int(released.isna().sum().sum())
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_what_sdcmicro_released_in_each_reading(shared: Path, k: int) -> None:
+    """Its own reading holds; rows that fail ours are counted."""
+    blanks, cells = sdcmicro(shared, k)
+    source, released = blanks.agreeing()
+    failing = int((blanks.sizes() < k).sum()), int((source < k).sum()), int(blanks.counts[released < k].sum())
+    assert (cells, *failing) == SDCMICRO[k]
+    assert blanks.matching() == k
+
+
+# What is blanked instead: in the strict reading and in the (k, k) reading, with the bound beside it.
+MOST = {2: (210, 190), 3: (400, 365), 5: (735, 625)}
+
+
+@pytest.mark.published
+@pytest.mark.parametrize("reading", ["strict", "agreeing"])
+def test_the_cells_that_protect_testdata(reading: str, shared: Path) -> None:
+    names = pd.read_csv(shared / "data/sdcmicro/testdata.csv", nrows=1).columns
+    columns = {name: {"role": "quasi_identifier" if name in KEYS else "drop"} for name in names}
+    study = sf.Study(
+        data={"path": str(shared / "data/sdcmicro/testdata.csv")},
+        columns=columns,
+        search={"system": "cells"},
+        cells={"k": [2, 3, 5], "reading": reading, "effort": 20, "passes": 30},
+    )
+    front = sf.search(study)
+    assert len(front.points) == 3
+    for k, point in zip((2, 3, 5), front.points, strict=True):
+        assert point.details["readings"]["k" if reading == "strict" else "agreeing"] >= k
+        assert point.details["cells"] <= MOST[k][reading == "agreeing"]
+        assert point.details["ratio"] < 1.35
