@@ -157,6 +157,31 @@ def first_dominator(bounds: Floats, archive: Floats) -> Counts64:
     return dominators
 
 
+@compiled
+def leave_dominated(values: Floats, start: Counts64, kept: Flags) -> None:
+    """Mark as not kept what another row of its group dominates, and of equal rows all but the first.
+
+    `start[i]:start[i + 1]` are the rows of group i: `first_non_dominated` for many small groups.
+
+    >>> kept = np.ones(5, dtype=np.bool_)
+    >>> rows = np.array([[1.0, 2.0], [1.0, 2.0], [2.0, 1.0], [1.0, 3.0], [0.0, 4.0]])
+    >>> leave_dominated(rows, np.array([0, 3, 5]), kept)
+    >>> kept.tolist()
+    [True, False, True, True, True]
+    """
+    for group in range(len(start) - 1):
+        for i in range(start[group], start[group + 1]):
+            for j in range(start[group], start[group + 1]):
+                if i == j or not kept[i] or not kept[j]:
+                    continue
+                no_worse, better = True, j < i
+                for column in range(values.shape[1]):
+                    no_worse = no_worse and values[j, column] <= values[i, column]
+                    better = better or values[j, column] < values[i, column]
+                if no_worse and better:
+                    kept[i] = False
+
+
 class BoxArchive:
     """The updator of the paper (algorithm 1): at most one member per box, and no box dominated by another.
 

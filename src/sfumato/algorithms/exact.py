@@ -16,10 +16,9 @@ import numpy as np
 from sfumato.algorithms.dominance import dominated_by, first_non_dominated, non_dominated
 from sfumato.algorithms.evaluation import Evaluated, Memory
 from sfumato.runtime.arrays import Codes, Counts64, Flags, Floats
-from sfumato.runtime.compiled import compiled
 
 OPEN, EVALUATED, DOMINATED, INFEASIBLE = range(4)
-SHARE = 64  # of the undecided nodes, one in so many is evaluated at once
+SHARE = 1024  # of the undecided nodes, one in so many is evaluated at once
 PROMISING = 16
 
 
@@ -97,9 +96,7 @@ def exact(
         archive, looked_at = both[first_non_dominated(both)], len(found.values)
         for column, bound in enumerate(bounds):
             if bound.moves is not None and bound.known is None:
-                spread(
-                    best[column], found.bounds[places, column], grid[chosen], np.array(shape), bound.moves == "rises"
-                )
+                _learn(best[column], found.bounds[places, column], chosen, shape, bound.moves == "rises")
         _exclude(archive, bounds, best, state)
         undecided = np.flatnonzero(state == OPEN)
         if not len(undecided) or stop(memory.count, len(undecided)):
@@ -125,39 +122,31 @@ def front_of(found: Evaluated) -> Counts64:
     return np.asarray(np.sort(kept[order][first]))
 
 
-@compiled
-def spread(best: Floats, values: Floats, nodes: Codes, shape: Counts64, rises: bool) -> None:
-    """Give the bounds of evaluated nodes to all nodes that are finer (to the coarser ones, if a bound rises)."""
-    columns = len(shape)
-    stride = np.ones(columns, np.int64)
-    for j in range(columns - 2, -1, -1):
-        stride[j] = stride[j + 1] * shape[j + 1]
-    at = np.empty(columns, np.int64)
-    for i in range(len(nodes)):
-        value = values[i]
-        own = np.int64(0)
-        for j in range(columns):
-            own += nodes[i, j] * stride[j]
-            at[j] = nodes[i, j] if rises else 0
-        if best[own] >= value:  # whatever gave this node its bound gave it to the others too
-            continue
-        while True:
-            place = np.int64(0)
-            for j in range(columns - 1):
-                place += at[j] * stride[j]
-            first = nodes[i, columns - 1] if rises else 0
-            end = shape[columns - 1] if rises else nodes[i, columns - 1] + 1
-            for last in range(first, end):
-                best[place + last] = max(best[place + last], value)
-            j = columns - 2
-            while j >= 0:
-                at[j] += 1
-                if at[j] < (shape[j] if rises else nodes[i, j] + 1):
-                    break
-                at[j] = nodes[i, j] if rises else 0
-                j -= 1
-            if j < 0:
-                break
+def _learn(best: Floats, values: Floats, nodes: Counts64, shape: Sequence[int], rises: bool) -> None:
+    """Note the bounds of evaluated nodes, each once, and of all that they bound."""
+    higher = values > best[nodes]
+    best[nodes[higher]] = values[higher]
+    if higher.any():  # else whatever gave these nodes their bounds gave them to the others too
+        spread(best, shape, rises)
+
+
+def spread(best: Floats, shape: Sequence[int], rises: bool) -> None:
+    """Give the bound of each node to all nodes that are finer (to the coarser ones, if a bound rises), in place.
+
+    One pass per column, whatever was evaluated: a node takes over the bound of its neighbour, level after level.
+
+    >>> best = np.array([0.0, 5.0, 1.0, 2.0, 3.0, 4.0])
+    >>> spread(best, (2, 3), rises=False)
+    >>> best.tolist()
+    [5.0, 5.0, 4.0, 4.0, 4.0, 4.0]
+    """
+    inner = len(best)
+    for levels in shape:
+        inner //= levels
+        nodes = best.reshape(-1, levels, inner)
+        for level in range(1, levels):
+            here, next_ = (level, level - 1) if rises else (levels - level - 1, levels - level)
+            np.maximum(nodes[:, here], nodes[:, next_], out=nodes[:, here])
 
 
 def _exclude(archive: Floats, bounds: Sequence[Bound], best: Floats, state: Codes) -> None:

@@ -235,7 +235,7 @@ def _cost_name(front: Front) -> str:
 
 
 def _unreachable(front: Front, limits: Sequence[Limit]) -> UnreachableError:
-    """No point keeps all limits: the best value of each on its own, and the point that misses them least."""
+    """No point keeps all limits: what one of them alone would have to be, for each."""
     impossible = [limit for limit in limits if not limit.met(limit.extreme(front.points))]
     if impossible:
         limit = impossible[0]
@@ -248,14 +248,27 @@ def _unreachable(front: Front, limits: Sequence[Limit]) -> UnreachableError:
             if endless
             else f"{limit.setting(limit.read(best))} reaches point {best.id}",
         )
-    spans = {limit.name: float(np.ptp([limit.read(p) for p in front.points])) or 1.0 for limit in limits}
-    near = min(front.points, key=lambda p: sum(max(limit.violation(p), 0.0) / spans[limit.name] for limit in limits))
-    missed = [limit.setting(limit.read(near)) for limit in limits if not limit.met(near)]
     return UnreachableError(
         f"no point has {' and '.join(limit.clause() for limit in limits)}",
         expected="limits that a point meets at once",
-        remedy=f"{', '.join(missed)} reaches point {near.id}",
+        remedy=", or ".join(_relaxed(front, limits)),
     )
+
+
+def _relaxed(front: Front, limits: Sequence[Limit]) -> list[str]:
+    """Each limit as far as a point meets it that keeps all the others; where none does, the point that misses least."""
+    proposals = []
+    for limit in limits:
+        others = [point for point in front.points if all(other.met(point) for other in limits if other is not limit)]
+        if others:
+            best = limit.extreme(others)
+            proposals.append(f"{limit.setting(limit.read(best))} reaches point {best.id}")
+    if proposals:
+        return proposals
+    spans = {limit.name: float(np.ptp([limit.read(p) for p in front.points])) or 1.0 for limit in limits}
+    near = min(front.points, key=lambda p: sum(max(limit.violation(p), 0.0) / spans[limit.name] for limit in limits))
+    missed = [limit.setting(limit.read(near)) for limit in limits if not limit.met(near)]
+    return [f"{', '.join(missed)} reaches point {near.id}"]
 
 
 def knee_of(front: Front) -> int:

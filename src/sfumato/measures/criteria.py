@@ -13,10 +13,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.measures.bits import bit_count
 from sfumato.runtime.arrays import Counts64, Floats
 from sfumato.runtime.compiled import compiled
 
 Tally = npt.NDArray[np.int32]
+Rows = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 
 GRID = 1e9  # values that agree to nine decimals are one threshold: rounding noise must not decide who is suppressed
 
@@ -55,7 +57,8 @@ class Secrets(NamedTuple):
 
     `whole` are the shares of the whole input; `distance` how far apart values are; `order` the values that the table
     holds, in order; `parents[climb[b]:]` the node above each node of column b's tree, level by level, with the number
-    of nodes of each level in `widths`.
+    of nodes of each level in `widths`. With `bits` a tally has sets of values instead, 32 to a word: enough to tell how
+    many different ones there are.
     """
 
     start: Counts64
@@ -67,6 +70,7 @@ class Secrets(NamedTuple):
     climb: Counts64
     widths: Counts64
     heights: Counts64
+    bits: bool
 
 
 @compiled
@@ -77,121 +81,218 @@ def quantised(value: float) -> float:
     return float(np.floor(value * GRID + 0.5) / GRID)
 
 
+# Each loop goes over all classes of one sensitive column, whose counts are at `begin:end` of a tally: a call for each
+# class would cost more than what it does. `out` keeps the worst of several columns, larger being better; a class
+# without records is passed over.
+
+
 @compiled
-def _closeness(counts: Tally, n: float, b: int, secrets: Secrets, scratch: Floats) -> float:
-    """The earth mover's distance of a class from the whole input, in one column."""
-    begin, end = secrets.start[b], secrets.start[b + 1]
-    total = 0.0
-    if secrets.distance[b] == EQUAL:
+def _distinct(tally: Tally, rows: Rows, size: int, begin: int, end: int, bits: bool, out: Floats) -> None:
+    """How many values each class has; where the tally has `bits`, each word holds 32 of them."""
+    for c in range(size):
+        held = 0
         for v in range(begin, end):
-            total += abs(counts[v] / n - secrets.whole[v])
-        return total / 2
-    if secrets.distance[b] == ORDERED:
-        first, last = secrets.order_start[b], secrets.order_start[b + 1]
-        carried = 0.0
-        for place in range(first, last):
-            v = secrets.order[place]
-            carried += counts[v] / n - secrets.whole[v]
-            total += abs(carried)
-        return float(total / max(last - first - 1, 1))
-    width = end - begin
-    height = secrets.heights[b]
-    for v in range(width):
-        scratch[v] = counts[begin + v] / n - secrets.whole[begin + v]
-    at = secrets.climb[b]
-    more, less = scratch[width : 2 * width], scratch[2 * width : 3 * width]
-    known = width
-    for level in range(1, height + 1):
-        wide = secrets.widths[b, level]
-        more[:wide] = 0.0
-        less[:wide] = 0.0
-        for v in range(known):
-            parent = secrets.parents[at + v]
-            if scratch[v] > 0:
-                more[parent] += scratch[v]
+            if bits:
+                held += bit_count(int(tally[c, v]) & 0xFFFFFFFF)
             else:
-                less[parent] -= scratch[v]
-        for v in range(wide):
-            total += level / height * min(more[v], less[v])
-            scratch[v] = more[v] - less[v]
-        at += known
-        known = wide
-    return total
+                held += int(tally[c, v] > 0)
+        if rows[c] > 0:
+            out[c] = min(out[c], float(held))
 
 
 @compiled
-def _of_column(
-    kind: int, parameter: float, counts: Tally, n: float, b: int, secrets: Secrets, scratch: Floats
-) -> float:
-    """What a class has in one sensitive column."""
-    begin, end = secrets.start[b], secrets.start[b + 1]
-    if kind == DISTINCT:
+def _entropy(tally: Tally, rows: Rows, size: int, begin: int, end: int, out: Floats) -> None:
+    for c in range(size):
+        n = float(rows[c])
+        if n > 0:
+            total = 0.0
+            for v in range(begin, end):
+                if tally[c, v] > 0:
+                    share = tally[c, v] / n
+                    total += share * np.log(share)
+            out[c] = min(out[c], float(np.exp(-total)))
+
+
+@compiled
+def _commonest(tally: Tally, rows: Rows, size: int, begin: int, end: int, inverse: bool, out: Floats) -> None:
+    """The share of the commonest value, or with `inverse` one over it."""
+    for c in range(size):
+        n = float(rows[c])
+        if n > 0:
+            largest = 0
+            for v in range(begin, end):
+                largest = max(largest, tally[c, v])
+            out[c] = min(out[c], float(n / largest) if inverse else -float(largest / n))
+
+
+@compiled
+def _equal_distance(tally: Tally, rows: Rows, size: int, begin: int, end: int, whole: Floats, out: Floats) -> None:
+    """The earth mover's distance from the whole input where all values are equally far apart."""
+    for c in range(size):
+        n = float(rows[c])
+        if n > 0:
+            total = 0.0
+            for v in range(begin, end):
+                total += abs(tally[c, v] / n - whole[v])
+            out[c] = min(out[c], -(total / 2))
+
+
+@compiled
+def _ordered_distance(tally: Tally, rows: Rows, size: int, order: Counts64, whole: Floats, out: Floats) -> None:
+    """The same where values have places: `order` are those that the table holds."""
+    for c in range(size):
+        n = float(rows[c])
+        if n > 0:
+            total, carried = 0.0, 0.0
+            for v in order:
+                carried += tally[c, v] / n - whole[v]
+                total += abs(carried)
+            out[c] = min(out[c], -float(total / max(len(order) - 1, 1)))
+
+
+@compiled
+def _tree_distance(
+    tally: Tally,
+    rows: Rows,
+    size: int,
+    begin: int,
+    end: int,
+    whole: Floats,
+    parents: Counts64,
+    widths: Counts64,
+    height: int,
+    scratch: Floats,
+    out: Floats,
+) -> None:
+    """The same where values are as far apart as the height of what holds both."""
+    width = end - begin
+    extra, more, less = scratch[:width], scratch[width : 2 * width], scratch[2 * width : 3 * width]
+    for c in range(size):
+        n = float(rows[c])
+        if n > 0:
+            total = 0.0
+            for v in range(width):
+                extra[v] = tally[c, begin + v] / n - whole[begin + v]
+            at, known = 0, width
+            for level in range(1, height + 1):
+                wide = widths[level]
+                for v in range(wide):
+                    more[v], less[v] = 0.0, 0.0
+                for v in range(known):
+                    parent = parents[at + v]
+                    if extra[v] > 0:
+                        more[parent] += extra[v]
+                    else:
+                        less[parent] -= extra[v]
+                for v in range(wide):
+                    total += level / height * min(more[v], less[v])
+                    extra[v] = more[v] - less[v]
+                at += known
+                known = wide
+            out[c] = min(out[c], -total)
+
+
+@compiled
+def _recursive(
+    tally: Tally,
+    rows: Rows,
+    size: int,
+    begin: int,
+    end: int,
+    places: bool,
+    parameter: float,
+    scratch: Floats,
+    out: Floats,
+) -> None:
+    """The highest ℓ for a c, or with `places` False the least c for an ℓ."""
+    for c in range(size):
+        if rows[c] == 0:
+            continue
         held = 0
-        for v in range(begin, end):
-            held += int(counts[v] > 0)
-        return float(held)
-    if kind == ENTROPY:
-        total = 0.0
-        for v in range(begin, end):
-            if counts[v] > 0:
-                share = counts[v] / n
-                total += share * np.log(share)
-        return float(np.exp(-total))
-    if kind in (FREQUENCY, ALPHA):
-        largest = 0
-        for v in range(begin, end):
-            largest = max(largest, counts[v])
-        return float(n / largest) if kind == FREQUENCY else float(largest / n)
-    if kind == CLOSENESS:
-        return _closeness(counts, n, b, secrets, scratch)
-    if kind in (RECURSIVE_L, RECURSIVE_C):
-        held = 0
-        for v in range(begin, end):
-            if counts[v] > 0:
-                scratch[held] = -counts[v]
+        for v in range(begin, end):  # the commonest first
+            count = float(tally[c, v])
+            if count > 0:
+                at = held
+                while at > 0 and scratch[at - 1] < count:
+                    scratch[at] = scratch[at - 1]
+                    at -= 1
+                scratch[at] = count
                 held += 1
-        some = np.sort(scratch[:held])  # the commonest first
-        rest = n
-        places = 0.0
+        rest, best = float(rows[c]), 0.0 if places else -np.inf
         for place in range(held):
-            if kind == RECURSIVE_L:
-                places += 1.0 if -some[0] < parameter * rest else 0.0
+            if places:
+                best += 1.0 if scratch[0] < parameter * rest else 0.0
             elif place == int(parameter) - 1:
-                return float(-some[0] / rest)
-            rest += some[place]
-        return places if kind == RECURSIVE_L else np.inf
-    worst = 0.0
-    for v in range(begin, end):
-        if kind == DELTA:
-            if counts[v] > 0:
-                worst = max(worst, abs(np.log(counts[v] / n / secrets.whole[v])))
-            elif parameter > 0 and secrets.whole[v] > 0:
-                return np.inf
-        elif counts[v] > 0:
-            gain = counts[v] / n / secrets.whole[v] - 1.0
-            if kind == ENHANCED_BETA and gain > -np.log(secrets.whole[v]) + SLACK:
-                return np.inf
-            worst = max(worst, gain)
-    return worst
+                best = -(scratch[0] / rest)
+            rest -= scratch[place]
+        out[c] = min(out[c], best)
 
 
 @compiled
-def class_value(
+def _gain(
+    tally: Tally, rows: Rows, size: int, begin: int, end: int, kind: int, parameter: float, whole: Floats, out: Floats
+) -> None:
+    """β, enhanced β or δ: how much more (or less) common a value is in the class than in the whole input."""
+    for c in range(size):
+        n = float(rows[c])
+        if n > 0:
+            worst = 0.0
+            for v in range(begin, end):
+                if kind == DELTA:
+                    if tally[c, v] > 0:
+                        worst = max(worst, abs(np.log(tally[c, v] / n / whole[v])))
+                    elif parameter > 0 and whole[v] > 0:
+                        worst = np.inf
+                elif tally[c, v] > 0:
+                    gain = tally[c, v] / n / whole[v] - 1.0
+                    if kind == ENHANCED_BETA and gain > -np.log(whole[v]) + SLACK:
+                        worst = np.inf
+                    worst = max(worst, gain)
+            out[c] = min(out[c], -worst)
+
+
+@compiled
+def class_values(
     kind: int,
     parameter: float,
-    sign: float,
-    counts: Tally,
-    n: float,
+    tally: Tally,
+    rows: Rows,
+    size: int,
     people: int,
     secrets: Secrets,
     scratch: Floats,
-) -> float:
-    """What a class of n records has, larger being better: `sign` is -1 where less is; the worst of several columns."""
-    if kind == SIZE:
-        return n
-    if kind == PEOPLE:
-        return float(counts[people])
-    worst = np.inf
+    out: Floats,
+) -> None:
+    """What each class has of a criterion, larger being better: the worst of several columns.
+
+    A class without records (people of a population that the table lacks) has infinitely much.
+    """
+    for c in range(size):
+        out[c] = np.inf
+        if rows[c] > 0 and kind == SIZE:
+            out[c] = float(rows[c])
+        elif rows[c] > 0 and kind == PEOPLE:
+            out[c] = float(tally[c, people])
+    if kind in (SIZE, PEOPLE):
+        return
+    whole = secrets.whole
     for b in range(len(secrets.start) - 1):
-        worst = min(worst, sign * _of_column(kind, parameter, counts, n, b, secrets, scratch))
-    return worst
+        begin, end = secrets.start[b], secrets.start[b + 1]
+        if kind == DISTINCT:
+            _distinct(tally, rows, size, begin, end, secrets.bits, out)
+        elif kind == ENTROPY:
+            _entropy(tally, rows, size, begin, end, out)
+        elif kind in (FREQUENCY, ALPHA):
+            _commonest(tally, rows, size, begin, end, kind == FREQUENCY, out)
+        elif kind in (RECURSIVE_L, RECURSIVE_C):
+            _recursive(tally, rows, size, begin, end, kind == RECURSIVE_L, parameter, scratch, out)
+        elif kind != CLOSENESS:
+            _gain(tally, rows, size, begin, end, kind, parameter, whole, out)
+        elif secrets.distance[b] == EQUAL:
+            _equal_distance(tally, rows, size, begin, end, whole, out)
+        elif secrets.distance[b] == ORDERED:
+            order = secrets.order[secrets.order_start[b] : secrets.order_start[b + 1]]
+            _ordered_distance(tally, rows, size, order, whole, out)
+        else:
+            parents, widths, height = secrets.parents[secrets.climb[b] :], secrets.widths[b], secrets.heights[b]
+            _tree_distance(tally, rows, size, begin, end, whole, parents, widths, height, scratch, out)

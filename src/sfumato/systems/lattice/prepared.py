@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.algorithms.dominance import comparable, first_non_dominated
+from sfumato.algorithms.dominance import comparable, leave_dominated
 from sfumato.algorithms.evaluation import Evaluated
 from sfumato.algorithms.exact import Bound
 from sfumato.algorithms.pbg_ea import Hints
@@ -88,16 +88,16 @@ class Search:
 
     def _useful(self, figures: Figures, found: Evaluated) -> Flags:
         """Of each node the releases that none of its own beats; where one alone is asked for, the best of them."""
-        several = np.diff(figures.start) > 1
-        kept = np.ones(len(found.values), dtype=np.bool_)
-        for node in np.flatnonzero(several).tolist():
-            rows = slice(int(figures.start[node]), int(figures.start[node + 1]))
-            if self.study.search.method == "best_first":
-                best = np.lexsort((found.values[rows, 0], found.violation[rows]))[0]
-                kept[rows] = np.arange(rows.stop - rows.start) == best
-            elif self.sought > 1:
-                kept[rows] = first_non_dominated(found.values[rows])
-                kept[rows.start] = True
+        if self.study.search.method == "best_first":
+            order = np.lexsort((found.values[:, 0], found.violation, figures.node))
+            kept = np.zeros(len(found.values), dtype=np.bool_)
+            kept[order[figures.start[:-1]]] = True
+        elif self.sought > 1:
+            kept = np.ones(len(found.values), dtype=np.bool_)
+            leave_dominated(found.values, figures.start, kept)
+            kept[figures.start[:-1]] = True
+        else:
+            kept = np.ones(len(found.values), dtype=np.bool_)
         return kept
 
     def demanding(self, k: int) -> Search:

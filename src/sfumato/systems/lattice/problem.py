@@ -15,6 +15,7 @@ import numpy as np
 
 from sfumato.errors import MeasureError
 from sfumato.measures.classes import ClassTable, classify
+from sfumato.measures.criteria import Criterion
 from sfumato.measures.facts import NodeFigures
 from sfumato.measures.goal import Goal
 from sfumato.measures.measure import Measure
@@ -35,8 +36,9 @@ from sfumato.measures.thresholds import (
 )
 from sfumato.plans.recoding import at_levels
 from sfumato.runtime.arrays import Codes, Counts64, Floats
-from sfumato.systems.lattice import releases as compiled_releases
 from sfumato.systems.lattice.rollup import Releases, RollUp, covered_leaves, full_sums
+from sfumato.systems.lattice.rule import FAILING, SUM_K, SUM_L, WRONG, Rule
+from sfumato.systems.lattice.tallies import Reads
 from sfumato.tables.frequency import FrequencyTable
 
 
@@ -130,7 +132,20 @@ class LatticeProblem:
     @cached_property
     def rollup(self) -> RollUp:
         reads = {goal.measure.reads for goal in self.goals}
-        return RollUp(self.table, sensitive="sensitive" in reads, label="label" in reads, people="population" in reads)
+        sensitive = {
+            _kind(goal.measure)[0] if is_criterion(goal.measure, goal.direction) else None
+            for goal in self.goals
+            if goal.measure.reads == "sensitive"
+        }
+        return RollUp(
+            self.table,
+            Reads(
+                counts=bool(sensitive - {Criterion.DISTINCT}),
+                sets=bool(sensitive),
+                label="label" in reads,
+                people="population" in reads,
+            ),
+        )
 
     def figures(self, nodes: Codes) -> Figures:
         """The figures of nodes, in the order they are given."""
@@ -171,23 +186,22 @@ class LatticeProblem:
             return False
 
     @cached_property
-    def rule(self) -> compiled_releases.Rule:
+    def rule(self) -> Rule:
         """The thresholds as compiled loops read them."""
         several = self.thresholds
-        return compiled_releases.Rule(
+        return Rule(
             kinds=np.array([_criterion(threshold) for threshold in several], dtype=np.int64),
             parameters=np.array([threshold.parameter() for threshold in several]),
-            signs=np.array([1.0 if threshold.measure.direction == "max" else -1.0 for threshold in several]),
             modes=np.array([threshold.mode for threshold in several], dtype=np.int64),
             limits=np.array([threshold.limit - HALF for threshold in several]),
             counts=np.array([threshold.counts for threshold in several], dtype=np.bool_),
             budget=max(self.budget - self.table.removed, 0),
             every=not self.paper,
-            people=self.rollup.people,
+            people=self.rollup.tallies.people,
             own=int(any(goal.measure.reads == "sensitive" and goal.measure.walked is not None for goal in self.goals)),
-            label=self.rollup.label,
+            label=self.rollup.tallies.label,
             sizes=len(several) == 1
-            and self.rollup.width == 0
+            and self.rollup.tallies.width == 0
             and (several[0].mode == DEMANDED or several[0].limit == -np.inf),
         )
 
@@ -212,7 +226,7 @@ class LatticeProblem:
             found.suppressed,
             found.worst,
             _columns(bounds, len(nodes)),
-            found.whole[:, compiled_releases.FAILING] + self.table.removed,
+            found.whole[:, FAILING] + self.table.removed,
         )
 
     def _released(self, found: Releases) -> NodeFigures:
@@ -223,9 +237,9 @@ class LatticeProblem:
             found.nodes[found.node],
             self.table.records - found.suppressed,
             self.rollup.column_sums(found),
-            size_sum=found.figures[:, compiled_releases.SUM_K],
-            own_sum=found.figures[:, compiled_releases.SUM_L],
-            mislabelled=found.figures[:, compiled_releases.WRONG],
+            size_sum=found.figures[:, SUM_K],
+            own_sum=found.figures[:, SUM_L],
+            mislabelled=found.figures[:, WRONG],
         )
 
     def _whole(self, found: Releases) -> NodeFigures:
@@ -236,9 +250,9 @@ class LatticeProblem:
             found.nodes,
             np.full(len(found.nodes), self.table.rows),
             full_sums(self._covered, found.nodes),
-            size_sum=found.whole[:, compiled_releases.SUM_K],
-            own_sum=found.whole[:, compiled_releases.SUM_L],
-            mislabelled=found.whole[:, compiled_releases.WRONG],
+            size_sum=found.whole[:, SUM_K],
+            own_sum=found.whole[:, SUM_L],
+            mislabelled=found.whole[:, WRONG],
         )
 
     def _plain(self, nodes: Codes) -> Figures:
@@ -328,7 +342,10 @@ def _criterion(threshold: Threshold) -> int:
 
 
 def _natural(measure: Measure, levels: Floats) -> Floats:
-    return np.array([value_at(measure, level) for level in levels.tolist()])
+    """Levels as values: `value_at` for many."""
+    if measure.per_class is not None and measure.per_class.risk:
+        return np.asarray(np.divide(1.0, levels, out=np.full(len(levels), np.inf), where=levels > 0))
+    return levels if measure.direction == "max" else -levels
 
 
 def _columns(parts: Sequence[Floats | Counts64], rows: int) -> Floats:

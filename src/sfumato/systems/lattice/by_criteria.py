@@ -1,0 +1,394 @@
+"""The releases of one node under any criteria, in compiled loops: which classes go, and what is left.
+
+A release is a node and a threshold for each criterion that is sought: the classes below go. A criterion that is
+demanded has its limit as its only threshold. `measures.thresholds` says the same plainly.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sfumato.measures.criteria import Secrets, Tally, class_values, quantised
+from sfumato.runtime.arrays import Codes, Counts64, Flags, Floats
+from sfumato.runtime.compiled import compiled
+from sfumato.runtime.sorting import sort_by
+from sfumato.systems.lattice.rule import (
+    FAILING,
+    GONE,
+    INDICES,
+    SOUGHT,
+    SUM_K,
+    SUM_L,
+    WRONG,
+    Keys,
+    Maps,
+    Rows,
+    Rule,
+    Space,
+    Walked,
+)
+
+PASSES = 3  # levels that are looked for one by one before they are halved
+
+
+@compiled
+def highest_level(level: Floats, rows: Rows, size: int, out: Flags, every: bool, budget: int, places: Codes) -> float:
+    """The highest threshold that the budget allows: all classes below it go. Something is always left.
+
+    Classes that are `out` already are passed over unless `every` one counts, those without records always.
+    """
+    # Fine nodes mostly have more records at the lowest levels than the budget: a few passes tell.
+    left, best, above = np.int64(budget), -np.inf, -np.inf
+    for again in range(PASSES):
+        lowest, records = np.inf, np.int64(0)
+        for c in range(size):
+            here = level[c]
+            if here <= lowest and here < np.inf and (here > above or again == 0) and (every or not out[c]):
+                if here < lowest:
+                    lowest, records = here, np.int64(0)
+                records += np.int64(rows[c])
+        if records > left:
+            return float(lowest)
+        if lowest == np.inf:
+            return best
+        best, above = lowest, lowest
+        left -= records
+    number = 0
+    for c in range(size):
+        if above < level[c] < np.inf and (every or not out[c]):
+            places[number] = c
+            number += 1
+    while number > 0:
+        pivot = level[places[number // 2]]
+        below, equal = np.int64(0), np.int64(0)
+        for i in range(number):
+            here = level[places[i]]
+            if here < pivot:
+                below += np.int64(rows[places[i]])
+            elif here == pivot:
+                equal += np.int64(rows[places[i]])
+        if below <= left < below + equal:
+            return float(pivot)
+        fits = below + equal <= left
+        if fits:
+            left -= below + equal
+            best = max(best, pivot)
+        kept = 0
+        for i in range(number):
+            here = level[places[i]]
+            if (here > pivot) if fits else (here < pivot):
+                places[kept] = places[i]
+                kept += 1
+        number = kept
+    return best
+
+
+@compiled
+def take(
+    places: Codes,
+    number: int,
+    keys: Keys,
+    rows: Rows,
+    tally: Tally,
+    node: Codes,
+    rule: Rule,
+    secrets: Secrets,
+    maps: Maps,
+    features: Counts64,
+    together: bool,
+) -> None:
+    """What each sum loses with some classes: a row of features for each, or one row for all of them together."""
+    columns = len(node)
+    for g in range(1 if together else number):
+        for f in range(INDICES + columns):
+            features[g, f] = 0
+    for g in range(number):
+        c = places[g]
+        n, at = np.int64(rows[c]), 0 if together else g
+        features[at, GONE] += n
+        features[at, SUM_K] += n * n
+        if rule.own > 0:
+            features[at, SUM_L] += own_squares(tally[c], secrets.start[0], secrets.start[1])
+        features[at, WRONG] += commonest(tally[c], rule.label[0], rule.label[1])
+    for j in range(columns):  # column by column, so that shift and mask stay in registers
+        low, field = np.uint64(maps.shift[j]), np.uint64(maps.mask[j])
+        covers = maps.covers[maps.cover_start[j, node[j]] :]
+        for g in range(number):
+            c = places[g]
+            more = np.int64(rows[c]) * covers[(np.uint64(keys[c]) >> low) & field]
+            features[0 if together else g, INDICES + j] += more
+
+
+@compiled
+def own_squares(counts: Tally, begin: int, end: int) -> int:
+    """How often the records of a class have their own sensitive value in it, added up."""
+    total = np.int64(0)
+    for v in range(begin, end):
+        total += np.int64(counts[v]) * np.int64(counts[v])
+    return int(total)
+
+
+@compiled
+def commonest(counts: Tally, begin: int, end: int) -> int:
+    """The records of a class that have its commonest label."""
+    largest = np.int64(0)
+    for v in range(begin, end):
+        largest = max(largest, np.int64(counts[v]))
+    return int(largest)
+
+
+@compiled
+def sum_all(rows: Rows, tally: Tally, size: int, rule: Rule, secrets: Secrets, whole: Counts64) -> int:
+    """The sums of a node before suppression; says how many classes have records."""
+    squares, own, wrong, live = np.int64(0), np.int64(0), np.int64(0), 0
+    for c in range(size):
+        n = np.int64(rows[c])
+        squares += n * n
+        live += int(n > 0)
+    if rule.own > 0:
+        for c in range(size):
+            own += own_squares(tally[c], secrets.start[0], secrets.start[1])
+    if rule.label[1] > rule.label[0]:
+        for c in range(size):
+            wrong += np.int64(rows[c]) - commonest(tally[c], rule.label[0], rule.label[1])
+    whole[FAILING], whole[SUM_K], whole[SUM_L], whole[WRONG] = 0, squares, own, wrong
+    return live
+
+
+@compiled
+def find_levels(rows: Rows, tally: Tally, size: int, rule: Rule, secrets: Secrets, space: Space) -> None:
+    """What each class has of each criterion, and its level on the grid of thresholds."""
+    for q in range(len(rule.kinds)):
+        value, level = space.value[q], space.level[q]
+        class_values(rule.kinds[q], rule.parameters[q], tally, rows, size, rule.people, secrets, space.scratch, value)
+        for c in range(size):
+            level[c] = value[c] if rule.counts[q] else quantised(value[c])
+
+
+@compiled
+def find_failing(rows: Rows, size: int, rule: Rule, space: Space, whole: Counts64) -> int:
+    """Mark the classes that fall short of what is demanded, and list them; says how many there are.
+
+    Those that fall short of a count do so at every finer node too.
+    """
+    out = space.out
+    for c in range(size):
+        out[c] = False
+    for certain in (True, False):
+        for q in range(len(rule.kinds)):
+            if rule.limits[q] > -np.inf and rule.counts[q] == certain:
+                level = space.level[q]
+                for c in range(size):
+                    out[c] = out[c] or level[c] < rule.limits[q]
+        if certain:
+            for c in range(size):
+                whole[FAILING] += np.int64(rows[c]) * out[c]
+    number = 0
+    for c in range(size):
+        if out[c]:
+            space.places[number] = c
+            number += 1
+    return number
+
+
+@compiled
+def find_risky(size: int, reach: Floats, space: Space, least: Floats, least_level: Floats) -> int:
+    """List the classes that some threshold may take out, and the least that all others have; says how many."""
+    risky, out = space.risky, space.out
+    some = 0
+    for c in range(size):
+        risky[c] = False
+    for q in range(len(reach)):
+        if reach[q] > -np.inf:
+            level = space.level[q]
+            for c in range(size):
+                risky[c] = risky[c] or level[c] < reach[q]
+    for c in range(size):
+        if risky[c] and not out[c]:
+            space.places[some] = c
+            some += 1
+    for q in range(len(reach)):
+        value, level = space.value[q], space.level[q]
+        lowest, lowest_level = np.inf, np.inf
+        for c in range(size):
+            if value[c] < lowest and not risky[c] and not out[c]:
+                lowest, lowest_level = value[c], level[c]
+        least[q], least_level[q] = lowest, lowest_level
+    return some
+
+
+@compiled
+def list_steps(rule: Rule, reach: Floats, some: int, space: Space, steps: Counts64) -> int:
+    """List the thresholds of each criterion that is sought, and sort the risky classes by the one that has the most."""
+    last, most = 0, 0
+    for q in range(len(reach)):
+        space.steps[q, 0], steps[q] = -np.inf, 1
+        if rule.modes[q] != SOUGHT:
+            continue
+        level = space.level[q]
+        sort_by(level, space.places, some, space.spare)
+        count = 0
+        for g in range(some):
+            here = level[space.places[g]]
+            if here < reach[q] and (count == 0 or here != space.steps[q, count - 1]):
+                space.steps[q, count] = here
+                count += 1
+        space.steps[q, count] = reach[q]
+        steps[q] = count + 1
+        if steps[q] > most:
+            most, last = steps[q], q
+    sort_by(space.level[last], space.places, some, space.spare)
+    for q in range(len(reach)):
+        for g in range(some):
+            space.risk_level[q, g] = space.level[q, space.places[g]]
+            space.risk_value[q, g] = space.value[q, space.places[g]]
+    return last
+
+
+@compiled
+def write(at: int, i: int, gone: Counts64, lowest: Floats, kept: bool, walked: Walked) -> None:
+    """One release: what goes, and what is left of each sum."""
+    figures, whole = walked.figures[at], walked.whole[i]
+    figures[GONE] = gone[GONE]
+    figures[SUM_K] = whole[SUM_K] - gone[SUM_K]
+    figures[SUM_L] = whole[SUM_L] - gone[SUM_L]
+    figures[WRONG] = whole[WRONG] + gone[WRONG]  # a suppressed record counts as wrong
+    for j in range(walked.hidden.shape[1]):
+        walked.hidden[at, j] = gone[INDICES + j]
+    for q in range(len(lowest)):
+        walked.worst[at, q] = lowest[q] if kept else 0.0
+
+
+@compiled
+def every_threshold(i: int, some: int, last: int, rule: Rule, space: Space, walked: Walked) -> int:
+    """Write the releases of every choice of thresholds; says up to where, or -1 if there is no room for them.
+
+    The thresholds of the `last` criterion are one pass: as far as the budget allows, level by level, then back.
+    """
+    reach, least, least_level = space.bounds[0], space.bounds[1], space.bounds[2]
+    lowest, lowest_level = space.bounds[3], space.bounds[4]
+    steps, at, total, state = space.numbers[0], space.numbers[1], space.sums[0], space.sums[1]
+    features, gone, level = space.features, space.gone, space.risk_level[last]
+    criteria, wide = len(reach), len(total)
+    row = walked.start[i]
+    for q in range(criteria):
+        at[q] = 0
+    while True:
+        for f in range(wide):
+            state[f] = total[f]
+        for g in range(some):
+            gone[g] = False
+            for q in range(criteria):
+                if q != last and space.risk_level[q, g] < space.steps[q, at[q]]:
+                    gone[g] = True
+            if gone[g]:
+                for f in range(wide):
+                    state[f] += features[g, f]
+        if state[GONE] <= rule.budget:
+            end = 0
+            while end < some and level[end] < reach[last]:
+                upto, more = end, np.int64(0)
+                while upto < some and level[upto] == level[end]:
+                    if not gone[upto]:
+                        more += features[upto, GONE]
+                    upto += 1
+                if state[GONE] + more > rule.budget:
+                    break
+                for g in range(end, upto):
+                    if not gone[g]:
+                        for f in range(wide):
+                            state[f] += features[g, f]
+                end = upto
+            for q in range(criteria):
+                lowest[q], lowest_level[q] = least[q], least_level[q]
+                for g in range(end, some):
+                    if not gone[g] and space.risk_value[q, g] < lowest[q]:
+                        lowest[q], lowest_level[q] = space.risk_value[q, g], space.risk_level[q, g]
+            while True:
+                tight = True  # a threshold that no class stands at is the same release as a lower one
+                for q in range(criteria):
+                    if q != last and rule.modes[q] == SOUGHT and lowest_level[q] != space.steps[q, at[q]]:
+                        tight = False
+                if tight:
+                    if row >= len(walked.figures):
+                        return -1
+                    write(row, i, state, lowest, True, walked)
+                    row += 1
+                back = False
+                while end > 0 and not back:
+                    here = level[end - 1]
+                    while end > 0 and level[end - 1] == here:
+                        end -= 1
+                        if not gone[end]:
+                            back = True
+                            for f in range(wide):
+                                state[f] -= features[end, f]
+                            for q in range(criteria):
+                                if space.risk_value[q, end] < lowest[q]:
+                                    lowest[q], lowest_level[q] = space.risk_value[q, end], space.risk_level[q, end]
+                if not back:
+                    break
+        q = 0
+        while q < criteria:
+            if q != last:
+                at[q] += 1
+                if at[q] < steps[q]:
+                    break
+                at[q] = 0
+            q += 1
+        if q == criteria:
+            return int(row)
+
+
+@compiled
+def by_criteria(
+    keys: Keys,
+    rows: Rows,
+    tally: Tally,
+    size: int,
+    node: Codes,
+    i: int,
+    rule: Rule,
+    secrets: Secrets,
+    maps: Maps,
+    space: Space,
+    walked: Walked,
+) -> bool:
+    """The releases of node i, the highest threshold first; False if there is no room for them."""
+    reach, least, least_level = space.bounds[0], space.bounds[1], space.bounds[2]
+    total, whole = space.sums[0], walked.whole[i]
+    places = space.places
+    find_levels(rows, tally, size, rule, secrets, space)
+    live = sum_all(rows, tally, size, rule, secrets, whole)
+    failing = find_failing(rows, size, rule, space, whole)
+    take(places, failing, keys, rows, tally, node, rule, secrets, maps, space.sums, True)
+    left = rule.budget - total[GONE]
+    for q in range(len(reach)):
+        level, best = space.level[q], -np.inf
+        if rule.counts[q]:
+            best = highest_level(level, rows, size, space.out, True, rule.budget, places)
+        walked.best[i, q], reach[q] = best, -np.inf
+        if rule.modes[q] == SOUGHT and left > 0:
+            if failing > 0 or not rule.counts[q]:
+                best = highest_level(level, rows, size, space.out, False, left, places)
+            reach[q] = best
+    some = find_risky(size, reach, space, least, least_level)
+    if some > 0 and not rule.every:
+        # The highest threshold alone: all that is below it goes, all else stays.
+        take(places, some, keys, rows, tally, node, rule, secrets, maps, space.features, True)
+        for f in range(len(total)):
+            total[f] += space.features[0, f]
+        some = 0
+    row = walked.start[i]
+    if some > 0:
+        last = list_steps(rule, reach, some, space, space.numbers[0])
+        take(places, some, keys, rows, tally, node, rule, secrets, maps, space.features, False)
+        row = every_threshold(i, some, last, rule, space, walked)
+    elif row < len(walked.figures):
+        write(row, i, total, least, live > failing, walked)
+        row += 1
+    else:
+        row = -1
+    if row >= 0:
+        walked.start[i + 1] = row
+    return bool(row >= 0)
