@@ -84,8 +84,8 @@ audit-dependencies: $(STAMP)  ## Check dependencies against the recorded advisor
 bench: $(STAMP)  ## Measure speed and print tables (benchmarks/RESULTS.md keeps them).
 	$(BIN)/python -m benchmarks
 
-pictures: $(STAMP)  ## Draw the pictures of the workbench in docs/pictures anew (needs chromium).
-	PYTHONPATH=. $(BIN)/python docs/pictures/workbench.py
+pictures: $(STAMP)  ## Draw the pictures of the workbench in docs/pictures anew, and all views at three widths, light and dark, in pictures/ (needs chromium).
+	PYTHONPATH=. $(BIN)/python docs/pictures/workbench.py pictures
 
 clean:  ## Remove what was made.
 	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
