@@ -90,8 +90,8 @@ docs: $(STAMP)  ## Build the documentation site, strictly and without a network:
 test-docs: docs  ## Build the site, and visit every page in a browser (needs chromium).
 	$(BIN)/python -m pytest -m site tests/docs
 
-pictures: $(STAMP)  ## Draw the pictures of the workbench in docs/pictures anew (needs chromium).
-	PYTHONPATH=. $(BIN)/python docs/pictures/workbench.py
+pictures: $(STAMP)  ## Draw the pictures of the workbench in docs/pictures anew, and all views at three widths, light and dark, in pictures/ (needs chromium).
+	PYTHONPATH=. $(BIN)/python docs/pictures/workbench.py pictures
 
 clean:  ## Remove what was made.
 	rm -rf $(VENV) demo build dist .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

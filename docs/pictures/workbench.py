@@ -1,6 +1,7 @@
 """Draw the pictures of the workbench anew: every view, wide and narrow. `make pictures` runs it.
 
-With a folder as argument, everything is drawn there instead, whole pages, light and dark, to be looked at.
+With a folder as argument, every view and report is drawn there as well, whole pages, at three widths, light and dark,
+to be looked at.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from tests.web.bench import server
 from sfumato.samples.groups_census import make_census
 
 HERE = Path(__file__).parent
-WIDTHS = {"wide": (1280, 860), "narrow": (390, 1180)}
+WIDTHS = {"wide": (1280, 860), "middle": (1024, 768), "narrow": (390, 1180)}
+KEPT = ("wide", "narrow")  # in the documents, in light colours
 # Chromium writes WebP itself: no library for pictures is needed.
 ENCODE = """async (png) => {
   const image = new Image();
@@ -49,14 +51,14 @@ def main() -> None:
             encoder = chromium.new_page()
             for name in views(page):
                 draw(page, encoder, name, look)
+                if look and name == "publish":
+                    reports(page, look)
         chromium.close()
 
 
 def draw(page: Page, encoder: Page, name: str, look: Path | None) -> None:
     for width, size in WIDTHS.items():
         page.set_viewport_size({"width": size[0], "height": size[1]})
-        if page.locator("#who-pays").count():
-            page.locator("#who-pays").evaluate("card => scrollTo(0, card.getBoundingClientRect().top + scrollY - 90)")
         for scheme in ("light", "dark") if look else ("light",):
             page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
             page.mouse.move(0, 0)
@@ -65,12 +67,26 @@ def draw(page: Page, encoder: Page, name: str, look: Path | None) -> None:
             if look:
                 look.mkdir(exist_ok=True, parents=True)
                 page.screenshot(path=look / f"{name}-{width}-{scheme}.png", full_page="dialog" not in name)
-                continue
-            picture = base64.b64encode(page.screenshot()).decode()
-            encoded = base64.b64decode(encoder.evaluate(ENCODE, picture))
-            (HERE / f"workbench-{name}-{width}.webp").write_bytes(encoded)
+            if scheme == "light" and width in KEPT:
+                picture = base64.b64encode(page.screenshot()).decode()
+                encoded = base64.b64decode(encoder.evaluate(ENCODE, picture))
+                (HERE / f"workbench-{name}-{width}.webp").write_bytes(encoded)
     page.set_viewport_size({"width": 1280, "height": 860})
     page.emulate_media(color_scheme="light")
+
+
+def reports(page: Page, look: Path) -> None:
+    """The reports of the release that was made last, at every width."""
+    for name in ("external", "internal", "dictionary"):
+        with page.context.expect_page() as opened:
+            page.click(f"[data-report='{name}.html']")
+        report = opened.value
+        report.wait_for_selector("h1")
+        for width, size in WIDTHS.items():
+            report.set_viewport_size({"width": size[0], "height": size[1]})
+            report.wait_for_timeout(300)
+            report.screenshot(path=look / f"report-{name}-{width}.png", full_page=True)
+        report.close()
 
 
 def views(page: Page) -> Iterator[str]:
@@ -81,6 +97,11 @@ def views(page: Page) -> Iterator[str]:
     page.click("#to-declare")
     page.wait_for_selector("#risk .tile")
     yield "declare"
+    page.click("#at-risk summary")
+    page.wait_for_selector("#grid")
+    page.wait_for_timeout(1500)
+    page.locator(".sticky").evaluate("place => place.scrollTo(0, place.scrollHeight)")
+    yield "at-risk"
     with dialog(page, "[data-tree='marital-status']", "#hierarchy .node"):
         yield "tree-dialog"
     with dialog(page, "[data-tree=age]", "#hierarchy .tabs"):
@@ -90,11 +111,15 @@ def views(page: Page) -> Iterator[str]:
         page.wait_for_selector("#badge")
         page.wait_for_timeout(1000)
         yield "interval-dialog"
+        page.select_option("#kind", "ends")
+        page.wait_for_selector("#levels td:has-text('>=')")
+        page.locator("#levels").scroll_into_view_if_needed()
+        yield "ends-dialog"
     with dialog(page, "[data-order=workclass]", "#joining"):
         yield "order-dialog"
     page.click("#to-search")
     page.wait_for_selector("#estimate small[title]")
-    page.click(".pills label:has-text('distinct')")
+    page.click(".pills label:has-text('distinct ℓ')")
     page.wait_for_timeout(1500)
     page.click("#start")
     page.wait_for_selector(".job[data-status=done]")
@@ -111,6 +136,10 @@ def views(page: Page) -> Iterator[str]:
     page.wait_for_timeout(300)
     yield "who-pays"
     page.click("#to-publish")
+    page.click("#last-look")
+    page.wait_for_selector("#verdict")
+    page.evaluate("scrollTo(0, 0)")
+    yield "look"
     page.fill("#reason", "The most privacy within 30 % loss: agreed with the users of the last release.")
     page.click("#publish")
     page.wait_for_selector("#result .verified")
@@ -132,7 +161,7 @@ def views(page: Page) -> Iterator[str]:
     page.evaluate("scrollTo(0, 0)")
     yield "channel"
     page.click("[data-step=open]")
-    page.click("text=census")
+    page.click(".files button:has-text('census')")
     page.click("[data-file='census/run.toml']")
     page.click("#to-declare")
     page.click("#to-search")
@@ -152,6 +181,8 @@ def dialog(page: Page, opener: str, shown: str) -> Iterator[None]:
     page.wait_for_selector(shown)
     yield
     page.keyboard.press("Escape")
+    if page.locator("#discard").count():
+        page.click("#discard")
     page.wait_for_selector("dialog", state="detached")
 
 

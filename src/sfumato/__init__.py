@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         prefixes,
         quantiles,
         rare_values,
+        top_bottom,
     )
     from sfumato.measures.classes import ClassTable, classify
     from sfumato.measures.registry import known_measures, measure
@@ -138,6 +139,7 @@ _HOMES = {
     "read": "study",
     "sample": "samples.bundled",
     "search": "systems.search",
+    "top_bottom": "hierarchies.made",
     "verify": "systems.verify",
 }
 
@@ -201,6 +203,7 @@ __all__ = [
     "read",
     "sample",
     "search",
+    "top_bottom",
     "verify",
 ]
 

@@ -345,12 +345,14 @@ class Front:
         if self.found_how:
             return self.found_how
         proof = "exact" if self.exact else f"best found with seed {self.study.search.seed}"
+        cut_short = not self.exact and self.algorithm in ("exact", "exhaustive")
+        name = f"the {self.algorithm} search was stopped" if cut_short else self.algorithm
         if self.system == "lattice":
             share = self.evaluations / self.space
             what = f"{self.evaluations:,} of {self.space:,} nodes evaluated ({share * 100:.1f} %)"
         else:
             what = f"{self.evaluations:,} of {float(self.space):.1e} cuts evaluated"
-        return ", ".join(dict.fromkeys((proof, self.algorithm, what)))  # an exact search need not say so twice
+        return ", ".join(dict.fromkeys((proof, name, what)))  # an exact search need not say so twice
 
     def as_dict(self) -> dict[str, Any]:
         """The front as `sfumato search --json` prints it.

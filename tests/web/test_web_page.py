@@ -79,7 +79,7 @@ def test_a_tree_is_edited_and_undone(page: Any) -> None:
     page.wait_for_selector("#hierarchy .node[data-level='2']")
     for label in ("F", "M"):
         page.check(f"#hierarchy .node[data-level='1'][data-label='{label}'] input")
-    page.once("dialog", lambda dialog: dialog.accept("anyone"))
+    page.fill("#label-name", "anyone")
     page.click("#join")
     page.wait_for_selector("#hierarchy .node[data-label=anyone]")
     assert "400" in page.inner_text(".node[data-label=anyone]")
@@ -115,7 +115,8 @@ def test_intervals_follow_the_slider_and_words_can_be_ordered(page: Any) -> None
 def test_a_search_is_stopped_and_its_best_kept(page: Any) -> None:
     confirmed(page, "people.csv")
     page.click("#to-search")
-    page.select_option("#system", "cuts")
+    page.check("#system-cuts")
+    page.click("#advanced summary")
     page.wait_for_selector("#generations")
     page.fill("#generations", "90000")
     with page.expect_request("**/estimate"):  # it is asked for once the change is kept
@@ -172,7 +173,7 @@ def test_a_channel_is_found_and_a_column_disguised(page: Any, tmp_path: Path) ->
 
 
 def test_a_group_is_attacked_and_protected(page: Any) -> None:
-    page.click("text=census")
+    page.click(".files button:has-text('census')")
     page.click("[data-file='census/run.toml']")
     page.click("#to-declare")
     page.click("#to-search")

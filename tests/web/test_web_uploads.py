@@ -74,9 +74,11 @@ def test_uploads_of_one_name_at_one_time_do_not_mix(bench: httpx.Client, root: P
 def test_an_upload_goes_with_its_last_study(bench: httpx.Client, root: Path) -> None:
     path = upload(bench, "short.csv", FIRST + b"Cy,32,M\n")["path"]
     one, two = (bench.post("/api/studies", json={"path": path}).json()["id"] for _ in range(2))
-    bench.delete(f"/api/studies/{one}")
+    bench.delete(f"/api/trash/{bench.delete(f'/api/studies/{one}').json()['undo']}")
     assert (root / path).exists()
-    bench.delete(f"/api/studies/{two}")
+    undo = bench.delete(f"/api/studies/{two}").json()["undo"]
+    assert (root / path).exists()  # until it can no longer be undone
+    bench.delete(f"/api/trash/{undo}")
     assert not (root / path).parent.exists()
     assert bench.post("/api/studies", json={"path": "people.csv"}).status_code == 200
 

@@ -143,7 +143,8 @@ def test_a_change_in_another_tab_is_told_on_the_page(browser: Any, workbench: Se
     study = page.url.split("/")[-1]
     with workbench.client() as bench:
         bench.put(f"/api/studies/{study}", json={"search": {"max_suppression": 0.07}})
-    assert page.input_value("#suppression") == "0"
+    assert page.input_value("#suppression") == "1"
+    page.wait_for_selector("#elsewhere")  # told before anything is started
     page.click("#start")
     page.wait_for_selector("text=changed in another tab")
     page.click("#reload")

@@ -86,11 +86,13 @@ def show(
 def build(
     data: Annotated[Path, typer.Argument(help="A table with the column.")],
     column: Annotated[str, typer.Option("--column", "-c", help="The column to build for.")],
-    kind: Annotated[str, typer.Option(help="interval, quantile, breaks, prefix, date, frequency or flat.")],
+    kind: Annotated[str, typer.Option(help="interval, quantile, breaks, ends, prefix, date, frequency or flat.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The hierarchy file to write.")],
     run: Run = None,
-    width: Annotated[list[float] | None, typer.Option(help="interval: a width per level, finest first.")] = None,
+    width: Annotated[list[float] | None, typer.Option(help="interval, ends: a width per level, finest first.")] = None,
     origin: Annotated[float | None, typer.Option(help="interval: where intervals start.")] = None,
+    bottom: Annotated[float | None, typer.Option(help="ends: values below this stand together.")] = None,
+    top: Annotated[float | None, typer.Option(help="ends: this value and all above stand together.")] = None,
     bins: Annotated[int | None, typer.Option(help="quantile: groups of the finest level.")] = None,
     at: Annotated[
         list[str] | None, typer.Option("--breaks", help="breaks: 18,40,65 for a level, finest first.")
@@ -115,6 +117,8 @@ def build(
     options: dict[str, Any] = {
         "widths": width,
         "origin": origin,
+        "bottom": bottom,
+        "top": top,
         "bins": bins,
         "levels": [_numbers(points) for points in at] if at else level,
         "keep": keep,

@@ -20,10 +20,18 @@ from sfumato.sources.roles import Role
 from sfumato.tables.frequency import FrequencyTable
 
 
-def unreachable(front: Front, limits: Limits, wish: Wish) -> UnreachableError:
+class NothingWithinError(UnreachableError):
+    """No release is within the limits of a question. `nearest` are values of single limits that would do."""
+
+    def __init__(self, what: str, nearest: dict[str, float], *, expected: str = "", remedy: str = "") -> None:
+        super().__init__(what, expected=expected, remedy=remedy)
+        self.nearest = nearest
+
+
+def unreachable(front: Front, limits: Limits, wish: Wish) -> NothingWithinError:
     """Nothing is within the limits: say the nearest value of each that would do, the others kept."""
     offers = offers_of(front, front.rows) if wish.privacy.form is not None else points_of(front)
-    near = []
+    near: dict[str, float] = {}
     for name in limits.given():
         free = limits.without(name).met(offers)
         if not free.any():
@@ -36,11 +44,13 @@ def unreachable(front: Front, limits: Limits, wish: Wish) -> UnreachableError:
             value = float(getattr(offers, name.removeprefix("min_"))[free].max())
             if value < 1:
                 continue
-        near.append(f"{name} = {value:g}")
-    return UnreachableError(
+        near[name] = float(value)
+    says = ", or ".join(f"{name} = {value:g}" for name, value in near.items())
+    return NothingWithinError(
         f"no recoding of the front has {limits.says()}",
+        near,
         expected="limits that at least one release meets",
-        remedy=", or ".join(near) if near else "relax two limits at once, or search again with more generations",
+        remedy=says or "relax two limits at once, or search again with more generations",
     )
 
 

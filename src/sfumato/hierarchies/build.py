@@ -121,6 +121,65 @@ def breaks(name: str, labels: Sequence[str], levels: Sequence[Sequence[float]], 
     return _assembled(name, _in_order(values), [step(level) for level in sorted_levels if level])
 
 
+def ends(
+    name: str,
+    labels: Sequence[str],
+    bottom: float | None = None,
+    top: float | None = None,
+    widths: Sequence[float] = (),
+    decimal: str = ".",
+) -> Hierarchy:
+    """Top and bottom coding: single values, then everything below `bottom` and from `top` on together.
+
+    Each of the `widths` adds a level of intervals between the two ends, counted from 0; the ends stay as they are.
+
+    >>> ends("age", ["17", "31", "34", "86"], bottom=18, top=85, widths=[5]).paths
+    [('17', '<18', '<18', '*'), ('31', '31', '30-34', '*'), ('34', '34', '30-34', '*'), ('86', '>=85', '>=85', '*')]
+    """
+    values = _numeric(name, labels, decimal)
+    if bottom is None and top is None:
+        raise HierarchyError(
+            f"no end is given for {name}", expected="bottom, top or both", remedy="top = 85 puts 85 and above together"
+        )
+    if bottom is not None and top is not None and bottom >= top:
+        raise HierarchyError(
+            f"the bottom {_plain(bottom)} of {name} is not below the top {_plain(top)}", expected="bottom < top"
+        )
+    steps = [_exact(width) for width in widths]
+    if not all(step.is_finite() and step > 0 for step in steps):
+        raise HierarchyError(f"a width of {name} is not above 0", expected="widths above 0", remedy="widths = [5, 10]")
+    for small, large in pairwise(steps):
+        if large <= small or large % small != 0:
+            raise HierarchyError(
+                f"interval widths {small} and {large} of {name} do not nest",
+                expected="each width a multiple of the one before",
+            )
+    exact = {label: _exact(label.replace(",", ".") if decimal == "," else label) for label in values}
+    low, high = (None if end is None else _exact(end) for end in (bottom, top))
+    given = [end for end in (low, high) if end is not None]
+    whole = all(value == value.to_integral_value() for value in (*exact.values(), *steps, *given))
+
+    def end_of(label: str) -> str | None:
+        if low is not None and exact[label] < low:
+            return f"<{_plain(low)}"
+        return f">={_plain(high)}" if high is not None and exact[label] >= high else None
+
+    def step_of(width: Decimal) -> Labeller:
+        def labelled(label: str) -> str:
+            end = end_of(label)
+            if end is not None:
+                return end
+            start = (exact[label] / width).to_integral_value(rounding=ROUND_FLOOR) * width
+            first = start if low is None else max(start, low)
+            last = start + width if high is None else min(start + width, high)
+            return bounded(first, last, whole)
+
+        return labelled
+
+    levels = [lambda label: end_of(label) or label, *(step_of(width) for width in steps)]
+    return _assembled(name, _in_order(values), levels)
+
+
 def prefix(name: str, labels: Sequence[str], keep: Sequence[int] | None = None, mask: str = "*") -> Hierarchy:
     """Codes such as postcodes: each level keeps fewer leading characters.
 

@@ -9,6 +9,7 @@ from typing import Any
 from sfumato.hierarchies.recipes import (
     BreaksRecipe,
     DateRecipe,
+    EndsRecipe,
     FlatRecipe,
     FrequencyRecipe,
     HierarchyFile,
@@ -56,6 +57,17 @@ def breaks(*levels: Sequence[float]) -> BreaksRecipe:
         A recipe.
     """
     return BreaksRecipe.given(build="breaks", levels=tuple(tuple(level) for level in levels))
+
+
+def top_bottom(*widths: float, bottom: float | None = None, top: float | None = None) -> EndsRecipe:
+    """Top and bottom coding: `top_bottom(5, 10, bottom=18, top=85)` keeps single values from 18 to 84.
+
+    Everything below `bottom` stands together, and everything from `top` on; the widths add levels of intervals between.
+
+    >>> top_bottom(5, top=85).top
+    85.0
+    """
+    return EndsRecipe.given(build="ends", bottom=bottom, top=top, widths=widths)
 
 
 def prefixes(*keep: int, mask: str = "*") -> PrefixRecipe:

@@ -55,6 +55,18 @@ class BreaksRecipe(Settings):
     levels: tuple[tuple[FiniteFloat, ...], ...] = Field(min_length=1)
 
 
+class EndsRecipe(Settings):
+    """Top and bottom coding: single values in between, everything below `bottom` and from `top` on together.
+
+    Above that level are intervals of the widths between the two ends, if any.
+    """
+
+    build: Literal["ends"]
+    bottom: FiniteFloat | None = None
+    top: FiniteFloat | None = None
+    widths: tuple[FiniteFloat, ...] = ()
+
+
 class PrefixRecipe(Settings):
     """Fewer and fewer leading characters."""
 
@@ -85,11 +97,21 @@ class FlatRecipe(Settings):
     build: Literal["flat"]
 
 
-Recipe = IntervalRecipe | QuantileRecipe | BreaksRecipe | PrefixRecipe | DateRecipe | FrequencyRecipe | FlatRecipe
+Recipe = (
+    IntervalRecipe
+    | QuantileRecipe
+    | BreaksRecipe
+    | EndsRecipe
+    | PrefixRecipe
+    | DateRecipe
+    | FrequencyRecipe
+    | FlatRecipe
+)
 RECIPES: dict[str, type[Settings]] = {
     "interval": IntervalRecipe,
     "quantile": QuantileRecipe,
     "breaks": BreaksRecipe,
+    "ends": EndsRecipe,
     "prefix": PrefixRecipe,
     "date": DateRecipe,
     "frequency": FrequencyRecipe,
@@ -113,6 +135,7 @@ Declared = Annotated[
     | Annotated[IntervalRecipe, Tag("interval")]
     | Annotated[QuantileRecipe, Tag("quantile")]
     | Annotated[BreaksRecipe, Tag("breaks")]
+    | Annotated[EndsRecipe, Tag("ends")]
     | Annotated[PrefixRecipe, Tag("prefix")]
     | Annotated[DateRecipe, Tag("date")]
     | Annotated[FrequencyRecipe, Tag("frequency")]
@@ -149,6 +172,8 @@ def builder(name: str, recipe: Recipe, decimal: str = ".") -> Callable[[Sequence
                 return build.quantile(name, labels, counts, recipe.bins, decimal)
             case BreaksRecipe():
                 return build.breaks(name, labels, recipe.levels, decimal)
+            case EndsRecipe():
+                return build.ends(name, labels, recipe.bottom, recipe.top, recipe.widths, decimal)
             case PrefixRecipe():
                 return build.prefix(name, labels, recipe.keep, recipe.mask)
             case DateRecipe():

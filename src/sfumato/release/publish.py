@@ -123,7 +123,7 @@ def publish_draft(draft: Draft, folder: str | Path, *, reason: str = "", state: 
     require_source(draft.source, draft.fingerprint)
     with ExitStack() as stack, new_folder(folder, private=False) as inside:
         with recording() as recorder:
-            measured, comparison, dictionary = _build(draft, inside, state)
+            measured, comparison, dictionary = build(draft, inside, state)
             findings = [*(comparison.findings if comparison is not None else ()), *measured.findings]
             refuse_unaccepted(findings, draft.study.policy.accept)
             with stage("write the reports"):
@@ -133,7 +133,7 @@ def publish_draft(draft: Draft, folder: str | Path, *, reason: str = "", state: 
     return Release(folder, folder / draft.data, manifest, (*manifest["warnings"], *late), tuple(recorder.done))
 
 
-def _build(draft: Draft, folder: Path, state: str | Path | None) -> tuple[Measured, Comparison | None, dict[str, Any]]:
+def build(draft: Draft, folder: Path, state: str | Path | None) -> tuple[Measured, Comparison | None, dict[str, Any]]:
     """The file with all that reads it back, compared with earlier releases before it is written, and measured after.
 
     Last of the three is the data dictionary, with the labels of what is in the file.

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sfumato.decide import Choice
 from sfumato.release.publish import Release, publish_draft
+from sfumato.release.rehearse import Rehearsal, rehearse_draft
 from sfumato.runtime.atomic import refuse_existing_folder
 from sfumato.runtime.stages import Progress
 from sfumato.study.policy import Acceptance
@@ -49,3 +50,14 @@ def publish(
     refuse_existing_folder(Path(folder).absolute())
     draft = system_named(choice.front.system).draft(choice, Publishing(accept, name, progress, format))
     return publish_draft(draft, folder, reason=stated, state=state)
+
+
+def rehearse(choice: Choice, *, state: str | Path | None = None) -> Rehearsal:
+    """What `publish` would write, measure and refuse, without writing anything that stays.
+
+    >>> import sfumato as sf
+    >>> front = sf.search(sf.read(sf.sample("adult")))
+    >>> [finding.key for finding in rehearse(sf.pick(front, point=0)).findings]
+    ['k']
+    """
+    return rehearse_draft(system_named(choice.front.system).draft(choice, Publishing()), state=state)

@@ -61,6 +61,8 @@ class About(BaseModel):
     job: str
     point: int
     reason: str
+    verified: bool | None = Field(default=None, description="What the last verification said.")
+    checked: float | None = Field(default=None, description="When that was, in seconds since 1970.")
 
 
 class Listed(Answer):
@@ -78,3 +80,6 @@ class Listed(Answer):
     about: About
     says: str
     whole: Whole
+    created: str = Field(description="When it was written, in UTC.")
+    sha256: str = Field(description="The digest of the released file.")
+    accepted: int = Field(description="How many rules of the policy it breaks, each accepted with a reason.")

@@ -15,7 +15,9 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
-from starlette.types import ASGIApp
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.responses import Response
+from starlette.types import ASGIApp, Scope
 
 from sfumato.errors import SfumatoError
 from sfumato.version import __version__
@@ -27,9 +29,19 @@ from sfumato.web.keys import Keys
 from sfumato.web.places import Places
 from sfumato.web.plain import explained
 from sfumato.web.routes import declaring, entering, exploring, opening, other_systems, publishing, replaying, searching
+from sfumato.web.trash import KEPT_SECONDS, Trash
 from sfumato.web.worker import status_of
 
 STATIC = Path(__file__).parent / "static"
+
+
+class PageFiles(StaticFiles):
+    """The page's own files: a browser may keep them, and asks each time whether they are still the same."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        answer = await super().get_response(path, scope)
+        answer.headers["cache-control"] = "no-cache"
+        return answer
 
 
 @dataclass(frozen=True)
@@ -49,11 +61,13 @@ def make_app(places: Places, options: Options | None = None) -> FastAPI:
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         places.clear_unfinished()
+        app.state.trash = Trash(places)
+        app.state.trash.empty()
         app.state.desks = Desks(places, limits.gigabytes)
         app.state.jobs = Jobs(places, limits.gigabytes, limits.jobs)
         app.state.jobs.recover()
         app.state.jobs.start_waiting()
-        keeper = asyncio.get_running_loop().create_task(_send_home(app.state.desks))
+        keeper = asyncio.get_running_loop().create_task(_keep(app.state.desks, app.state.trash))
         yield
         keeper.cancel()
         await app.state.jobs.close()
@@ -83,7 +97,7 @@ def make_app(places: Places, options: Options | None = None) -> FastAPI:
     def page() -> FileResponse:
         return FileResponse(STATIC / "index.html")
 
-    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    app.mount("/static", GZipMiddleware(PageFiles(directory=STATIC), minimum_size=600), name="static")
     return app
 
 
@@ -92,10 +106,12 @@ def guarded(app: FastAPI, hosts: Iterable[str]) -> ASGIApp:
     return Gate(app, app.state.keys, hosts)
 
 
-async def _send_home(desks: Desks) -> None:
+async def _keep(desks: Desks, trash: Trash) -> None:
+    """Stop workers that nobody asks, and delete for good what was deleted a while ago."""
     while True:
         await asyncio.sleep(20)
         await desks.send_home()
+        trash.empty(older=KEPT_SECONDS)
 
 
 async def _refused(_: Request, error: Exception) -> JSONResponse:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import shutil
 import signal
 import time
 from pathlib import Path
@@ -75,14 +74,14 @@ class Jobs:
             (folder / "stop").touch()
         return self.describe(folder)
 
-    def remove(self, study: str, job: str) -> None:
-        """Delete a job that is not running, with its front."""
+    def take_out(self, study: str, job: str) -> Path:
+        """The folder of a job that is not running, to be deleted with its front."""
         folder = self.places.job(study, job)
         if folder in self._running:
             raise InputError("the job is running", expected="a job that has ended", remedy="stop it first")
         if folder in self._queue:
             self._queue.remove(folder)
-        shutil.rmtree(folder)
+        return folder
 
     def of(self, study: str | None = None) -> list[dict[str, Any]]:
         """Every job, the oldest first."""

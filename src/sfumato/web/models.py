@@ -39,6 +39,7 @@ class Opened(Body):
 
     path: str | None = Field(default=None, min_length=1, max_length=1000)
     sample: Literal["adult"] | None = None
+    table: str | None = Field(default=None, min_length=1, max_length=400, description="Of a database: its table.")
     separator: str | None = Field(default=None, min_length=1, max_length=1)
     encoding: str | None = Field(default=None, max_length=40)
     header: bool | None = None
@@ -56,6 +57,7 @@ class Changes(Body):
     population: dict[str, Any] | None = Field(default=None, description="As [data]; {} for none.")
     search: dict[str, Any] | None = None
     measures: dict[str, dict[str, float | str]] | None = None
+    groups: dict[str, Any] | None = Field(default=None, description="The group, its areas and what attackers know.")
 
 
 class Recipe(Body):
@@ -125,6 +127,15 @@ class Limits(Body):
     max_suppression: Share | None = None
     min_k: Least | None = None
     min_l: Least | None = None
+
+
+class Look(Body):
+    """What to look at before it is published: a point of a front, or with limits the answer to a question."""
+
+    job: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")
+    point: int = Field(ge=0, le=10**9)
+    keep: list[Annotated[str, Field(max_length=1000)]] = Field(default_factory=list, max_length=1000)
+    limits: Limits | None = None
 
 
 class Publication(Body):

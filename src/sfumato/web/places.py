@@ -20,6 +20,7 @@ from sfumato.web.keys import FOLDER as KEYS
 WORK = "workbench"
 PART = ".part"  # the ending of an upload that has not arrived whole
 ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}$")
+DATABASES = (".sqlite", ".sqlite3", ".db")
 TABLES = (".csv", ".tsv", ".txt", ".data", ".gz", ".parquet", ".pq", *ENDINGS)
 
 
@@ -116,8 +117,9 @@ class Places:
                 continue
             if path.is_dir():
                 folders.append(path.name)
-            elif path.suffix.lower() in (*TABLES, ".toml"):
+            elif path.suffix.lower() in (*TABLES, *DATABASES, ".toml"):
                 kind = "run file" if path.suffix == ".toml" else "table"
+                kind = "database" if path.suffix.lower() in DATABASES else kind
                 files.append({"name": path.name, "path": self.shown(path), "kind": kind, "bytes": path.stat().st_size})
         return {"folder": self.shown(here) if here != self.root else "", "folders": folders, "files": files}
 

@@ -48,7 +48,8 @@ async def store(places: Places, name: str, blocks: AsyncIterator[bytes], limit: 
 
 def forget_unused(places: Places, text: str) -> None:
     """Delete the uploads that a run file's text names, unless another study names them too."""
-    others = "".join(path.read_text("utf-8", "replace") for path in places.studies.glob("*/**/run.toml"))
+    kept = (*places.studies.glob("*/**/run.toml"), *(places.work / "trash").glob("**/run.toml"))
+    others = "".join(path.read_text("utf-8", "replace") for path in kept)
     for folder in places.uploads.iterdir():
         if folder.name in text and folder.name not in others:
             shutil.rmtree(folder)

@@ -29,7 +29,7 @@ STATUS: dict[type[BaseException], int] = {
     MemoryLimitError: 507,
 }
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
-MODULES = ("opening", "declaring", "trees", "exploring", "releasing", "replaying", "channels", "groups")
+MODULES = ("opening", "declaring", "trees", "riskiest", "exploring", "releasing", "replaying", "channels", "groups")
 
 
 def main(arguments: list[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -261,7 +261,10 @@ def search_cuts(
     run: Run,
     search_lattice: Searcher,
 ) -> Front:
-    """Find the front of a study's cuts, from the front of the lattice on. Stopped early, the best so far is kept."""
+    """Find the front of a study's cuts, from the front of the lattice on. Stopped early, the best so far is kept.
+
+    The study of a front that was stopped says after how many generations: searching it again gives the same front.
+    """
     began = time.perf_counter()
     ready = CutSearch(study, table)
     settings = loop_settings(ready)
@@ -272,6 +275,7 @@ def search_cuts(
     else:
         rng = np.random.default_rng(study.search.seed)
         found = memetic.start(ready, settings, ready.seeds(run, search_lattice), rng)
+    begun = not run.stopped  # a search that is stopped before its first generation began cannot be asked for again
 
     def told(now: State) -> bool:
         if len(now.archive):
@@ -288,7 +292,12 @@ def search_cuts(
             kept.remove()
     if not len(found.archive):
         raise _unreachable(ready)
-    return _front(ready, found, time.perf_counter() - began)
+    front = _front(ready, found, time.perf_counter() - began)
+    if not run.stopped:
+        return front
+    if begun:
+        return replace(front, study=study.with_search(generations=found.generation))
+    return replace(front, certificate={**front.certificate, "repeatable": False})
 
 
 def loop_settings(ready: CutSearch) -> memetic.Settings:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InputError
+from sfumato.sources.address import SQLITE
 from sfumato.sources.opening import matching_files, open_source
+from sfumato.sources.settings import DataSettings
 from sfumato.study import Study
 from sfumato.web.places import ConflictError
 
@@ -35,9 +38,14 @@ def refuse_changed(study: Study, about: dict[str, Any]) -> None:
         )
 
 
+def table_path(settings: DataSettings, folder: Path) -> Path:
+    """Where the rows of a table are read from: a file, a folder of parts, a pattern, or the file of a database."""
+    return folder / settings.path.removeprefix(SQLITE)
+
+
 def _files(study: Study) -> list[list[Any]]:
     try:
-        files = matching_files(study.folder / study.data.path)
+        files = matching_files(table_path(study.data, study.folder))
         states = [(file, file.stat()) for file in files]
     except (InputError, OSError):
         return []
@@ -45,7 +53,7 @@ def _files(study: Study) -> list[list[Any]]:
 
 
 def _digest(study: Study) -> str:
-    files = tuple(map(tuple, _files(study)))
+    files = (study.data.model_dump_json(), *map(tuple, _files(study)))
     if files not in _digests:
         try:
             _digests[files] = open_source(study.data, study.folder).fingerprint

@@ -14,6 +14,7 @@ from sfumato.study import Study
 from sfumato.systems.channel.system import channel_of, flat
 from sfumato.systems.registry import load_front
 from sfumato.systems.search import search as find
+from sfumato.web.calls.outdated import changes_since
 from sfumato.web.places import Places
 
 MOST_OUTPUTS = 160
@@ -45,7 +46,8 @@ def front(places: Places, study: str, job: str) -> dict[str, Any]:
     """The front of a channel search, with its knee."""
     channels = channels_of(places, study, job)
     said = channels.as_dict() | {"points": [flat(point) for point in channels.points]} | dict(channels.details)
-    return said | {"engine": channels.algorithm, "records": channels.rows, "knee": pick(channels, knee=True).point.id}
+    said |= {"engine": channels.algorithm, "records": channels.rows, "knee": pick(channels, knee=True).point.id}
+    return said | {"changes": changes_since(places, study, channels.study)}
 
 
 def point(places: Places, study: str, job: str, number: int) -> dict[str, Any]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 from sfumato.auditing.audit import Audit
 from sfumato.auditing.audit import audit as audited
@@ -12,11 +13,15 @@ from sfumato.errors import InputError, counted, shortened
 from sfumato.hierarchies.recipes import HierarchyFile
 from sfumato.measures.registry import known_measures
 from sfumato.measures.standard import GENERAL_LOSS
+from sfumato.sources.address import located
 from sfumato.sources.opening import open_source
 from sfumato.sources.roles import Role
 from sfumato.sources.settings import DataSettings
-from sfumato.study import ColumnSettings, SearchSettings, Study
+from sfumato.study import SearchSettings, Study
+from sfumato.systems.registry import MODULES as REGISTERED
+from sfumato.systems.registry import system_named
 from sfumato.web.calls.binding import refuse_changed, table_of_now
+from sfumato.web.calls.riskiest import counted_in
 from sfumato.web.calls.shelf import (
     checked,
     keep_study,
@@ -29,7 +34,7 @@ from sfumato.web.calls.shelf import (
 from sfumato.web.calls.trees import joined
 from sfumato.web.places import Places, read_json, write_json
 
-SECTIONS = ("data", "columns", "search", "measures")
+SECTIONS = ("data", "columns", "search", "measures", "groups")
 
 
 def get(places: Places, study: str) -> dict[str, Any]:
@@ -44,10 +49,17 @@ def put(places: Places, study: str, changes: dict[str, Any], version: str) -> di
     before = study_of(places, study)
     settings = before.model_dump(mode="json", exclude_none=True)
     settings["search"] = before.search.model_dump(mode="json", exclude_unset=True, exclude_none=True)
+    for file in (settings.get("groups") or {}).get("auxiliary", ()):
+        file["path"] = located(file["path"], before.folder)
     for section in SECTIONS:
         if changes.get(section) is not None:
             settings[section] = changes[section]
-    settings["data"] = {**settings["data"], "path": str((before.folder / before.data.path).absolute())}
+    if changes.get("groups") is not None:
+        _rooted_groups(places, settings["groups"])
+    settings["data"] = {**settings["data"], "path": located(before.data.path, before.folder)}
+    book = settings["data"].get("codebook")
+    if changes.get("data") is not None and isinstance(book, str):
+        settings["data"]["codebook"] = str(places.allowed(book))
     for column in settings["columns"].values():
         _rooted(places, column)
     _populated(places, before, settings, changes.get("population"))
@@ -112,14 +124,7 @@ def audit(places: Places, study: str) -> dict[str, Any]:
     """
     declared = study_of(places, study)
     undecided = undecided_columns(declared)
-    declared = declared.with_columns({name: ColumnSettings(role=Role.QUASI_IDENTIFIER) for name in undecided})
-    if not declared.named(Role.QUASI_IDENTIFIER):
-        raise InputError(
-            "no column is a quasi-identifier",
-            expected="at least one column that outsiders know",
-            remedy="give a column the role quasi_identifier",
-        )
-    measured: Audit = audited(declared)
+    measured: Audit = audited(counted_in(declared))
     risk, share = measured.risk_curve()
     step = max(len(risk) // 300, 1)
     curve = {"risk": risk[::step].tolist(), "share": share[::step].tolist()}
@@ -135,11 +140,47 @@ def measures(places: Places) -> list[dict[str, Any]]:  # noqa: ARG001
     ]
 
 
+def systems(places: Places) -> list[dict[str, Any]]:  # noqa: ARG001
+    """Every registered system: what its plans are called, and which settings of a search it reads."""
+    return [
+        {"name": name, "plans": system_named(name).plans, "reads": _read_by(name), "algorithms": _algorithms(name)}
+        for name in REGISTERED
+    ]
+
+
+def _read_by(system: str) -> list[str]:
+    """The settings under [search] that a system takes, by trying each."""
+    accepted = []
+    for name, field in SearchSettings.model_fields.items():
+        if name == "system" or field.get_default(call_default_factory=True) is None:
+            continue
+        with contextlib.suppress(InputError):
+            SearchSettings.given(system=system, **{name: field.get_default(call_default_factory=True)})
+            accepted.append(name)
+    return accepted
+
+
+def _algorithms(system: str) -> list[str]:
+    """The algorithms of a system, by trying each that a run file can name."""
+    accepted = []
+    for name in get_args(get_args(SearchSettings.model_fields["algorithm"].annotation)[0]):
+        with contextlib.suppress(InputError):
+            SearchSettings.given(system=system, algorithm=name)
+            accepted.append(name)
+    return accepted
+
+
 def estimate(places: Places, study: str) -> dict[str, Any]:
     """How large the space is, and what the search will cost: of a lattice at most, if every node is tried."""
     from sfumato.prediction.cost import predict_search
 
     declared = study_of(places, study)
+    if declared.search.system not in ("lattice", "cuts"):
+        raise InputError(
+            f"the cost of a search by the {declared.search.system} system cannot be predicted",
+            expected="the lattice or the cuts system",
+            remedy="set a time after which it stops and keeps the best so far",
+        )
     table = table_of(declared)
     cuts = declared.search.system == "cuts"
     cost = predict_search(declared, table)
@@ -165,6 +206,13 @@ def _rooted(places: Places, column: dict[str, Any]) -> None:
         )
 
 
+def _rooted_groups(places: Places, groups: dict[str, Any]) -> None:
+    """The files that attackers learn from are called by their place in the allowed folder."""
+    for file in groups.get("auxiliary") or ():
+        if isinstance(file, dict) and isinstance(file.get("path"), str):
+            file["path"] = str(places.table(file["path"]))
+
+
 def _populated(places: Places, before: Study, settings: dict[str, Any], given: dict[str, Any] | None) -> None:
     """The table of the population: as it was, another that can be read, or none."""
     if given == {}:
@@ -182,7 +230,7 @@ def _populated(places: Places, before: Study, settings: dict[str, Any], given: d
                 remedy="another file, or the role other for those columns",
             )
     elif before.population is not None:
-        settings["population"]["path"] = str((before.folder / before.population.path).absolute())
+        settings["population"]["path"] = located(before.population.path, before.folder)
 
 
 def _refuse_weights(study: Study) -> None:
@@ -202,4 +250,12 @@ def _refuse_measures(study: Study) -> None:
     for objective in study.search.named:
         goal_of(study, objective.name, objective.direction)
     for name, limit in study.search.constraints.items():
-        goal_of(study, name, None, limit)
+        goal = goal_of(study, name, None, limit)
+        facts = goal.measure
+        lowest, highest = (0.0, 1.0) if facts.unit == "share" else (1.0 if facts.scale == "log" else 0.0, math.inf)
+        if not lowest <= limit <= highest:
+            raise InputError(
+                f"a limit of {limit:g} on {facts.title}",
+                expected=f"a number from {lowest:g} to {highest:g}" if highest < math.inf else f"{lowest:g} or more",
+                remedy="leave the limit out, or give one that releases can meet or miss",
+            )

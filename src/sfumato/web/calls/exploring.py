@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from sfumato.decide import ask as asked
 from sfumato.decide import knee_of, knee_scale, presets
+from sfumato.decide.ask import Answer
+from sfumato.decide.notes import NothingWithinError
+from sfumato.decide.offers import Offer
 from sfumato.decide.revise import with_suppression
 from sfumato.errors import SfumatoError
 from sfumato.front import Point, compare_fronts
@@ -20,8 +24,9 @@ from sfumato.release.foreseen import foreseen
 from sfumato.report.audit_page import BINS
 from sfumato.systems.registry import load_front
 from sfumato.tables.frequency import FrequencyTable
+from sfumato.web.calls.outdated import changes_since
 from sfumato.web.calls.shelf import front_of, whole_of
-from sfumato.web.places import Places
+from sfumato.web.places import Places, read_json
 
 SAMPLE = 40
 CURVE = 400
@@ -31,6 +36,13 @@ def front(places: Places, study: str, job: str) -> dict[str, Any]:
     """A front with its knee, the scale of that, and the points that common limits lead to."""
     saved, _ = front_of(places, study, job)
     described = saved.as_dict() | {"how": saved.how, "others": [dict(other) for other in saved.others]}
+    about = read_json(places.job(study, job) / "job.json")
+    described |= {
+        "stopped": about.get("status") == "stopped",
+        "max_suppression": saved.study.search.max_suppression,
+        "policy": saved.study.policy.model_dump(mode="json", exclude={"accept"}),
+        "changes": changes_since(places, study, saved.study),
+    }
     try:
         knee: int | None = saved.points[knee_of(saved)].id
     except SfumatoError:
@@ -48,6 +60,8 @@ def point(
     """
     saved, table = front_of(places, study, job)
     chosen = saved.point(number)
+    if not saved.recodes:  # a system of its own: what it says of the point is all there is
+        return chosen.as_dict() | {"words": [f"{name}: {value}" for name, value in chosen.details.items()]}
     if size is not None or diversity is not None:
         chosen = with_suppression(saved, number, size or 0, diversity or 0, table).point(number)
     raw, after = classify(table), _after(table, chosen)
@@ -106,8 +120,21 @@ def ask(places: Places, study: str, job: str, limits: dict[str, float]) -> dict[
     """The publisher's question: the best release within limits."""
     saved, table = front_of(places, study, job)
     given: dict[str, Any] = dict(limits)
-    answer = asked(saved, table=table, **given)
-    return answer.as_dict() | {"stretches": answer.stretches()}
+    try:
+        answer = asked(saved, table=table, **given)
+    except NothingWithinError as error:  # an answer like any other: nothing is wrong with the question
+        return {"answer": None, "nothing": {"what": error.what, "nearest": error.nearest}}
+    steps = {
+        kind: [[_step(answer, a), _step(answer, b)] for a, b in pairs]
+        for kind, pairs in (("flat", answer.curve.flat()), ("steep", answer.curve.steep()))
+    }
+    return answer.as_dict() | {"stretches": steps}
+
+
+def _step(answer: Answer, offer: Offer) -> dict[str, Any]:
+    """A step of a curve, and the question that it is the answer to."""
+    limits = {"max_suppression": answer.limits.max_suppression, "max_loss": math.ceil(offer.loss * 1e4) / 1e4}
+    return {"says": answer.step(offer), "limits": limits}
 
 
 def _after(table: FrequencyTable, chosen: Point) -> ClassTable:
@@ -164,8 +191,13 @@ def _sample(table: FrequencyTable, after: ClassTable) -> dict[str, Any]:
             "*" if gone else part.labels[int(part.groups[int(codes[tuple_])])] or "missing"
             for part, codes in zip(after.recoding, table.codes, strict=True)
         ]
+        before = [
+            domain.labels[int(codes[tuple_])] or "missing"
+            for domain, codes in zip(table.domains, table.codes, strict=True)
+        ]
         size = int(after.size[after.index[tuple_]])
-        rows.append({"cells": cells, "masked": len(table.sensitive), "class": size, "suppressed": gone})
+        row = {"before": before, "cells": cells, "masked": len(table.sensitive), "class": size, "suppressed": gone}
+        rows.append(row)
     return {"columns": list(table.columns), "sensitive": list(table.sensitive), "rows": rows}
 
 

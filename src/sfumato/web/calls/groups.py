@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InputError, StoppedError
-from sfumato.study import Study
+from sfumato.study import Study, read
 from sfumato.systems.groups.attack.attack import attack
 from sfumato.systems.groups.front import told_of
 from sfumato.systems.search import search as find
+from sfumato.web.calls.outdated import changes_since
 from sfumato.web.places import Places, read_json, write_json
 from sfumato.web.plain import plain
 
@@ -52,4 +53,5 @@ def findings(places: Places, study: str, job: str) -> dict[str, Any]:
     path = places.job(study, job) / "groups" / "groups.json"
     if not path.is_file():
         raise InputError("this attack has not ended yet", expected="one that has ended", remedy="wait, or stop it")
-    return read_json(path)
+    declared = read(places.job(study, job) / "run.toml")
+    return read_json(path) | {"changes": changes_since(places, study, declared)}

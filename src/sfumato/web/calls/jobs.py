@@ -42,14 +42,16 @@ def run_job(places: Places, folder: Path) -> None:
 
 
 def _search(places: Places, folder: Path, about: dict[str, Any]) -> dict[str, Any]:
+    from sfumato.systems.registry import system_named
     from sfumato.systems.search import search
 
-    watch = Watch(folder, about["with"].get("seconds"))
     study = checked(places, read(folder / "run.toml"))
+    watch = Watch(folder, about["with"].get("seconds"), system_named(study.system).unit(study))
     state = folder / "search.state"
     resume = state.exists() and study.search.system == "cuts"
     checkpoint = state if study.search.system == "cuts" else None
     front = search(study, watch, checkpoint=checkpoint, resume=resume, live=watch.live)
+    watch.stage("writing")
     front.save(folder / "front", replace=True)
     watch.last(front)
     return {"status": "stopped" if watch.stopped else "done", "found": {"points": len(front.points), "how": front.how}}
@@ -69,19 +71,27 @@ def _other(places: Places, folder: Path, about: dict[str, Any]) -> dict[str, Any
 class Watch:
     """Tells how far a search is, draws its front so far, and stops it when asked or when its time is up."""
 
-    def __init__(self, folder: Path, seconds: float | None) -> None:
+    def __init__(self, folder: Path, seconds: float | None, unit: str = "steps") -> None:
         self.folder, self.seconds, self.stopped = folder, seconds, False
+        self._unit, self._done = unit, (0, 0)
         self._began = time.monotonic()
         self._told = self._drawn = 0.0
         self._parent = os.getppid()
+        self.stage("reading the table")
+
+    def stage(self, name: str) -> None:
+        """Say what is being done: reading, searching or writing."""
+        done, total = self._done
+        took = time.monotonic() - self._began
+        state = {"done": done, "total": total, "unit": self._unit, "seconds": took, "stage": name}
+        write_json(self.folder / "progress.json", state)
 
     def __call__(self, done: int, total: int) -> bool:
         now = time.monotonic()
         if now - self._told > TOLD:
             self._told = now
-            write_json(
-                self.folder / "progress.json", {"done": int(done), "total": int(total), "seconds": now - self._began}
-            )
+            self._done = int(done), int(total)
+            self.stage("stopping" if self.stopped or (self.folder / "stop").exists() else "searching")
             if os.getppid() != self._parent:  # the server is gone, and nobody waits for the result
                 os._exit(1)
         asked = (self.folder / "stop").exists()

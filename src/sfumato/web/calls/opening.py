@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
+import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,9 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.auditing.inspection import inspect
+from sfumato.errors import InputError
+from sfumato.release.pack import MANIFEST
 from sfumato.runtime.atomic import new_folder
 from sfumato.runtime.toml import parse_toml
 from sfumato.samples.bundled import sample
+from sfumato.sources.address import SQLITE
 from sfumato.sources.engines.engine import open_engine
 from sfumato.sources.opening import open_source
 from sfumato.sources.preview import first_rows, spreads
@@ -23,20 +28,24 @@ from sfumato.sources.suggest import suggest_all
 from sfumato.study import Study, read, write_run_file
 from sfumato.web.calls.binding import table_of_now
 from sfumato.web.calls.shelf import checked, profile_of, run_file, study_of, undecided_columns
-from sfumato.web.places import Places, new_id, read_json, write_json
+from sfumato.web.places import DATABASES, AbsentError, Places, new_id, read_json, write_json
+
+USUAL_SUPPRESSION = 0.01  # of a new table: without any, a handful of records cost all others much detail
 
 
 def open_table(places: Places, path: str, settings: dict[str, Any]) -> dict[str, Any]:
     """A new study of a table: profiled, with roles as suggestions that still have to be checked."""
     table = places.table(path)
+    address = f"{SQLITE}{table}" if table.suffix.lower() in DATABASES else str(table)
     book = settings.get("codebook")
     if book is not None:
         settings = settings | {"codebook": str(places.allowed(str(book)))}
-    inspection = inspect(str(table), **settings)
-    text = inspection.run_file(str(table), codebook=settings.get("codebook"))
-    study = Study(**parse_toml(text.encode("utf-8"), "run.toml"))
+    inspection = inspect(address, **settings)
+    text = inspection.run_file(address, codebook=settings.get("codebook"))
+    study = Study(**parse_toml(text.encode("utf-8"), "run.toml")).with_search(max_suppression=USUAL_SUPPRESSION)
     single = [{"columns": list(c.columns), "unique": c.unique} for c in inspection.combinations]
-    about = {"name": table.name, "reviewed": False, "undecided": inspection.undecided, "rows": inspection.rows}
+    name = f"{table.name}: {settings['table']}" if settings.get("table") else table.name
+    about = {"name": name, "reviewed": False, "undecided": inspection.undecided, "rows": inspection.rows}
     about |= {"combinations": single, "unique": inspection.everything.unique_share}
     with _new(places, table.name) as (folder, target):
         _write(folder, study, about)
@@ -50,7 +59,9 @@ def open_run(places: Places, path: str) -> dict[str, Any]:
     if file.is_relative_to(places.uploads):  # it came without its folder
         study = study.placed(places.root)
     undecided = undecided_columns(checked(places, study))
-    about = {"name": f"{file.parent.name}/{file.name}", "reviewed": not undecided, "undecided": undecided}
+    folder_name = file.parent.name if file.parent != places.root else ""
+    named = folder_name if file.stem == "run" and folder_name else file.stem
+    about = {"name": named, "reviewed": not undecided, "undecided": undecided}
     with _new(places, file.parent.name or file.name) as (folder, target):
         _write(folder, study, about)
     return run_file(places, target.name)
@@ -68,8 +79,24 @@ def open_sample(places: Places, name: str) -> dict[str, Any]:
 
 def studies(places: Places) -> list[dict[str, Any]]:
     """Every study of the workspace, the latest first."""
-    listed = [read_json(path) | {"id": path.parent.name} for path in places.studies.glob("*/study.json")]
+    listed = [
+        read_json(path) | {"id": path.parent.name, "releases": len(list(path.parent.glob(f"releases/*/{MANIFEST}")))}
+        for path in places.studies.glob("*/study.json")
+    ]
     return sorted(listed, key=lambda about: -float(about.get("opened", 0)))
+
+
+def tables(places: Places, path: str) -> dict[str, Any]:
+    """The tables and views of an SQLite database."""
+    file = places.allowed(path)
+    if not file.is_file():
+        raise AbsentError(f'there is no file "{path[:120]}"', expected="a database of the workbench's folder")
+    try:
+        with contextlib.closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as database:
+            rows = database.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")
+            return {"tables": [str(name) for (name,) in rows if not str(name).startswith("sqlite_")]}
+    except sqlite3.Error:
+        raise InputError("the file is not an SQLite database", expected="a file that SQLite can read") from None
 
 
 def preview(places: Places, study: str, rows: int) -> dict[str, Any]:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import time
 import zipfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sfumato.decide import ask, pick
+from sfumato.decide import Choice, ask, pick
 from sfumato.release.pack import DICTIONARY, EXTERNAL, INTERNAL, MANIFEST, PUBLIC, read_manifest
 from sfumato.runtime.atomic import new_file
+from sfumato.sources.address import located
+from sfumato.sources.roles import Role
 from sfumato.systems.publish import publish as published
+from sfumato.systems.publish import rehearse
 from sfumato.systems.registry import VERIFIERS
 from sfumato.systems.verify import verify as verified
 from sfumato.web.answers import Published
@@ -41,16 +45,7 @@ def publish(
     """
     folder = places.study(study) / "releases"
     folder.mkdir(exist_ok=True)
-    if read_json(places.job(study, job) / "job.json")["kind"] == "search":
-        saved, table = front_of(places, study, job)
-        choice = ask(saved, table=table, **limits).choice if limits else pick(saved, point=number)
-    else:
-        saved = channels_of(places, study, job)
-        checked(places, saved.study)
-        refuse_changed(study_of(places, study), read_json(places.study(study) / "study.json"))
-        if keep:
-            saved = replace(saved, study=saved.study.with_channel(keep=tuple(keep)))
-        choice = pick(saved, point=number)
+    choice = _chosen(places, study, job, number, limits, keep)
     number = choice.point.id
     target = folder / new_id(f"point-{number}")
     made = published(choice, target, reason=reason or None, accept=accept or {})
@@ -68,18 +63,85 @@ def publish(
     ).model_dump()
 
 
+def _chosen(
+    places: Places,
+    study: str,
+    job: str,
+    number: int,
+    limits: dict[str, Any] | None = None,
+    keep: list[str] | None = None,
+) -> Choice:
+    """What is to be released: a point of a front, or the answer to a question."""
+    kind = read_json(places.job(study, job) / "job.json")["kind"]
+    if kind == "search":
+        saved, table = front_of(places, study, job)
+        return ask(saved, table=table, **limits).choice if limits else pick(saved, point=number)
+    saved = channels_of(places, study, job)
+    checked(places, saved.study)
+    refuse_changed(study_of(places, study), read_json(places.study(study) / "study.json"))
+    if keep:
+        saved = replace(saved, study=saved.study.with_channel(keep=tuple(keep)))
+    return pick(saved, point=number)
+
+
+def look(
+    places: Places,
+    study: str,
+    job: str,
+    number: int,
+    limits: dict[str, Any] | None = None,
+    keep: list[str] | None = None,
+) -> dict[str, Any]:
+    """The last look: what would be released, column by column, what the policy says, and some rows.
+
+    Everything is made and measured as publishing does, in a folder that is deleted again.
+    """
+    choice = _chosen(places, study, job, number, limits, keep)
+    rehearsed = rehearse(choice)
+    measured = rehearsed.measured
+    roles = {name: str(column.role) for name, column in choice.front.study.columns.items()}
+    hidden = [roles.get(name) == str(Role.SENSITIVE) for name in rehearsed.columns]
+    entries = {entry["name"]: entry for entry in rehearsed.dictionary["columns"]}
+    source = choice.front.study.source(undecided=True)
+    return {
+        "point": choice.point.id,
+        "data": Path(rehearsed.data).name,
+        "records": measured.records,
+        "released": measured.records - measured.suppressed,
+        "suppressed": measured.suppressed,
+        "loss": measured.loss,
+        "findings": [finding.as_dict() | {"key": finding.key} for finding in rehearsed.findings],
+        "warnings": list(rehearsed.warnings),
+        "whole": measured.whole.as_dict(),
+        "columns": [
+            {"name": name, "role": roles.get(name, ""), "released": name in entries, "entry": entries.get(name)}
+            for name in source.names
+        ],
+        "rows": {
+            "columns": list(rehearsed.columns),
+            "rows": [["•••" if h else cell for cell, h in zip(row, hidden, strict=True)] for row in rehearsed.rows],
+        },
+    }
+
+
 def verify(places: Places, study: str, release: str) -> dict[str, Any]:
     """Check a release again: its files, its figures, and every row against the source."""
     folder = places.release(study, release)
     declared = study_of(places, study)
     checked = verified(
-        folder, declared.folder / declared.data.path, engine=declared.engine, engine_options=declared.engine_options
+        folder,
+        located(declared.data.path, declared.folder),
+        engine=declared.engine,
+        engine_options=declared.engine_options,
     )
-    return {
+    verdict = {
         "verified": bool(checked),
         "differences": [str(difference) for difference in checked.differences],
         "not_compared": list(checked.not_compared),
     }
+    note = folder.parent / f"{release}.json"
+    write_json(note, read_json(note) | {"verified": verdict["verified"], "checked": time.time()})
+    return verdict
 
 
 def releases(places: Places, study: str) -> list[dict[str, Any]]:
@@ -98,6 +160,9 @@ def releases(places: Places, study: str) -> list[dict[str, Any]]:
                 "folder": places.shown(path),
                 "says": VERIFIERS[manifest["system"]].says(manifest),
                 "whole": manifest.get("whole"),
+                "created": manifest["created"],
+                "sha256": manifest["files"].get(manifest["data"], ""),
+                "accepted": len(manifest["accepted"]),
             }
         )
     return listed

@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 from sfumato.errors import InputError
 from sfumato.front import Front
 from sfumato.hierarchies.recipes import HierarchyFile
-from sfumato.sources.address import is_database
+from sfumato.sources.address import POSTGRESQL
 from sfumato.study import Study, read, write_run_file
 from sfumato.systems.registry import load_front
 from sfumato.tables.frequency import FrequencyTable
-from sfumato.web.calls.binding import is_changed
+from sfumato.web.calls.binding import is_changed, table_path
 from sfumato.web.places import ConflictError, Places, read_json, version_of
 
 KEPT = 4
@@ -50,9 +50,11 @@ def run_file(places: Places, study: str) -> dict[str, Any]:
     declared = study_of(places, study)
     settings = declared.model_dump(mode="json", exclude_none=True)
     settings["search"] = declared.search.model_dump(mode="json", exclude_unset=True, exclude_none=True)
-    settings["data"]["path"] = places.shown(declared.folder / declared.data.path)
+    settings["data"]["path"] = places.shown(table_path(declared.data, declared.folder))
+    if declared.data.codebook is not None:
+        settings["data"]["codebook"] = places.shown(declared.folder / declared.data.codebook)
     if declared.population is not None:
-        settings["population"]["path"] = places.shown(declared.folder / declared.population.path)
+        settings["population"]["path"] = places.shown(table_path(declared.population, declared.folder))
     for file in (settings.get("groups") or {}).get("auxiliary", ()):
         file["path"] = places.shown(declared.folder / file["path"])
     for name, column in settings["columns"].items():
@@ -101,15 +103,14 @@ def paths_of(study: Study) -> list[Path]:
 def _tables_of(study: Study) -> list[Path]:
     """The tables that a study reads: its own, the population, files that attackers learn from."""
     read = [study.data, *([study.population] if study.population is not None else [])]
-    if study.engine != "duckdb" or any(is_database(settings.path) for settings in read):
+    if study.engine != "duckdb" or any(settings.path.startswith(POSTGRESQL) for settings in read):
         raise InputError(
-            "the workbench reads files, and with DuckDB",
-            expected="a run file with a file as its path, and no other engine",
-            remedy="the command line reads databases and runs on Spark",
+            "the workbench reads files of its folder, and with DuckDB",
+            expected="a run file with a file or an SQLite database as its path, and no other engine",
+            remedy="the command line reads PostgreSQL and runs on Spark",
         )
-    paths = [settings.path for settings in read]
-    paths += [file.path for file in study.groups.auxiliary] if study.groups is not None else []
-    return [(study.folder / path).absolute() for path in paths]
+    read += list(study.groups.auxiliary) if study.groups is not None else []
+    return [table_path(settings, study.folder).absolute() for settings in read]
 
 
 def front_of(places: Places, study: str, job: str) -> tuple[Front, FrequencyTable]:
@@ -136,7 +137,7 @@ def whole_of(key: tuple[Any, ...], make: Callable[[], dict[str, Any]]) -> dict[s
 
 def profile_of(study: Study, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """The profile of a study's table, made once while the file and how it is read stay as they are: two steps ask."""
-    path = study.folder / study.data.path
+    path = table_path(study.data, study.folder)
     key = (study.data.model_dump_json(), str(path), path.stat().st_mtime_ns if path.is_file() else None)
     return _kept(_profiles, key) or _keep(_profiles, key, make())
 

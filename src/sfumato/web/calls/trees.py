@@ -22,7 +22,7 @@ from sfumato.sources.roles import Role
 from sfumato.sources.source import Source
 from sfumato.study import ColumnSettings, Study
 from sfumato.tables.compress import secret_hierarchy
-from sfumato.tables.domain import domain_of, leaf_values
+from sfumato.tables.domain import by_number, domain_of, in_order, leaf_values
 from sfumato.web.calls.shelf import keep_study, refuse_stale, study_of
 from sfumato.web.places import Places, version_of
 
@@ -55,8 +55,9 @@ def described_recipe(places: Places, study: str, column: str, recipe_: dict[str,
     chosen = recipe(kind, {name: value for name, value in recipe_.items() if name != "build"})
     counts, source = _values(declared, column)
     with_values = {value: count for value, count in counts.items() if value != "*"}
+    labels = in_order(list(with_values), source.decimal)
     try:
-        tree = builder(column, chosen, source.decimal)(list(with_values), list(with_values.values()))
+        tree = builder(column, chosen, source.decimal)(labels, [with_values[label] for label in labels])
     except HierarchyError as error:
         raise _discreet(declared, column, error) from None
     return _described(declared, column, tree, counts)
@@ -168,12 +169,13 @@ def _described(study: Study, column: str, tree: Hierarchy, counts: Mapping[str, 
         for leaf, label in enumerate(tree.leaves):
             records[int(groups[leaf])] += counts.get(label, 0)
         levels.append({"labels": len(labels), "bars": _bars(labels, records)})
+    path_of = {path[0]: path for path in tree.paths}
     covers, badge = _covered(study, column, tree, counts)
     secret = study.columns[column].role is Role.SENSITIVE
     return {
         "column": column,
         "height": tree.height,
-        "paths": tree.paths,
+        "paths": [path_of[leaf] for leaf in by_number(tree.leaves, source.decimal)],
         "counts": {leaf: counts.get(leaf, 0) for leaf in tree.leaves},
         "levels": levels,
         "shown": shown,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Coroutine
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, HTTPException, Query, Request, Response
 
 from sfumato.web.bodies import StrictRoute
 from sfumato.web.models import Changes, Edit, Imported, Kept, Recipe, StudyId, Version
@@ -33,7 +35,34 @@ async def put(request: Request, response: Response, study: StudyId, body: Change
 @router.get("/studies/{study}/audit")
 async def audit(request: Request, study: StudyId) -> dict[str, Any]:
     """Every figure of the raw table."""
-    return dict(await request.app.state.desks.ask("declaring.audit", study=study))
+    return dict(await while_connected(request, request.app.state.desks.ask("declaring.audit", study=study)))
+
+
+async def while_connected(request: Request, answer: Coroutine[Any, Any, Any]) -> Any:
+    """Wait for an answer, and give it up when the client goes away: its worker is stopped."""
+    task = asyncio.ensure_future(answer)
+    while not task.done():
+        await asyncio.wait({task}, timeout=0.5)
+        if not task.done() and await request.is_disconnected():
+            task.cancel()
+    try:
+        return task.result()
+    except asyncio.CancelledError:
+        raise HTTPException(499, "the question was given up") from None
+
+
+@router.get("/studies/{study}/grid")
+async def grid(request: Request, study: StudyId, rows: Annotated[int, Query(ge=1, le=500)] = 60) -> dict[str, Any]:
+    """Records with the size of their class, the smallest first, and the columns that single most records out."""
+    answer = request.app.state.desks.ask("riskiest.grid", study=study, rows=rows)
+    return dict(await while_connected(request, answer))
+
+
+@router.get("/studies/{study}/uncounted")
+async def uncounted(request: Request, study: StudyId) -> dict[str, Any]:
+    """How unique records would be with each column that is released and in no figure."""
+    answer = request.app.state.desks.ask("riskiest.uncounted", study=study)
+    return dict(await while_connected(request, answer))
 
 
 @router.get("/studies/{study}/estimate")

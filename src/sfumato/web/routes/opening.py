@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 
-from sfumato.errors import InputError
+from sfumato.errors import InputError, counted
 from sfumato.version import __version__
 from sfumato.web.bodies import StrictRoute
-from sfumato.web.models import Opened, StudyId
-from sfumato.web.places import Places
-from sfumato.web.uploads import forget_unused, store, too_large
+from sfumato.web.models import JobId, Opened, StudyId
+from sfumato.web.places import ConflictError, Places
+from sfumato.web.uploads import store, too_large
 
 router = APIRouter(tags=["open"], route_class=StrictRoute)
 BINARY = {"requestBody": {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}}
@@ -31,6 +30,7 @@ async def about(request: Request) -> dict[str, Any]:
         "jobs": state.limits.jobs,
         "roles": await state.desks.ask("opening.roles"),
         "measures": await state.desks.ask("declaring.measures"),
+        "systems": await state.desks.ask("declaring.systems"),
     }
 
 
@@ -39,6 +39,12 @@ def files(request: Request, folder: Annotated[str, Query(max_length=1000)] = "")
     """The tables and run files of a folder."""
     places: Places = request.app.state.places
     return places.listed(folder)
+
+
+@router.get("/tables")
+async def tables(request: Request, path: Annotated[str, Query(max_length=1000)]) -> dict[str, Any]:
+    """The tables of an SQLite database of the folder."""
+    return dict(await request.app.state.desks.ask("opening.tables", path=path))
 
 
 @router.put("/uploads/{name}", openapi_extra=BINARY)
@@ -77,19 +83,39 @@ async def open_study(request: Request, body: Opened) -> dict[str, Any]:
 
 
 @router.delete("/studies/{study}")
-async def forget(request: Request, study: StudyId) -> dict[str, str]:
-    """Delete a study with its searches and releases; an upload goes with its last study, other tables stay."""
+async def forget(request: Request, study: StudyId, releases: bool = False) -> dict[str, str]:
+    """Delete a study with its searches, and with `releases` also if it has any; tables of the folder stay.
+
+    `undo` brings it back (POST /api/trash/UNDO) until the trash is emptied; an upload then goes with its last study.
+    """
     places: Places = request.app.state.places
     folder = places.study(study)
+    released = [path for path in (folder / "releases").glob("*/") if not path.name.startswith(".")]
+    if released and not releases:
+        raise ConflictError(
+            f"this study has {counted(len(released), 'release')}",
+            expected="a study without releases, or an explicit request to delete them too",
+            remedy="download them first, then delete the study with its releases",
+        )
     running = [job for job in request.app.state.jobs.of(study) if job["status"] in ("running", "queued")]
     if running:
         raise InputError(
             f"{len(running)} jobs of this study are running or queued", expected="none", remedy="stop them first"
         )
-    named = "".join(path.read_text("utf-8", "replace") for path in folder.rglob("run.toml"))
-    shutil.rmtree(folder)
-    forget_unused(places, named)
-    return {"deleted": study}
+    return {"deleted": study, "undo": request.app.state.trash.put(folder)}
+
+
+@router.post("/trash/{name}")
+async def restore(request: Request, name: JobId) -> dict[str, int]:
+    """Undo a deletion."""
+    return {"restored": len(request.app.state.trash.restore(name))}
+
+
+@router.delete("/trash/{name}")
+async def delete_now(request: Request, name: JobId) -> dict[str, str]:
+    """Delete for good what was deleted, at once; otherwise that happens after ten minutes, or at a restart."""
+    request.app.state.trash.empty(name)
+    return {"deleted": name}
 
 
 @router.get("/studies/{study}/preview")

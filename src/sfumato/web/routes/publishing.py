@@ -10,12 +10,16 @@ from fastapi.responses import FileResponse
 from sfumato.web.answers import Listed, Verdict
 from sfumato.web.bodies import StrictRoute
 from sfumato.web.jobs import Jobs
-from sfumato.web.models import Publication, ReleaseId, StudyId
+from sfumato.web.models import Look, Publication, ReleaseId, StudyId
 from sfumato.web.places import AbsentError
+from sfumato.web.routes.declaring import while_connected
 
 router = APIRouter(tags=["publish"], route_class=StrictRoute)
-# A report draws with a script of its own, so it is shown where that script can reach nothing.
-CAGE = "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
+# A report draws with a script of its own, so it is shown where that script can reach nothing; it may print.
+CAGE = (
+    "sandbox allow-scripts allow-modals; default-src 'none'; script-src 'unsafe-inline'; "
+    "style-src 'unsafe-inline'; img-src data:"
+)
 
 
 @router.post("/studies/{study}/releases")
@@ -31,10 +35,29 @@ async def publish(request: Request, study: StudyId, body: Publication) -> dict[s
     return queue.add(study, "publish", given)
 
 
+@router.post("/studies/{study}/look")
+async def look(request: Request, study: StudyId, body: Look) -> dict[str, Any]:
+    """The last look before a release: what it would hold, what the policy says of it, some of its rows."""
+    request.app.state.places.job(study, body.job)
+    given: dict[str, Any] = {"job": body.job, "number": body.point, "keep": body.keep}
+    if body.limits is not None:
+        given["limits"] = body.limits.model_dump(exclude_none=True)
+    answer = request.app.state.desks.ask("releasing.look", study=study, **given)
+    return dict(await while_connected(request, answer))
+
+
 @router.get("/studies/{study}/releases")
 async def releases(request: Request, study: StudyId) -> list[Listed]:
     """Every release of a study."""
     return [Listed(**entry) for entry in await request.app.state.desks.ask("releasing.releases", study=study)]
+
+
+@router.delete("/studies/{study}/releases/{release}")
+async def forget(request: Request, study: StudyId, release: ReleaseId) -> dict[str, str]:
+    """Delete a release of the workspace; the ledger still knows that it was made. `undo` brings it back."""
+    folder = request.app.state.places.release(study, release)
+    undo = request.app.state.trash.put(folder, folder.parent / f"{release}.json")
+    return {"deleted": release, "undo": undo}
 
 
 @router.post("/studies/{study}/releases/{release}/verify")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import tomllib
 from collections.abc import AsyncIterator
@@ -14,7 +15,7 @@ from fastapi.responses import StreamingResponse
 from sfumato.web.bodies import StrictRoute
 from sfumato.web.jobs import Jobs
 from sfumato.web.models import JobId, Search, StudyId, Version
-from sfumato.web.places import Places
+from sfumato.web.places import Places, version_of
 
 router = APIRouter(tags=["search"], route_class=StrictRoute)
 PULSE = 0.4  # seconds between two looks at the jobs
@@ -82,9 +83,9 @@ async def again(request: Request, study: StudyId, job: JobId) -> dict[str, Any]:
 
 @router.delete("/studies/{study}/jobs/{job}")
 async def remove(request: Request, study: StudyId, job: JobId) -> dict[str, str]:
-    """Delete a job and what it found."""
-    request.app.state.jobs.remove(study, job)
-    return {"deleted": job}
+    """Delete a job and what it found. `undo` brings it back (POST /api/trash/UNDO) until the trash is emptied."""
+    folder = request.app.state.jobs.take_out(study, job)
+    return {"deleted": job, "undo": request.app.state.trash.put(folder)}
 
 
 @router.get("/events", response_class=StreamingResponse)
@@ -93,9 +94,34 @@ async def events(request: Request) -> StreamingResponse:
     return StreamingResponse(_pulse(request), media_type="text/event-stream")
 
 
+class Watched:
+    """The studies of a workspace, and which of them were changed since they were last looked at."""
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+        self._seen = self._states()
+
+    def changed(self) -> list[str]:
+        """The studies that have another version, as JSON; those that were deleted have none."""
+        before, self._seen = self._seen, self._states()
+        names = [name for name in self._seen | before if before.get(name) != self._seen.get(name)]
+        return [json.dumps({"study": name, "version": self._version(name)}) for name in names]
+
+    def _version(self, name: str) -> str | None:
+        return version_of(self._places.studies / name) if name in self._seen else None
+
+    def _states(self) -> dict[str, tuple[int, ...]]:
+        states = {}
+        for folder in self._places.studies.iterdir():
+            with contextlib.suppress(OSError):
+                states[folder.name] = tuple((folder / name).stat().st_mtime_ns for name in ("run.toml", "study.json"))
+        return states
+
+
 async def _pulse(request: Request) -> AsyncIterator[str]:
     queue: Jobs = request.app.state.jobs
     seen: dict[str, str] = {}
+    studies = Watched(queue.places)
     quiet = 0.0
     yield "retry: 1000\n\n"
     while not queue.closing and not await request.is_disconnected():
@@ -108,6 +134,9 @@ async def _pulse(request: Request) -> AsyncIterator[str]:
                 seen[job["id"]] = text
                 quiet = 0.0
                 yield f"event: job\ndata: {text}\n\n"
+        for text in studies.changed():
+            quiet = 0.0
+            yield f"event: study\ndata: {text}\n\n"
         quiet += PULSE
         if quiet > 15:
             quiet = 0.0

@@ -1,5 +1,5 @@
 // The HTTP interface; every error comes as {what, expected, try}.
-import { button, error, fill } from "./dom.js";
+import { button, error, fill, h, toast } from "./dom.js";
 import { askForKey, authorization } from "./session.js";
 import { state } from "./state.js";
 
@@ -15,11 +15,21 @@ function show() {
   place.classList.toggle("on", busy.size > 0);
 }
 
-async function call(method, path, body, says) {
+// Changes that were sent and are not answered yet: what the server tells of meanwhile may be our own.
+const sent = new Set();
+export async function settled() { while (sent.size) await Promise.allSettled([...sent]); }
+
+function call(method, ...given) {
+  const made = exchange(method, ...given);
+  if (method !== "GET") { sent.add(made); made.catch(() => {}).finally(() => sent.delete(made)); }
+  return made;
+}
+
+async function exchange(method, path, body, says, signal) {
   const mark = { text: says || "working …" };
   const timer = setTimeout(() => { busy.add(mark); show(); }, 250);
   try {
-    const options = { method, headers: authorization() };
+    const options = { method, headers: authorization(), signal };
     // A change says which version of the study it is made from; one that comes too late is refused.
     const version = method !== "GET" && path.startsWith(`/studies/${state.declared?.id}`) ? state.declared.version : undefined;
     if (version) options.headers["if-match"] = `"${version}"`;
@@ -32,11 +42,17 @@ async function call(method, path, body, says) {
     try {
       answer = await fetch(`/api${path}`, options);
     } catch {
-      throw new Refused({ what: "the server does not answer", expected: "sfumato serve running", try: "start it again in its terminal" });
+      if (signal?.aborted) throw new Refused({ what: "cancelled", expected: "", try: "" });
+      connection(false);
+      throw new Refused({ what: "the server does not answer", expected: "", try: "start it again in its terminal: sfumato serve FOLDER" });
     }
+    connection(true);
     if (answer.status === 401) await newSession();
     const kind = answer.headers.get("content-type") || "";
-    const found = kind.includes("json") ? await answer.json() : await answer.text();
+    const found = await (kind.includes("json") ? answer.json() : answer.text()).catch((problem) => {
+      if (signal?.aborted) throw new Refused({ what: "cancelled", expected: "", try: "" });
+      throw problem;
+    });
     if (!answer.ok) throw new Refused(found.error ?? { what: `the server answered ${answer.status}`, expected: "", try: "" }, Boolean(version) && answer.status === 409);
     if (version && found.version) state.declared.version = found.version;
     return found;
@@ -48,16 +64,34 @@ async function call(method, path, body, says) {
 }
 
 // The server was started again: a new key, and the page as its address says.
-async function newSession() {
+export async function newSession() {
   await askForKey(document.getElementById("main"));
   location.reload();
   await new Promise(() => {});
 }
 
-export const get = (path, says) => call("GET", path, undefined, says);
+// Whether the server answers: a banner while it does not, and a way back in.
+let lost = false;
+export function connection(here) {
+  if (lost === !here) return;
+  lost = !here;
+  fill(document.getElementById("connection"), lost && h("div", { class: "warning", id: "lost" }, h("b", {}, "The server does not answer."),
+    h("span", {}, "What is shown may be out of date, and nothing can be changed. Searches and releases that are done are kept. Start the server again in its terminal (sfumato serve FOLDER); this page then asks for the new key."),
+    h("div", {}, button("Try again", () => location.reload(), { class: "small" }))));
+}
+
+export const get = (path, says, signal) => call("GET", path, undefined, says, signal);
 export const post = (path, body = {}, says) => call("POST", path, body, says);
 export const put = (path, body, says) => call("PUT", path, body, says);
 export const remove = (path) => call("DELETE", path);
+
+// Delete, and offer to undo it while that is possible; `done` is called after each.
+export async function removeWithUndo(path, text, done) {
+  const found = await attempt(() => remove(path));
+  if (!found) return;
+  await done();
+  toast(text, "Undo", async () => { if (await attempt(() => post(`/trash/${found.undo}`))) await done(); });
+}
 
 // Change what is declared. Changes are sent one after another, each applied to what the one before has left: of a
 // section that is given, only what differs from the study as it was shown is changed.
@@ -74,7 +108,7 @@ export function changeStudy(changes, says) {
   return made;
 }
 
-const SECTIONS = ["data", "columns", "search"];
+const SECTIONS = ["data", "columns", "search", "groups"];
 function rebased(given, shown, now) {
   const made = { ...now };
   for (const name of new Set([...Object.keys(given), ...Object.keys(shown)])) {

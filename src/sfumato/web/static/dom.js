@@ -83,12 +83,14 @@ const FIELDS = {
   seed: ["“Seed”", "a whole number of 0 or more"], delta: ["“δ: posterior at most”", "a number above 0 and at most 1"], points: ["“Points”", "a whole number from 1 to 200"],
 };
 
+const sentence = (text) => text && text[0].toUpperCase() + text.slice(1);
+
 export function error(told) {
   const [label, takes] = FIELDS[/^(?:\w+\.)?(\w+)(?: = \S+)? is not valid$/.exec(told.what)?.[1]] ?? [];
   const found = label ? { what: `${label} is not valid`, try: takes } : told;
   const expected = found.expected?.replace(/^Input should be /, "");
   return h("div", { class: "error", role: "alert" },
-    h("b", {}, found.what), expected && h("span", {}, `Expected: ${expected}.`),
+    h("b", {}, sentence(found.what)), expected && h("span", {}, `Expected: ${expected}.`),
     found.try && h("span", {}, `Try: ${found.try.replace(/\b(max|min)_([a-z_]+) = /g, (_, end, name) => `${end === "max" ? "maximum" : "minimum"} ${name.replaceAll("_", " ")} `)}`));
 }
 
@@ -103,4 +105,47 @@ export function table(heads, rows, properties = {}) {
 export function later(act, wait) {
   let timer;
   return (...given) => { clearTimeout(timer); timer = setTimeout(() => act(...given), wait); };
+}
+
+// A note at the foot of the page that can be answered with one button for a while: "deleted", Undo.
+export function toast(text, label, act) {
+  document.getElementById("toast")?.remove();
+  const made = h("div", { id: "toast", role: "status", "aria-live": "polite" }, h("span", {}, text),
+    label && button(label, async () => { made.remove(); await act(); }, { class: "small", id: "toast-act" }), button("✕", () => made.remove(), { class: "small plain", "aria-label": "Close this note" }));
+  document.body.append(made);
+  return made;
+}
+
+// A question in a dialog of the page's own; resolves with the text, or null. `must` is a text that has to be typed.
+export function askText(title, { value = "", says = "", label = title, must = null, act = "OK" } = {}) {
+  return new Promise((done) => {
+    let answer = null;
+    const input = h("input", { value, size: 36, maxlength: 200, "aria-label": label, id: "ask-text" });
+    const ok = h("button", { class: "main", type: "submit", id: "ask-ok", disabled: must !== null }, act);
+    input.addEventListener("input", () => { ok.disabled = must === null ? !input.value.trim() : input.value !== must; });
+    const dialog = h("dialog", { "aria-label": title, onclose: () => { dialog.remove(); done(answer); } },
+      h("form", { onsubmit: (event) => { event.preventDefault(); answer = input.value.trim(); dialog.close(); } }, h("h2", {}, title), says && h("p", {}, says), h("p", {}, input),
+        h("div", { class: "row" }, ok, button("Cancel", () => dialog.close(), { class: "plain" }))));
+    document.body.append(dialog);
+    dialog.showModal();
+    input.select();
+  });
+}
+
+// Tabs that follow the arrow keys, with the panel they open.
+export function tabs(pages, chosen, open, label) {
+  const ids = Object.keys(pages);
+  const bar = h("div", { class: "tabs", role: "tablist", "aria-label": label, onkeydown: (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    const place = [...bar.children].indexOf(document.activeElement);
+    const next = bar.children[(place + step + ids.length) % ids.length];
+    event.preventDefault();
+    next.click();
+    [...bar.children].find((each) => each.getAttribute("aria-selected") === "true")?.focus();
+  } });
+  const draw = (now) => fill(bar, ids.map((id) => button(pages[id], () => { draw(id); open(id); }, { role: "tab", "aria-selected": id === now ? "true" : "false", tabindex: id === now ? "0" : "-1", "data-mode": id })));
+  draw(chosen);
+  bar.show = draw;
+  return bar;
 }

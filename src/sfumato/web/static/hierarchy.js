@@ -1,112 +1,114 @@
 // The hierarchy of a column: a recipe with a live histogram, an import, or a tree that is edited by hand.
 import { attempt, get, post, put, query } from "./api.js";
 import { bars } from "./charts/bars.js";
-import { button, field, fill, h, later, plural, select } from "./dom.js";
+import { button, field, fill, h, later, plural, select, tabs } from "./dom.js";
+import { levelsTable } from "./levels.js";
+import { KINDS, recipeOptions } from "./recipes.js";
 import { here } from "./state.js";
 import { treeEditor } from "./tree.js";
 
-const KINDS = [
-  ["interval", "intervals of equal width"], ["quantile", "about equal numbers of records"], ["breaks", "fixed breaks"], ["prefix", "fewer leading characters"],
-  ["date", "months, years"], ["frequency", "combine rare values"], ["flat", "keep or hide the value"],
-];
-const numbers = (text) => text.split(",").map((part) => part.trim()).filter(Boolean).map(Number);
+const PAGES = { recipe: "Build from values", hand: "Edit the tree", file: "Import a file" };
 
 export async function editHierarchy(column, about, saved) {
   const start = await attempt(() => get(`${here()}/hierarchy${query({ column })}`, "reading the hierarchy …"));
   if (!start) return;
   let found = start;
   let recipe = start.declared?.build ? { ...start.declared } : null;
-  let level = Math.min(1, start.height);
-  const says = h("div", {});
-  const options = h("div", {});
-  const picture = h("div", {});
-  const badge = h("div", {});
-  const tabs = h("div", { class: "tabs", role: "tablist" });
+  let level = start.height > 1 ? 1 : 0; // the root alone would be one block
+  let ready = true; // whether what is shown is what "Use this hierarchy" would keep
+  let touched = false;
+  let editor = null;
+  let asked = 0;
+  const [says, options, picture, badge, leaving] = Array.from({ length: 5 }, () => h("div", {}));
+  const use = button("Use this hierarchy", keep, { class: "main", id: "keep" });
 
+  function settle(good, busy = false) {
+    ready = good;
+    use.disabled = !good;
+    if (!good) fill(badge, busy && h("span", { class: "badge wait", id: "badge" }, "checking …"));
+  }
   function show(next) {
     found = next;
     level = Math.min(level, found.height);
+    settle(true);
     fill(badge, h("span", { class: `badge ${found.covers ? "good" : "bad"}`, id: "badge" }, found.covers ? "✓ " : "✗ ", found.badge), " ",
       h("span", { class: "quiet" }, found.levels.map((each) => each.labels).join(" → "), " labels"));
+    use.disabled = !found.covers;
     const choose = h("div", { class: "pills", role: "radiogroup", "aria-label": "Level shown" }, found.levels.map((each, place) => h("label", {},
       h("input", { type: "radio", name: "level", checked: place === level, onchange: () => { level = place; show(found); } }), place === 0 ? "values" : place === found.height ? "root" : `level ${place}`, ` (${each.labels})`)));
     const shown = found.levels[level].bars;
-    fill(picture, choose, h("figure", {}, bars(shown.map(([, count]) => count), { labels: shown.map(([label]) => found.shown?.[label] ?? label), height: 170, label: `records under each label of level ${level}` }),
-      h("figcaption", {}, `Records under each of ${plural(found.levels[level].labels, "label")} of this level`)));
+    fill(picture, choose, h("figure", {}, bars(shown.map(([, count]) => count), { labels: shown.map(([label]) => found.shown?.[label] ?? label), height: 150, label: `records under each label of level ${level}` }),
+      h("figcaption", {}, `Records under each of ${plural(found.levels[level].labels, "label")} of this level`)),
+    levelsTable(found, editor ? (depth, label, to) => editor.edit({ do: "rename", level: depth, labels: [label], to }) : null));
   }
-  const build = later(async (next) => {
-    recipe = next;
-    const made = await attempt(() => post(`${here()}/hierarchy/build`, { column, recipe: next }), says);
-    if (made) { fill(says); show(made); }
-  }, 120);
-
-  function drawOptions(kind) {
-    const given = recipe?.build === kind ? recipe : { build: kind };
-    const text = (name, value, change, title) => field(name, h("input", { value, size: 24, oninput: (event) => change(event.target.value) }), title);
-    if (kind === "interval") {
-      const span = (about.highest ?? 1) - (about.lowest ?? 0) || 1;
-      const unit = about.kind === "whole" ? 1 : 10 ** Math.floor(Math.log10(span / 100));
-      const most = Math.max(Math.ceil(span / 2 / unit), 2);
-      const widths = given.widths ?? [Math.max(Math.round(span / 16 / unit), 1) * unit];
-      const slider = h("input", { type: "range", min: 1, max: most, step: 1, value: Math.min(Math.round(widths[0] / unit), most), id: "width", "aria-label": "Width of the finest intervals" });
-      const many = h("input", { type: "number", min: 1, max: 8, value: given.widths?.length ?? 4, "aria-label": "Levels" });
-      const list = h("input", { value: given.widths?.join(", ") ?? "", size: 20, "aria-label": "Widths" });
-      const doubled = () => {
-        const first = Number(slider.value) * unit;
-        const made = Array.from({ length: Math.max(Number(many.value) || 1, 1) }, (_, step) => Number((first * 2 ** step).toPrecision(8)));
-        list.value = made.join(", ");
-        build({ build: kind, widths: made });
-      };
-      slider.addEventListener("input", doubled);
-      many.addEventListener("input", doubled);
-      list.addEventListener("input", () => build({ build: kind, widths: numbers(list.value) }));
-      if (!given.widths) doubled(); else build(given);
-      return h("div", {}, field("Width of the finest intervals", slider, "Each level above doubles it"), h("div", { class: "row top" }, field("Levels", many), field("Widths, finest first", list, "Each must be a multiple of the one before")));
-    }
-    build(given);
-    if (kind === "quantile") return field("Groups", h("input", { type: "range", min: 2, max: 32, value: given.bins ?? 8, oninput: (event) => build({ build: kind, bins: Number(event.target.value) }) }), "How many groups the finest level has");
-    if (kind === "breaks") return text("Breaks, finest level first; levels apart by ;", (given.levels ?? []).map((each) => each.join(", ")).join("; "), (value) => build({ build: kind, levels: value.split(";").map(numbers).filter((each) => each.length) }), "18, 30, 40, 65; 40");
-    if (kind === "prefix") return text("Characters kept, per level", (given.keep ?? []).join(", "), (value) => build(value.trim() ? { build: kind, keep: numbers(value) } : { build: kind }), "4, 3, 2");
-    if (kind === "date") return text("How days are written", given.pattern ?? "%Y-%m-%d", (value) => build({ build: kind, pattern: value }), "%d.%m.%Y");
-    if (kind === "frequency") return text("Rarer than, per level", (given.shares ?? [0.005, 0.02, 0.1]).join(", "), (value) => build({ build: kind, shares: numbers(value) }), "Values rarer than this share of the records are combined");
-    return h("p", { class: "quiet" }, "A value is either kept or hidden.");
+  // Only the answer to the last question is shown, and nothing can be kept until it is there.
+  async function check(path, body) {
+    const mine = ++asked;
+    touched = true;
+    const made = await attempt(() => post(`${here()}/hierarchy/${path}`, { column, ...body }), says);
+    if (mine !== asked) return null;
+    if (made) { fill(says); show(made); } else settle(false);
+    return made;
   }
+  const build = later(async (next) => { recipe = next; await check("build", { recipe: next }); }, 120);
+  const wait = (act) => (...given) => { settle(false, true); act(...given); };
 
   function byRecipe() {
     const kind = recipe?.build ?? (about.kind === "text" ? "frequency" : "interval");
     const place = h("div", {});
-    fill(options, field("Made by", select(KINDS, kind, (next) => { recipe = null; fill(place, drawOptions(next)); }, { id: "kind" })), place);
-    fill(place, drawOptions(kind));
+    const draw = (next) => fill(place, recipeOptions(next, recipe, about, wait(build)));
+    fill(options, field("Made by", select(KINDS, kind, (next) => { recipe = null; draw(next); }, { id: "kind" })), place);
+    draw(kind);
   }
   function byHand() {
     recipe = null;
-    fill(options, treeEditor(column, found, says, show));
+    editor = treeEditor(column, found, says, (next) => { touched = true; show(next); });
+    fill(options, editor.element);
+    show(found);
   }
   function byFile() {
-    const text = h("textarea", { rows: 8, placeholder: "value;group;*  (one row per value; ARX, CSV or level tables)", "aria-label": "Hierarchy file" });
-    const take = async () => {
-      const made = await attempt(() => post(`${here()}/hierarchy/import`, { column, text: text.value }), says);
-      if (made) { fill(says); recipe = null; show(made); }
-    };
-    const chooser = h("input", { type: "file", accept: ".csv,.txt", onchange: async () => { text.value = await chooser.files[0].text(); await take(); }, "aria-label": "Choose a hierarchy file" });
-    fill(options, h("div", { class: "row" }, chooser, button("Check", take)), text);
+    const text = h("textarea", { rows: 8, placeholder: "value;group;*  (one row per value; ARX, CSV or level tables)", "aria-label": "Hierarchy file", id: "import" });
+    const take = later(async () => {
+      if (!text.value.trim()) { fill(says); recipe = start.declared?.build ? { ...start.declared } : null; show(start); return; }
+      if (await check("import", { text: text.value })) recipe = null;
+    }, 300);
+    text.addEventListener("input", wait(take));
+    const chooser = h("input", { type: "file", accept: ".csv,.txt", onchange: async () => { text.value = await chooser.files[0].text(); wait(take)(); }, "aria-label": "Choose a hierarchy file" });
+    fill(options, h("div", { class: "row" }, chooser, h("small", {}, "Checked as you type or paste.")), text);
   }
-  const pages = { "Edit the tree": byHand, "Build from values": byRecipe, "Import a file": byFile };
+  const pages = { recipe: byRecipe, hand: byHand, file: byFile };
   function open(name) {
     fill(says);
-    fill(tabs, Object.keys(pages).map((each) => button(each, () => open(each), { role: "tab", "aria-selected": each === name ? "true" : "false" })));
+    asked += 1;
+    editor = null;
+    if (!ready) show(found);
     pages[name]();
   }
-  const dialog = h("dialog", { class: "wide", id: "hierarchy", "aria-label": `Hierarchy of ${column}`, onclose: () => dialog.remove() },
-    h("h2", {}, "Hierarchy of ", column), tabs, badge, says, options, picture,
-    h("div", { class: "row foot" }, button("Use this hierarchy", async () => {
-      const body = recipe ? { column, recipe } : { column, paths: found.paths };
-      if (!(await attempt(() => put(`${here()}/hierarchy`, body, "saving …"), says))) return;
-      dialog.close();
-      await saved();
-    }, { class: "main", id: "keep" }), button("Cancel", () => dialog.close(), { class: "plain" })));
+  async function keep() {
+    if (!ready) return;
+    const body = recipe ? { column, recipe } : { column, paths: found.paths };
+    if (!(await attempt(() => put(`${here()}/hierarchy`, body, "saving …"), says))) return;
+    touched = false;
+    dialog.close();
+    await saved();
+  }
+  // Work that is not kept yet is not thrown away by a key.
+  function leave() {
+    if (!touched) { dialog.close(); return; }
+    fill(leaving, h("div", { class: "warning", id: "leaving" }, h("span", {}, "Your changes are not kept yet."), h("div", { class: "row" }, button("Throw them away", () => { touched = false; dialog.close(); }, { class: "small", id: "discard" }), button("Go on editing", () => fill(leaving), { class: "small" }))));
+    document.getElementById("discard").focus();
+  }
+  const dialog = h("dialog", { class: "wide", id: "hierarchy", "aria-label": `Hierarchy of ${column}`, onclose: () => dialog.remove(), oncancel: (event) => { event.preventDefault(); leave(); }, onkeydown: (event) => {
+    if (!(event.ctrlKey || event.metaKey) || !editor || event.target.matches("input:not([type=checkbox]), textarea")) return;
+    if (event.key === "z") { event.preventDefault(); editor.undo(); }
+    if (event.key === "y") { event.preventDefault(); editor.redo(); }
+  } }, h("h2", {}, "Hierarchy of ", column));
+  const first = recipe && (about.kind === "whole" || about.kind === "number") ? "recipe" : "hand";
+  dialog.append(tabs(PAGES, first, open, "How the hierarchy is made"), badge, says, options, picture, leaving,
+    h("div", { class: "row foot" }, use, button("Cancel", leave, { class: "plain" })));
   document.body.append(dialog);
   show(start);
-  open(recipe && (about.kind === "whole" || about.kind === "number") ? "Build from values" : "Edit the tree");
+  open(first);
+  touched = false;
   dialog.showModal();
 }

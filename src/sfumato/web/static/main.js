@@ -1,14 +1,15 @@
 // The frame: steps, the stream of jobs, what stands where.
-import { attempt, changeStudy, get } from "./api.js";
+import { attempt, changeStudy, connection, get, newSession, settled } from "./api.js";
 import { button, error, fill, h } from "./dom.js";
 import { askForKey, entered, follow } from "./session.js";
 import { showAs } from "./show-as.js";
 import { go, here, onChange, readAddress, state, tell } from "./state.js";
 import { declareStep } from "./steps/declare.js";
 import { exploreStep } from "./steps/explore.js";
-import { openStep } from "./steps/open.js";
+import { openStep, watchDrops } from "./steps/open.js";
 import { publishStep } from "./steps/publish.js";
 import { searchStep } from "./steps/search.js";
+import { watchTips } from "./tips.js";
 
 const STEPS = [
   ["open", "Open", "Choose a table", openStep],
@@ -21,12 +22,26 @@ const main = document.getElementById("main");
 let leave = null;
 let drawn = 0;
 
+// What is done and what is missing, in a word for each step.
+function progress(name) {
+  const declared = state.declared;
+  if (!declared) return "";
+  const jobs = [...state.jobs.values()].filter((job) => job.study === state.study);
+  if (name === "open") return "✓";
+  if (name === "declare") return declared.undecided?.length ? `${declared.undecided.length} open` : declared.reviewed ? "✓" : "confirm";
+  if (name === "search") return jobs.some((job) => job.kind !== "publish" && ["running", "queued"].includes(job.status)) ? "…" : jobs.some((job) => job.front) ? "✓" : "";
+  if (name === "explore") return state.point !== null ? "✓" : "";
+  return jobs.some((job) => job.kind === "publish" && ["running", "queued"].includes(job.status)) ? "…" : jobs.some((job) => job.kind === "publish" && job.status === "done") ? "✓" : "";
+}
+
 function frame() {
   fill(document.getElementById("steps"), STEPS.map(([name, title, says], place) =>
-    button([h("i", {}, place + 1), title], () => go({ step: name }), {
+    button([h("i", { "aria-hidden": "true" }, place + 1), title, " ", h("small", { class: "mark" }, progress(name))], () => go({ step: name }), {
       title: says, "aria-current": state.step === name ? "step" : null, disabled: name !== "open" && !state.study, "data-step": name,
     })));
-  fill(document.getElementById("where"), state.declared ? state.declared.name : "");
+  const where = document.getElementById("where");
+  fill(where, state.declared ? state.declared.name : "");
+  where.title = state.declared?.name ?? "";
   fill(document.getElementById("tools"), state.study && button("Show as …", () => showAs(), {
     class: "plain", title: "The run file and the Python program that do the same from the command line",
   }));
@@ -53,7 +68,7 @@ async function draw() {
   const left = await attempt(() => step(place));
   if (mine !== drawn) { left?.(); return; }
   leave = left ?? null;
-  fill(main, state.declared?.table_changed && changedTable(), place);
+  fill(main, !place.querySelector("h1") && h("h1", { class: "unseen" }, title), state.declared?.table_changed && changedTable(), place);
   if (document.activeElement === document.body) main.focus({ preventScroll: true }); // the next Tab is in the new step
   if (lost.length) fill(notice, lost); // why we are not where the address said
   tell("shown");
@@ -68,26 +83,42 @@ function changedTable() {
     })));
 }
 
+// This study has another version than the one shown: somebody else changed it, in another tab or program.
+async function changedElsewhere({ study, version }) {
+  if (study !== state.study || !state.declared || version === state.declared.version) return;
+  await settled(); // a change of our own may be told here before its answer arrives
+  if (study !== state.study || !state.declared || version === state.declared.version) return;
+  const found = version && await get(here()).catch(() => null);
+  if (version && (!found || found.version === state.declared?.version)) return;
+  fill(document.getElementById("notice"), h("div", { class: "warning", id: "elsewhere" }, h("b", {}, version ? "This study was changed in another tab or program." : "This study was deleted in another tab or program."),
+    h("span", {}, version ? "What is shown here is out of date; nothing is searched or changed from here until it is loaded again." : ""), h("div", {}, button("Reload", () => location.reload(), { class: "small", id: "reload-changed" }))));
+}
+
 function listen() {
   follow("/events", (data) => {
-    const job = JSON.parse(data);
+    const told = JSON.parse(data);
+    if (told.kind === undefined) { changedElsewhere(told); return; }
+    const job = told;
     const before = state.jobs.get(job.id);
     if (before && !job.live && job.status === "running") job.live = before.live;
     state.jobs.set(job.id, job);
     tell("job");
+    if (before?.status !== job.status) frame();
     if (job.status === "killed" && before?.status === "running")
       fill(document.getElementById("notice"), error(job.error));
-  }, (here) => fill(document.getElementById("connection"), !here && h("div", { class: "warning" }, "The server does not answer. What is shown may be out of date.")));
+  }, connection, newSession);
 }
 
 addEventListener("popstate", () => { readAddress(); draw(); });
 addEventListener("hashchange", () => { readAddress(); draw(); });
 onChange((what) => { if (what === "address") draw(); if (what === "frame") frame(); });
+watchTips();
 readAddress();
 if (!entered()) await askForKey(main);
 state.about = await attempt(() => get("/about", "starting a worker …"));
 if (state.about) {
   for (const job of (await attempt(() => get("/jobs"))) ?? []) state.jobs.set(job.id, job);
+  watchDrops();
   listen();
   await draw();
 } else fill(main);

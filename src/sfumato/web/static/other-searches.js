@@ -1,5 +1,6 @@
 // What to ask for in randomized response and in the protection of a group.
-import { button, field, h, select } from "./dom.js";
+import { button, field, fill, h, select } from "./dom.js";
+import { declareGroups } from "./groups-form.js";
 import { state } from "./state.js";
 
 export function channelForm(start) {
@@ -15,11 +16,15 @@ export function channelForm(start) {
     h("div", { style: "height:.8rem" }), button("Find channels", () => start({ column: column.value, delta: Number(delta.value), gain: gain.value === "" ? null : Number(gain.value), engine: engine.value, points: Number(points.value) }), { class: "main", id: "start-channel" }));
 }
 
-export function groupsForm(start) {
-  if (!state.declared.study.groups) return h("div", { class: "empty" }, h("div", {}, h("p", {}, "This study has no [groups] section."), h("p", { class: "quiet" }, "Open a run file that names the group, its areas and an auxiliary file to learn from.")));
+export function groupsForm(start, again) {
+  if (!state.declared.study.groups) {
+    const place = h("div", {}, h("p", { class: "quiet" }, "Reading the columns …"));
+    declareGroups(again).then((form) => fill(place, form));
+    return place;
+  }
   const protect = h("input", { type: "checkbox", checked: true, id: "protect" });
   const told = state.declared.study.groups;
   return h("div", {}, h("p", {}, "An attacker learns from another file which characteristics members of the group have, counts such people per area, and sees where they are concentrated. The protection swaps as few records as possible until no attack identifies the areas."),
     h("ul", { class: "words" }, (told.auxiliary ?? []).map((file) => h("li", {}, `learns from ${file.name ?? file.path}`))),
-    h("p", {}, h("label", {}, protect, " also protect, and repeat the attack")), button("Attack", () => start({ protect: protect.checked }), { class: "main", id: "start-groups" }));
+    h("p", {}, h("label", {}, protect, " also protect, and repeat the attack")), h("div", { class: "row" }, button("Attack", () => start({ protect: protect.checked }), { class: "main", id: "start-groups" }), button("Change the group or what is withheld …", () => declareGroups(again).then((form) => fill(document.getElementById("group-place"), form)), { class: "plain" })), h("div", { id: "group-place" }));
 }

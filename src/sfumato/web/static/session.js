@@ -54,13 +54,13 @@ export async function openTab(path) {
 
 // Server-sent events, read from a fetch: an EventSource cannot send our header. `heard` gets each event's data;
 // `connected` is told when the stream begins and when it ends.
-export async function follow(path, heard, connected) {
+export async function follow(path, heard, connected, expired) {
   const leaving = new AbortController();
   addEventListener("pagehide", () => leaving.abort());
   while (!leaving.signal.aborted) {
     try {
       const answer = await fetch(`/api${path}`, { headers: authorization(), signal: leaving.signal });
-      if (answer.status === 401) return;
+      if (answer.status === 401) { await expired(); return; }
       connected(true);
       await read(answer.body, heard);
     } catch { /* the server is gone, or this page is */ }

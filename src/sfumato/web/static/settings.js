@@ -17,5 +17,5 @@ export function inWords(settings = {}) {
   const objectives = (settings.objectives ?? usualObjectives()).map((each) => measure(each.name ?? each).title);
   const limits = Object.entries(settings.constraints ?? {}).map(([name, value]) => `${measure(name).title} ${measure(name).direction === "max" ? "at least" : "at most"} ${number(value)}`);
   const share = settings.max_suppression ?? 0;
-  return [settings.system === "cuts" ? "Cuts" : "Levels", settings.problem ? `problem ${settings.problem}` : objectives.join(" and "), share ? `at most ${percent(share, share < 0.01 ? 1 : 0)} suppressed` : "nothing suppressed", ...limits].join(", ");
+  return [{ cuts: "Cuts", lattice: "Levels", local: "Local groups", cells: "Cells" }[settings.system ?? "lattice"] ?? settings.system, settings.problem ? `problem ${settings.problem}` : objectives.join(" and "), share ? `at most ${percent(share, Number.isInteger(Math.round(share * 1e6) / 1e4) ? 0 : 1)} suppressed` : "nothing suppressed", ...limits].join(", ");
 }

@@ -22,23 +22,39 @@ export function treeEditor(column, start, says, changed) {
     chosen = new Map();
     changed(found);
     draw();
+    if (!whole.contains(document.activeElement)) whole.focus({ preventScroll: true }); // a button that went takes the focus along
   }
-  async function edit(change) {
-    const next = await attempt(() => post(`${here()}/hierarchy/edit`, { column, paths: found.paths, ...change }), says);
-    if (next) { fill(says); take(next); }
+  // Edits are made one after another, each on what the one before has left: none is lost.
+  let turn = Promise.resolve();
+  function edit(...changes) {
+    turn = turn.then(async () => {
+      for (const change of changes) {
+        const next = await attempt(() => post(`${here()}/hierarchy/edit`, { column, paths: found.paths, ...change }), says);
+        if (!next) return;
+        fill(says);
+        take(next);
+      }
+    });
+    return turn;
   }
   const picked = () => [...chosen.values()];
   const level = () => (new Set(picked().map((each) => each.level)).size === 1 ? picked()[0].level : null);
+  const name = h("input", { id: "label-name", size: 18, placeholder: "name", "aria-label": "Name of the label", onkeydown: (event) => { if (event.key === "Enter") { event.preventDefault(); if (chosen.size > 1) join(); else rename(); } } });
 
-  async function join() {
+  // Values are grouped on the level above them; where that level says something else already, on a new one.
+  function join() {
     const labels = picked().map((each) => each.label);
-    const to = prompt("Name of the joined label", listed(labels));
-    if (to) await edit({ do: "join", level: level(), labels, to });
+    const to = name.value.trim() || listed(labels);
+    if (level() > 0) return edit({ do: "join", level: level(), labels, to });
+    const above = [...new Set(found.paths.filter((path) => labels.includes(path[0])).map((path) => path[1]))];
+    const whole_ = found.height > 1 && found.paths.every((path) => !above.includes(path[1]) || labels.includes(path[0]));
+    if (whole_ && above.length > 1) return edit({ do: "join", level: 1, labels: above, to });
+    return edit({ do: "add_level", level: 1 }, { do: "join", level: 1, labels, to });
   }
-  async function rename() {
+  function rename() {
     const [{ level: where, label }] = picked();
-    const to = prompt("New name", label);
-    if (to && to !== label) await edit({ do: "rename", level: where, labels: [label], to });
+    const to = name.value.trim();
+    return to && to !== label ? edit({ do: "rename", level: where, labels: [label], to }) : undefined;
   }
   function undo() { if (before.length) { after.push(found); take(before.pop(), false); } }
   function redo() { if (after.length) { before.push(found); take(after.pop(), false); } }
@@ -50,13 +66,16 @@ export function treeEditor(column, start, says, changed) {
     const target = h("select", { "aria-label": "Move under", disabled: !many || above.length < 2 || where === null,
       onchange: () => edit({ do: "move", level: where, labels: picked().map((each) => each.label), to: target.value }) },
     h("option", { value: "", selected: true, disabled: true }, "Move under …"), above.slice(0, MOST).map((label) => h("option", { value: label }, label)));
-    fill(bar,
-      button("Join", join, { id: "join", disabled: many < 2 || where === null || where === 0 || where === found.height, title: "Make one label of those selected (level 1 or higher; the values themselves stay)" }),
-      button("Rename", rename, { disabled: many !== 1 || where === 0 || where === found.height, title: "Give the selected label another name" }), target,
-      button("Add a level", () => edit({ do: "add_level", level: where === null ? 1 : Math.max(where, 1) }), { title: "A new level above the values, or under the selected level; labels can then be joined on it" }),
+    name.disabled = !many || where === null || where === found.height;
+    if (document.activeElement !== name) name.value = many === 1 && where > 0 ? picked()[0].label : "";
+    name.placeholder = many > 1 ? listed(picked().map((each) => each.label)) : "name";
+    fill(bar, name,
+      button("Group", join, { id: "join", disabled: many < 2 || where === null || where === found.height, title: "Make one label of those selected; values are grouped on the level above them" }),
+      button("Rename", rename, { id: "rename", disabled: many !== 1 || where === 0 || where === found.height, title: "Give the selected label the name that stands in the field" }), target,
+      button("Add a level", () => edit({ do: "add_level", level: where === null ? 1 : Math.max(where, 1) }), { title: "A new level above the values, or under the selected level; labels can then be grouped on it" }),
       button("Remove the level", () => edit({ do: "remove_level", level: where }), { disabled: where === null || where === 0 || where === found.height, title: "Leave out the level of the selected label" }),
       button("Undo", undo, { id: "undo", disabled: !before.length, title: "Ctrl+Z" }), button("Redo", redo, { disabled: !after.length, title: "Ctrl+Y" }),
-      h("small", {}, many ? `${many} selected` : "Tick labels, or drag one onto another"));
+      h("small", {}, many ? `${many} selected` : "Tick values or labels, or drag one onto another"));
   }
 
   function node(depth, label, paths, most) {
@@ -92,11 +111,7 @@ export function treeEditor(column, start, says, changed) {
     place.scrollTop = where;
     drawBar();
   }
-  const whole = h("div", { onkeydown: (event) => {
-    if (!(event.ctrlKey || event.metaKey)) return;
-    if (event.key === "z") { event.preventDefault(); undo(); }
-    if (event.key === "y") { event.preventDefault(); redo(); }
-  } }, bar, place);
+  const whole = h("div", { tabindex: "-1", class: "editor" }, bar, place);
   draw();
-  return whole;
+  return { element: whole, edit, undo, redo };
 }

@@ -1,5 +1,5 @@
 // A canvas that is as sharp as the screen, follows its width and the page's colours, and says what it shows.
-import { h } from "../dom.js";
+import { h, number } from "../dom.js";
 
 const NAMES = ["ink", "quiet", "line", "accent", "second", "faint", "card", "wash", "third"];
 let known = null; // reading them makes the browser lay the page out, so once for each scheme
@@ -71,7 +71,7 @@ function ready(canvas, width, height, sharp) {
   const pen = canvas.getContext("2d");
   pen.setTransform(sharp, 0, 0, sharp, 0, 0);
   pen.clearRect(0, 0, width, height);
-  pen.font = "12px system-ui, sans-serif";
+  pen.font = "13px system-ui, sans-serif";
   pen.lineWidth = 1;
   return pen;
 }
@@ -108,12 +108,12 @@ export class Scale {
     const raw = (this.high - this.low) / most;
     const power = 10 ** Math.floor(Math.log10(raw));
     const step = [1, 2, 2.5, 5, 10].map((factor) => factor * power).find((size) => size >= raw) ?? raw;
-    for (let value = Math.ceil(this.low / step) * step; value <= this.high + step * 1e-9; value += step) found.push(value);
+    for (let value = Math.ceil(this.low / step) * step; value <= this.high + step * 1e-9; value += step) found.push(Math.abs(value) < step * 1e-9 ? 0 : value); // never -0
     return found;
   }
 }
 
-export const short = (value) => Math.abs(value) >= 1e6 ? `${+(value / 1e6).toPrecision(3)} M` : Math.abs(value) >= 1e4 ? `${+(value / 1e3).toPrecision(3)} k` : String(+value.toPrecision(4));
+export const short = (value) => Math.abs(value) >= 1e7 ? `${+(value / 1e6).toPrecision(3)} million` : number(+value.toPrecision(4));
 
 export function axes(pen, colour, x, y, box, xTitle, yTitle, xText = short, yText = short) {
   pen.strokeStyle = colour.line;

@@ -58,7 +58,33 @@ function bubble(pen, colour, width, tall, px, py, lines) {
   lines.forEach((line, row) => pen.fillText(line, left + 8, top + 6 + row * 16));
 }
 
+// Lines at limits that policies set, and what lies on the wrong side of the floor as a band.
+function limits(pen, colour, frame, y, lines) {
+  const written = [];
+  for (const { value, text, floor } of lines) {
+    if (!(value > y.low && value < y.high)) continue;
+    const place = Math.round(y.place(value)) + 0.5;
+    if (floor) {
+      pen.fillStyle = colour.second;
+      pen.globalAlpha = 0.08;
+      pen.fillRect(frame.left, place, frame.right - frame.left, frame.bottom - place);
+      pen.globalAlpha = 1;
+    }
+    pen.strokeStyle = pen.fillStyle = floor ? colour.second : colour.quiet;
+    pen.setLineDash([3, 4]);
+    pen.beginPath(); pen.moveTo(frame.left, place); pen.lineTo(frame.right, place); pen.stroke();
+    pen.setLineDash([]);
+    pen.textAlign = "right";
+    pen.textBaseline = "alphabetic";
+    if (written.every((other) => Math.abs(other - place) > 14)) pen.fillText(text, frame.right - 2, place - 3);
+    written.push(place);
+  }
+}
+
 export function cloud({ height = 420, label, xTitle, yTitle, xText, yText, says, picked, brushed, logY = false }) {
+  let lines = [];
+  let better = "";
+  let logX = false;
   let points = [];
   let others = [];
   let inside = null; // ids within the brush, or null
@@ -77,12 +103,13 @@ export function cloud({ height = 420, label, xTitle, yTitle, xText, yText, says,
     frame = { left: 58, right: width - 22, top: 24, bottom: height - 44 };
     const [[xl, xh], [yl, yh]] = [extent([points, others], "x"), extent([points, others], "y")];
     const pad = (xh - xl) * 0.03 || 0.01;
-    x = new Scale(xl - pad, xh + pad, frame.left, frame.right);
+    const across = logX && xl > 0;
+    x = new Scale(across ? xl / 1.1 : xl - pad, across ? xh * 1.1 : xh + pad, frame.left, frame.right, across);
     const log = logY && yl > 0;
     y = new Scale(log ? yl / 1.15 : yl - (yh - yl) * 0.05, log ? yh * 1.15 : yh + (yh - yl) * 0.05, frame.bottom, frame.top, log);
     xs = Float32Array.from(points, (point) => x.place(point.x));
     ys = Float32Array.from(points, (point) => y.place(point.y));
-    specks = points.length > MANY ? new Speckle(pen, width, tall, [{ xs, ys }]) : null;
+    specks = points.length > MANY && pen.createImageData ? new Speckle(pen, width, tall, [{ xs, ys }]) : null;
   }
 
   const chart = new Canvas(height, label, (pen, width, tall, colour) => {
@@ -91,8 +118,10 @@ export function cloud({ height = 420, label, xTitle, yTitle, xText, yText, says,
     specks?.paint(pen, colour, kept);
     pen.globalCompositeOperation = specks ? "destination-over" : "source-over";
     axes(pen, colour, x, y, frame, xTitle, yTitle, xText, yText);
+    limits(pen, colour, frame, y, lines);
+    if (better) { pen.fillStyle = colour.accent; pen.textBaseline = "alphabetic"; pen.textAlign = "↗↘".includes(better) ? "right" : "left"; pen.fillText(`better ${better}`, "↗↘".includes(better) ? frame.right : frame.left + 4, "↖↗".includes(better) ? 14 : frame.bottom - 6); }
     pen.fillStyle = colour.faint;
-    pen.globalAlpha = 0.45;
+    pen.globalAlpha = 0.8;
     for (const point of others) pen.fillRect(x.place(point.x) - 1.5, y.place(point.y) - 1.5, 3, 3);
     pen.globalAlpha = 1;
     if (joined && points.length > 1 && points.length < 3000) steps(pen, colour, xs, ys);
@@ -101,7 +130,8 @@ export function cloud({ height = 420, label, xTitle, yTitle, xText, yText, says,
     const mark = (id, stroke, text, radius) => { const place = at.get(id); if (place !== undefined) ring(pen, frame, xs[place], ys[place], stroke, text, radius); };
     mark(marks.knee, colour.third, "knee", 11);
     mark(marks.rival, colour.ink, "B");
-    mark(marks.chosen, colour.second, (marks.rival ?? null) === null ? "" : "A");
+    if (marks.answer) ring(pen, frame, x.place(marks.answer.x), y.place(marks.answer.y), colour.second, "the answer");
+    else mark(marks.chosen, colour.second, (marks.rival ?? null) === null ? "" : "A");
     if (hover >= 0 && points[hover]) bubble(pen, colour, width, tall, xs[hover], ys[hover], says?.(points[hover].id) ?? []);
     if (!drag?.to) return;
     pen.fillStyle = colour.accent;
@@ -146,7 +176,7 @@ export function cloud({ height = 420, label, xTitle, yTitle, xText, yText, says,
   return {
     element: chart.element,
     draw(changes) {
-      const still = ["points", "others", "inside", "joined"].some((name) => name in changes);
+      const still = ["points", "others", "inside", "joined", "lines", "better"].some((name) => name in changes);
       if (changes.points || changes.others) laid = null;
       if (changes.points) {
         points = changes.points;
@@ -154,6 +184,9 @@ export function cloud({ height = 420, label, xTitle, yTitle, xText, yText, says,
         points.forEach((point, place) => at.set(point.id, place));
       }
       if (changes.others) others = changes.others;
+      if (changes.lines) lines = changes.lines;
+      if ("better" in changes) better = changes.better;
+      if ("logX" in changes) logX = changes.logX;
       if ("inside" in changes) inside = changes.inside;
       if (changes.marks) marks = changes.marks;
       if ("joined" in changes) joined = changes.joined;

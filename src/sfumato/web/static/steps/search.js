@@ -1,17 +1,21 @@
 // Search: what to look for, how large that is, and what is at work; the front grows while it runs.
-import { attempt, changeStudy, get, post, query, remove } from "../api.js";
+import { attempt, changeStudy, get, post, query, removeWithUndo } from "../api.js";
 import { cloud } from "../charts/cloud.js";
-import { button, defined, error, field, fill, h, number, percent, plural, select, table } from "../dom.js";
+import { button, defined, error, field, fill, h, number, percent, plural, select, table, tabs } from "../dom.js";
 import { channelForm, groupsForm } from "../other-searches.js";
 import { inWords, titleOf } from "../settings.js";
 import { go, headlines, here, measure, onChange, state, usualObjectives } from "../state.js";
 
-const SYSTEMS = [["lattice", "lattice: a level per column"], ["cuts", "cuts: groups of neighbouring values"]];
-const ALGORITHMS = {
-  lattice: [["exact", "exact: the complete front, proven"], ["exhaustive", "exhaustive: every node"], ["pbg_ea", "evolutionary: the best found"], ["best_first", "best first: for very large lattices"]],
-  cuts: [["memetic", "memetic: the best found"], ["nsga2", "NSGA-II, as published"]],
+// The systems that recode, in words; one that is registered and stands not here is called by its own name.
+const SYSTEMS = {
+  lattice: ["Same grouping for everyone, provably complete", "Each column is generalized to one level of its hierarchy. Every best release is found, with a proof."],
+  cuts: ["Finer groups, the best found", "Each column is cut where that costs least: less is lost, but nothing proves that no release is better."],
+  local: ["Different groups for different records", "Records are grouped where they stand: the least detail is lost, and the same value may be released in several ways."],
+  cells: ["Single cells suppressed", "Only the cells that make a record stand out are left out; all other values stay as they are."],
 };
-const ANY_SYSTEM = ["objectives", "max_suppression", "constraints", "weights", "seed", "threads"]; // the others belong to one system, and another refuses them
+const ALGORITHMS = { exact: "exact: the complete front, proven", exhaustive: "exhaustive: every node", pbg_ea: "evolutionary: the best found", best_first: "best first: for very large lattices", memetic: "memetic: the best found", nsga2: "NSGA-II, as published" };
+const OTHERS = ["channel", "groups"]; // they have forms of their own
+const system = (name) => state.about.systems.find((each) => each.name === name) ?? { reads: [], algorithms: [] };
 const WORDS = { queued: "queued", running: "running", done: "done", stopped: "stopped, best so far kept", failed: "failed", killed: "killed", interrupted: "interrupted" };
 
 export async function searchStep(place) {
@@ -23,7 +27,7 @@ export async function searchStep(place) {
   const compared = h("div", {});
   let watched = null;
   let drawn = []; // the words of each point that is shown
-  const chart = cloud({ height: 340, label: "the front so far", xTitle: "information loss", yTitle: "", xText: (value) => percent(value, 0), logY: true, says: (id) => drawn[id] });
+  const chart = cloud({ height: 340, label: "the front so far", xTitle: "information loss", yTitle: "", xText: (value) => percent(value, 0), yText: (value) => number(value), logY: true, says: (id) => drawn[id] });
   const caption = h("p", { class: "quiet" }, "The front appears here while a search runs.");
   chart.element.style.visibility = "hidden"; // its room is kept, so that nothing jumps when a front comes
   fill(live, h("h2", {}, "The front"), caption, chart.element);
@@ -32,31 +36,35 @@ export async function searchStep(place) {
   async function change(changes) {
     const before = settings();
     const turned = changes.system && changes.system !== (before.system ?? "lattice");
-    const next = { ...(turned ? Object.fromEntries(ANY_SYSTEM.filter((name) => name in before).map((name) => [name, before[name]])) : before), ...changes };
+    const both = turned ? system(changes.system).reads.filter((name) => name in before && system(before.system ?? "lattice").reads.includes(name)) : []; // the others belong to one system, and another refuses them
+    const next = { ...(turned ? Object.fromEntries(both.map((name) => [name, before[name]])) : before), ...changes };
     const found = await attempt(() => changeStudy({ search: next }), says);
     if (found) fill(says);
     draw();
     estimate();
   }
   async function estimate() {
+    if (!["lattice", "cuts"].includes(settings().system ?? "lattice")) { fill(guess); return; }
     fill(guess, h("small", {}, "Estimating …"));
     const found = await attempt(() => get(`${here()}/estimate`, "trying a few candidates …"), guess);
     if (!found) return;
     const time = found.seconds < 60 ? `${Math.max(Math.ceil(found.seconds), 1)} s` : `${Math.ceil(found.seconds / 60)} min`;
-    const long = found.at_most ? `at most ${time} of processor time here if every one is tried; the exact search tries about a tenth` : `about ${time} of processor time here`;
+    const long = found.at_most ? `at most ${time} of processor time here, if every one is tried; how many the exact search needs shows only while it runs` : `about ${time} of processor time here`;
     fill(guess, h("small", { title: "Measured by two short searches of this table on this machine" },
       `${found.space > 1e9 ? found.space.toExponential(1) : number(found.space)} ${found.unit}; ${long}. ${plural(found.tuples, "distinct tuple")} of ${number(found.records)} records, ${(found.bytes / 1e6).toFixed(1)} MB; a worker may use ${state.about.gigabytes} GB.`));
   }
+  const seconds = h("input", { type: "number", min: 1, placeholder: "no limit", id: "seconds" });
+  const stopping = new Set(); // jobs that were asked to stop and have not ended yet
+  let advanced = false;
   let mode = state.declared.study.groups ? "groups" : "recode";
-  const modes = () => h("div", { class: "tabs", role: "tablist" }, [["recode", "Recode (levels, cuts)"], ["channel", "Randomized response"], ["groups", "Protect a group"]].map(([name, text]) =>
-    button(text, () => { mode = name; draw(); }, { role: "tab", "aria-selected": mode === name ? "true" : "false", "data-mode": name })));
+  const modes = tabs({ recode: "Recode", channel: "Randomized response", groups: "Protect a group" }, mode, (next) => { mode = next; draw(); }, "What is searched for");
   const begun = (path) => async (body) => {
     const job = await attempt(() => post(`${here()}/${path}`, body), says);
     if (job) { fill(says); state.jobs.set(job.id, job); watched = job.id; drawJobs(); }
   };
   function draw() {
     live.hidden = mode !== "recode";
-    if (mode !== "recode") { fill(form, modes(), says, mode === "channel" ? channelForm(begun("channels")) : groupsForm(begun("groups"))); return; }
+    if (mode !== "recode") { fill(form, modes, says, mode === "channel" ? channelForm(begun("channels")) : groupsForm(begun("groups"), draw)); return; }
     const now = settings();
     const objectives = (now.objectives ?? usualObjectives()).map((each) => measure(each.name ?? each).name);
     const sensitive = Object.values(state.declared.study.columns).some((column) => column.role === "sensitive");
@@ -72,26 +80,24 @@ export async function searchStep(place) {
       } }), each.title)));
     const amount = (name, value, properties, definition, apply) => field(name, h("input", { type: "number", value, ...properties, onchange: (event) => apply(event.target.value === "" ? undefined : Number(event.target.value)) }), definition);
     const limits = Object.entries(now.constraints ?? {});
-    fill(form, modes(), says,
+    const current = now.system ?? "lattice";
+    const { reads, algorithms } = system(current);
+    const choices = state.about.systems.filter((each) => !OTHERS.includes(each.name));
+    fill(form, modes, says,
+      h("fieldset", { class: "choices" }, h("legend", {}, "How records may be grouped"), choices.map((each) => { const [title, text] = SYSTEMS[each.name] ?? [each.name, each.plans]; return h("label", {}, h("input", { type: "radio", name: "system", id: `system-${each.name}`, value: each.name, checked: each.name === current, onchange: () => change({ system: each.name, ...(each.name === "cuts" ? { problem: 2, objectives: undefined, constraints: undefined } : {}) }) }), h("span", {}, h("b", {}, title), h("small", {}, text))); })),
       h("div", { class: "row top" },
-        field("System", select(SYSTEMS, now.system ?? "lattice", (system) => change({ system, ...(system === "cuts" ? { problem: 2, objectives: undefined, constraints: undefined } : {}) }), { id: "system" }), "Levels generalize a whole column; cuts split each column where that is best"),
-        field("Algorithm", select(ALGORITHMS[now.system ?? "lattice"], now.algorithm ?? ALGORITHMS[now.system ?? "lattice"][0][0], (algorithm) => change({ algorithm }), { id: "algorithm" })),
-        now.system === "cuts" && field("Problem", select([["", "own objectives"], [1, "1: no suppression"], [2, "2: k, within a limit"], [3, "3: mean k, two losses"], [4, "4: k and ℓ"]], now.problem ?? "", (problem) => change(problem ? { problem: Number(problem), suppression: undefined, objectives: undefined, ...(problem === "1" ? { max_suppression: 0 } : {}) } : { problem: undefined, suppression: "within" })), "The four problems of the cuts paper"),
-        amount("Suppress at most, %", Math.round((now.max_suppression ?? 0) * 1e4) / 100, { min: 0, max: 99, step: 0.5, id: "suppression" }, "The share of the records that may be left out", (value) => change({ max_suppression: (value ?? 0) / 100 })),
-        now.system === "cuts" && amount("Generations", now.generations ?? 250, { min: 1, max: 100000, id: "generations" }, "When the search ends", (value) => change({ generations: value ?? 250 })),
-        amount("Seed", now.seed ?? 1, { min: 0 }, "The same seed gives the same front", (value) => change({ seed: value ?? 1 }))),
-      !now.problem && h("div", {}, h("h3", { style: "margin-top:.8rem" }, "Objectives"), pills(true), h("details", { style: "margin-top:.5rem" }, h("summary", {}, "More measures"), pills(false))),
-      h("details", { style: "margin:.8rem 0", open: limits.length > 0 }, h("summary", {}, `Limits that every point must meet (${limits.length})`),
-        limits.map(([name, value]) => h("div", { class: "row" }, h("span", { title: measure(name).sentence }, `${measure(name).title} ${measure(name).direction === "max" ? "at least" : "at most"} ${number(value)}`),
+        reads.includes("max_suppression") && amount("Suppress at most, %", Math.round((now.max_suppression ?? 0) * 1e4) / 100, { min: 0, max: 99, step: 0.5, id: "suppression" }, "The share of the records that may be left out. A few outliers cost all others much detail: 1 or 2 % is usual", (value) => change({ max_suppression: (value ?? 0) / 100 }))),
+      !now.problem && reads.includes("objectives") && h("div", {}, h("h3", { style: "margin-top:.8rem" }, "Objectives"), pills(true)),
+      h("details", { style: "margin:.8rem 0", id: "advanced", open: advanced || limits.length > 0, ontoggle: (event) => { advanced = event.target.open; } }, h("summary", {}, "Advanced"),
+        !now.problem && reads.includes("objectives") && h("div", {}, h("h3", {}, "More objectives"), pills(false)),
+        h("div", { class: "row top", style: "margin:.6rem 0" }, algorithms.length > 1 && field("Algorithm", select(algorithms.map((name) => [name, ALGORITHMS[name] ?? name]), now.algorithm ?? algorithms[0], (algorithm) => change({ algorithm }), { id: "algorithm" })),
+          current === "cuts" && field("Problem", select([["", "own objectives"], [1, "1: no suppression"], [2, "2: k, within a limit"], [3, "3: mean k, two losses"], [4, "4: k and ℓ"]], now.problem ?? "", (problem) => change(problem ? { problem: Number(problem), suppression: undefined, objectives: undefined, ...(problem === "1" ? { max_suppression: 0 } : {}) } : { problem: undefined, suppression: "within" })), "The four problems of the cuts paper"),
+          current === "cuts" && amount("Generations", now.generations ?? 250, { min: 1, max: 100000, id: "generations" }, "When the search ends", (value) => change({ generations: value ?? 250 })),
+          reads.includes("seed") && amount("Seed", now.seed ?? 1, { min: 0 }, "The same seed gives the same front", (value) => change({ seed: value ?? 1 })), field("Stop after, seconds", seconds, "The best so far is kept")),
+        reads.includes("constraints") && h("div", {}, h("h3", {}, "Limits that every point must meet"), limits.map(([name, value]) => h("div", { class: "row" }, h("span", { title: measure(name).sentence }, `${measure(name).title} ${measure(name).direction === "max" ? "at least" : "at most"} ${number(value)}`),
           button("✕", () => { const rest = { ...now.constraints }; delete rest[name]; change({ constraints: rest }); }, { class: "plain small", "aria-label": `Remove the limit on ${name}` }))),
-        addLimit(now, sensitive, change)),
-      weights(now, change),
+        addLimit(now, sensitive, change)), reads.includes("weights") && weights(now, change)),
       guess,
-      startRow());
-  }
-  function startRow() {
-    const seconds = h("input", { type: "number", min: 1, placeholder: "no limit", id: "seconds" });
-    return h("div", { class: "row top" }, field("Stop after, seconds", seconds, "The best so far is kept"),
       button("Start the search", async () => {
         const job = await attempt(() => post(`${here()}/jobs`, { seconds: seconds.value ? Number(seconds.value) : null }), says);
         if (job) { fill(says); state.jobs.set(job.id, job); watched = job.id; drawJobs(); }
@@ -105,13 +111,18 @@ export async function searchStep(place) {
       const progress = job.progress;
       const act = async (what) => { const next = await attempt(() => post(`${here()}/jobs/${job.id}/${what}`)); if (next) { state.jobs.set(job.id, next); drawJobs(); } };
       return h("div", { class: "job", "data-job": job.id, "data-status": job.status },
-        h("div", {}, h("b", {}, titleOf(job)), " ", h("span", { class: `badge ${job.status === "done" ? "good" : ["failed", "killed", "interrupted"].includes(job.status) ? "bad" : ["queued"].includes(job.status) ? "wait" : ""}` }, WORDS[job.status] ?? job.status, job.ahead ? ` behind ${job.ahead}` : ""), " ",
-          h("small", {}, job.kind === "search" && `${inWords(job.settings)}. `, job.found ? `${plural(job.found.points, "point")}: ${job.found.how}` : progress ? `${number(progress.done)} of ${number(progress.total)}, ${progress.seconds.toFixed(0)} s` : "")),
+        h("div", {}, h("b", {}, job.kind === "search" ? inWords(job.settings) : titleOf(job)), " ", h("span", { class: `badge ${job.status === "done" ? "good" : ["failed", "killed", "interrupted"].includes(job.status) ? "bad" : ["queued"].includes(job.status) ? "wait" : ""}` }, WORDS[job.status] ?? job.status, job.ahead ? ` behind ${job.ahead}` : ""), " ",
+          h("small", {}, job.kind === "search" && `${titleOf(job)}. `, job.found ? `${plural(job.found.points, "point")}: ${job.found.how}` : progress ? howFar(progress) : "")),
         h("div", { class: "row" },
-          ["running", "queued"].includes(job.status) && button("Stop", () => act("stop"), { class: "small", title: "Stop and keep the best so far" }),
+          ["running", "queued"].includes(job.status) && button(stopping.has(job.id) ? "Stopping …" : "Stop", () => { stopping.add(job.id); drawJobs(); act("stop"); }, { class: "small", disabled: stopping.has(job.id), title: "Stop and keep the best so far" }),
           ["stopped", "killed", "interrupted", "failed"].includes(job.status) && button("Run again", () => act("again"), { class: "small", title: "A search over cuts continues where it stopped" }),
           job.front && button("Explore →", () => go({ step: "explore", job: job.id, point: null }), { class: "small main" }),
-          !["running", "queued"].includes(job.status) && button("✕", async () => { if (await attempt(() => remove(`${here()}/jobs/${job.id}`)) !== undefined) { state.jobs.delete(job.id); drawJobs(); } }, { class: "plain small danger", "aria-label": `Delete ${titleOf(job)}`, title: "Delete this search and its front" })),
+          !["running", "queued"].includes(job.status) && button("✕", () => removeWithUndo(`${here()}/jobs/${job.id}`, `${titleOf(job)} was deleted.`, async () => {
+            state.jobs.delete(job.id);
+            const back = (await attempt(() => get(`${here()}/jobs`)))?.find((each) => each.id === job.id);
+            if (back) state.jobs.set(job.id, back);
+            drawJobs();
+          }), { class: "plain small danger", "aria-label": `Delete ${titleOf(job)}`, title: "Delete this search and its front" })),
         job.status === "running" && h("progress", { max: progress?.total ?? 1, value: progress?.done ?? null, "aria-label": "Progress" }),
         job.error && h("div", { style: "grid-column:1/-1" }, error(job.error)));
     }), comparison(jobs));
@@ -143,6 +154,7 @@ export async function searchStep(place) {
     }
     if (!front?.points?.length) return;
     const first = front.objectives[0].name;
+    chart.draw({ better: measure(first).direction === "max" ? "↖" : "↙" });
     fill(caption, `${titleOf(job)}: ${plural(front.number, "point")}${job.status === "running" ? " so far" : ""}, ${number(front.evaluations)} evaluated; `, defined(measure(first).title, measure(first).sentence), " against loss");
     chart.element.style.visibility = "";
     chart.draw({ joined: front.objectives.length <= 2, points: front.points.map((point, id) => ({ id, x: point.loss, y: point.values[first] })) });
@@ -151,8 +163,17 @@ export async function searchStep(place) {
   draw();
   drawJobs();
   if (mode === "recode") estimate();
-  fill(place, h("div", { class: "columns" }, h("div", {}, form, list), live));
+  fill(place, h("h1", {}, "Search"), h("div", { class: "columns" }, h("div", {}, form, list), live));
   return onChange((what) => { if (what === "job") drawJobs(); });
+}
+
+// How far a search is: what it does, how many of what, and how long it will take where that can be said.
+function howFar(progress) {
+  const { stage, done, total, unit, seconds } = progress;
+  if (!total || stage?.startsWith("reading")) return `${stage}, ${seconds.toFixed(0)} s`;
+  const left = unit === "generations" && done > 4 ? (seconds * (total - done)) / done : null;
+  const rest = left === null ? "" : `, about ${left < 60 ? `${Math.ceil(left)} s` : `${Math.ceil(left / 60)} min`} left`;
+  return `${stage}: ${number(done)} of ${unit === "nodes" ? "at most " : ""}${number(total)} ${unit}, ${seconds.toFixed(0)} s${stage === "searching" ? rest : ""}`;
 }
 
 function addLimit(now, sensitive, change) {

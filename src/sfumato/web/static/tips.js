@@ -1,0 +1,29 @@
+// Definitions stand in titles, which a mouse shows by itself; here they are shown on keyboard focus and on touch too.
+let shown = null;
+
+function hide() { shown?.remove(); shown = null; }
+
+function show(element) {
+  hide();
+  const text = element.title || element.querySelector?.(":scope > abbr")?.title;
+  if (!text) return;
+  shown = document.createElement("div");
+  shown.id = "tip";
+  shown.setAttribute("role", "tooltip");
+  shown.textContent = text;
+  (element.closest("dialog") ?? document.body).append(shown);
+  const box = element.getBoundingClientRect();
+  const own = shown.getBoundingClientRect();
+  shown.style.left = `${Math.max(4, Math.min(box.left, innerWidth - own.width - 8))}px`;
+  shown.style.top = `${box.bottom + own.height + 8 < innerHeight ? box.bottom + 6 : Math.max(4, box.top - own.height - 6)}px`;
+}
+
+const titled = (target) => target instanceof Element ? target.closest("abbr[title], .tile[title], label.field[title]") : null;
+
+export function watchTips() {
+  addEventListener("focusin", (event) => { const found = titled(event.target); if (found && event.target.matches(":focus-visible")) show(found); else hide(); });
+  addEventListener("focusout", hide);
+  addEventListener("pointerdown", (event) => { const found = event.pointerType === "touch" ? titled(event.target) : null; if (found) show(found); else hide(); });
+  addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
+  addEventListener("scroll", hide, { capture: true, passive: true });
+}
