@@ -21,6 +21,7 @@ from sfumato.release.boxes.assigned import Assigned, Earlier, assigned
 from sfumato.release.boxes.labels import BoxColumn
 from sfumato.release.boxes.readback import classes_in, dictionary_of, per_column, released_loss
 from sfumato.release.boxes.rows import BoxRows, box_rows
+from sfumato.release.boxes.use import labels_per_value, table_figures
 from sfumato.release.columns import ColumnRecode
 from sfumato.release.dependences import dependence_findings
 from sfumato.release.draft import Draft, Measured
@@ -141,7 +142,8 @@ class BoxDraft(Draft):
         suppressed = self.plan.suppressed + self.table.removed
         after = classes_in(own, self.plan.columns, suppressed)
         before = classify(self.table, weights=self.study.weights_for(self.table))
-        figures, loss = {**figures_of(self.study, after, None), **self.beside(self.plan)}, loss_of(after)
+        figures = {**figures_of(self.study, after, None), **table_figures(self.plan), **self.beside(self.plan)}
+        loss = loss_of(after)
         self._compare(after, figures, loss, suppressed)
         return Measured(
             columns=self.rows.names,
@@ -167,6 +169,7 @@ class BoxDraft(Draft):
                 "released_loss": released_loss(after, self.plan.columns, released_values(self.plan)),
                 "classes": self.plan.classes,
                 "divided": len(self.plan.split),
+                "labels_per_value": round(labels_per_value(self.plan), 3),
                 "front": self.front.as_dict(),
                 "comparison": {
                     "measures": facts.before_after(self.study, before, figures),

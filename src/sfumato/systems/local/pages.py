@@ -36,7 +36,7 @@ def local_page(manifest: Mapping[str, Any]) -> str:
         found=f"{front['how'][:1].upper()}{front['how'][1:]}.",
         heading="classes, method, ratio to the floor",
         plans=[_plan(point) for point in front["points"]],
-        sections=[floor_section(manifest["point"]), {"title": "Counting from the file", "sentences": [TABULATE]}],
+        sections=[floor_section(manifest["point"]), counting_section(manifest, TABULATE)],
     )
 
 
@@ -51,6 +51,17 @@ def floor_section(point: Mapping[str, Any]) -> dict[str, Any]:
     )
     more = f", {details['ratio']:.2f} times as much." if "ratio" in details else "."
     return {"title": "Floor", "sentences": [sentence + more]}
+
+
+def counting_section(manifest: Mapping[str, Any], how: str) -> dict[str, Any]:
+    """How to count from the file, and what that costs."""
+    error = manifest["figures"]["table_error"]
+    cost = (
+        f"Tables of two key columns made so are off by {percent(error['value'])} of the records on average and by "
+        f"{percent(error['largest'])} at most. A value carries {manifest['own']['labels_per_value']:.1f} different "
+        "labels on average."
+    )
+    return {"title": "Counting from the file", "sentences": [how, cost]}
 
 
 def _plan(point: Mapping[str, Any]) -> str:
