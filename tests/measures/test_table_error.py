@@ -43,7 +43,7 @@ def test_a_recoding_is_as_plain_pandas_says() -> None:
     halves = {"p": "pq", "q": "pq", "r": "rs", "s": "rs"}
     groups = {"a": halves, "b": {v: v for v in "xyz"}, "c": dict.fromkeys("mn", "*")}
     tree = {"role": "quasi_identifier", "hierarchy": {"paths": [[v, half, "*"] for v, half in halves.items()]}}
-    study = sf.Study(frame, quasi_identifiers=["a", "b", "c"], columns={"a": tree})
+    study = sf.Study(frame, quasi_identifiers=["b", "c"], columns={"a": tree})
     table = study.table()
     classes = classify(table, LevelPlan({"a": 1, "b": 0, "c": 1}).recoding(table))
     labels = pd.DataFrame({name: frame[name].map(group) for name, group in groups.items()})

@@ -18,6 +18,7 @@ from sfumato.measures.classes import ClassTable, classify
 from sfumato.plans.boxes import BoxPlan
 from sfumato.release import facts, pack
 from sfumato.release.boxes.assigned import Assigned, Earlier, assigned
+from sfumato.release.boxes.downcoding import downcode
 from sfumato.release.boxes.labels import BoxColumn
 from sfumato.release.boxes.readback import classes_in, dictionary_of, per_column, released_loss
 from sfumato.release.boxes.rows import BoxRows, box_rows
@@ -170,6 +171,7 @@ class BoxDraft(Draft):
                 "classes": self.plan.classes,
                 "divided": len(self.plan.split),
                 "labels_per_value": round(labels_per_value(self.plan), 3),
+                "downcoding": downcode(self.plan, after.attribute_weights, smallest(after)).as_dict(),
                 "front": self.front.as_dict(),
                 "comparison": {
                     "measures": facts.before_after(self.study, before, figures),
@@ -214,6 +216,11 @@ def as_recode(column: BoxColumn) -> ColumnRecode:
     """A column as the search for dependences knows it: hidden where any of its labels stands for several values."""
     missing = column.values.index("") if "" in column.values else None
     return ColumnRecode(column.name, flat(column.name, column.values), int(column.generalized), missing)
+
+
+def smallest(classes: ClassTable) -> int:
+    """The records of the smallest class of a file."""
+    return int(classes.rows.min())
 
 
 def released_values(plan: Assigned) -> dict[str, list[str]]:

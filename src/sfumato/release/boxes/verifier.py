@@ -11,7 +11,8 @@ from sfumato.auditing.whole import whole_file
 from sfumato.measures.standard import K
 from sfumato.release import pack
 from sfumato.release.boxes.assigned import FILE, Assigned
-from sfumato.release.boxes.draft import Beside, Pages, findings_of, nothing, released_values
+from sfumato.release.boxes.downcoding import downcode
+from sfumato.release.boxes.draft import Beside, Pages, findings_of, nothing, released_values, smallest
 from sfumato.release.boxes.readback import classes_in, dictionary_of, released_loss
 from sfumato.release.boxes.rows import box_rows
 from sfumato.release.boxes.use import labels_per_value, table_figures
@@ -54,8 +55,14 @@ def measure_again(check: Check, beside: Beside) -> Again:
             manifest["own"]["classes"],
             manifest["own"]["divided"],
             manifest["own"]["labels_per_value"],
+            manifest["own"]["downcoding"],
         )
-        == (plan.classes, len(plan.split), round(labels_per_value(plan), 3)),
+        == (
+            plan.classes,
+            len(plan.split),
+            round(labels_per_value(plan), 3),
+            downcode(plan, classes.attribute_weights, smallest(classes)).as_dict(),
+        ),
         (FILE, "its records are not those of the manifest"): (plan.records + removed, plan.suppressed + removed)
         == (manifest["records"], suppressed),
     }
