@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.release.fronts import ANYTHING, small
 
+import sfumato as sf
+from sfumato.errors import SfumatoError
 from sfumato.release.boxes.assigned import Assigned
 from sfumato.release.boxes.downcoding import downcode, values_left
 from sfumato.release.boxes.labels import BoxColumn
@@ -66,3 +73,23 @@ def test_what_is_crossed_out_lies_in_cheaper_boxes(boxes: list[tuple[int, int, i
 def test_a_box_of_too_many_cells_is_left_alone() -> None:
     left, attacked = values_left(np.array([[0]]), np.array([[5]]), np.ones(1), np.array([0, 5]), 4)
     assert (attacked.tolist(), left.tolist()) == ([0], [[1] * 5])
+
+
+def test_a_drawn_recoding_keeps_k_and_loses_no_more_than_promised(tmp_path: Path) -> None:
+    study = small(tmp_path, rows=300).with_search(system="local")
+    study = study.model_copy(update={"policy": ANYTHING})._placed(study.folder)
+    plain = sf.search(study.with_settings({"local": {"k": [4], "passes": 0}}))
+    front = sf.search(study.with_settings({"local": {"k": [4], "passes": 0, "draw": 0.3, "test_seed": 3}}))
+    assert front.points[0].loss == pytest.approx(1.3 * plain.points[0].loss)
+    accept = {"uniques": "a small table made for a test", "dependence:income": "a small table made for a test"}
+    release = sf.publish(sf.pick(front, point=0), tmp_path / "out", accept=accept, state=tmp_path / "state")
+    manifest = release.manifest
+    assert manifest["figures"]["k"]["value"] >= 4
+    assert plain.points[0].loss < manifest["loss"] <= front.points[0].loss
+    assert manifest["point"]["details"]["promised"] == front.points[0].loss
+    assert sf.verify(release.folder, study.data.path)
+    forged = replace(front.points[0], loss=front.points[0].loss * 1.1)
+    lying = replace(front, points=(forged,))
+    with pytest.raises(SfumatoError, match="promises"):
+        sf.publish(sf.pick(lying, point=0), tmp_path / "no", accept=accept, state=tmp_path / "s2")
+    assert not (tmp_path / "no").exists()

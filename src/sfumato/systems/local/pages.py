@@ -77,6 +77,14 @@ def downcoding_section(manifest: Mapping[str, Any]) -> dict[str, Any]:
         f"{percent(found['pinned'] / records)}{right}; {percent(found['sure'] / records)} are in classes with more "
         "than k records, where the reasoning is strongest. Class sizes stay as they are: k holds all the same.",
     ]
+    details = manifest["point"].get("details", {})
+    if "undrawn" in details:
+        before = details["undrawn"]
+        sentences.append(
+            f"The recoding was drawn at random among those that lose at most {percent(details['promised'])}. Without "
+            f"the draw the attack would have narrowed the labels of {percent(before['narrowed'] / records)} of the "
+            f"records, for {percent(before['narrowed_right'] / records)} rightly."
+        )
     return {"title": "Downcoding", "sentences": sentences}
 
 
