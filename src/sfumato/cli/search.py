@@ -176,13 +176,16 @@ def compare(
     two: Annotated[Path, typer.Argument(help="The folder of another.")],
     as_json: AsJson = False,
 ) -> None:
-    """Compare two fronts: hypervolume, who dominates whom."""
+    """Compare two fronts: hypervolume, who dominates whom, and how far each is from a floor that one of them has."""
+    from sfumato.decide.floor import BELOW
     from sfumato.front import compare_fronts
     from sfumato.systems.registry import load_front
 
-    comparison = compare_fronts(load_front(one), load_front(two))
+    fronts = load_front(one), load_front(two)
+    comparison = compare_fronts(*fronts)
+    floors = [_ratios(front, fronts) for front in fronts]
     if as_json:
-        emit(comparison.as_dict())
+        emit(comparison.as_dict() | {"loss_to_floor": [None if pair is None else list(pair) for pair in floors]})
         return
     rows = [
         ["points", str(comparison.points[0]), str(comparison.points[1])],
@@ -190,7 +193,17 @@ def compare(
         ["dominated by the other", str(comparison.dominated[0]), str(comparison.dominated[1])],
         ["also in the other", str(comparison.shared), str(comparison.shared)],
     ]
+    if any(floors):
+        rows.append([f"loss / floor ({BELOW})", *("–" if p is None else f"{p[0]:.2f} to {p[1]:.2f}" for p in floors)])
     table("Two fronts", ["", str(one), str(two)], rows, right={1, 2})
+
+
+def _ratios(front: Front, fronts: tuple[Front, Front]) -> tuple[float, float] | None:
+    """How far a front is from the floor of the first of two that has one that holds for it."""
+    from sfumato.decide.floor import floor_levels, ratios, why_not
+
+    holding = [other for other in fronts if not why_not(front, other)]
+    return ratios(front, floor_levels(holding[0])) if holding else None
 
 
 def draw_map(
@@ -200,17 +213,23 @@ def draw_map(
     ] = None,
     point: Annotated[int | None, typer.Option(help="The chosen point, to be marked.")] = None,
     compare: Annotated[tuple[int, int] | None, typer.Option(help="Two points whose class sizes are compared.")] = None,
+    floor: Annotated[
+        Path | None, typer.Option(help="A front of local recodings of the same study, whose floor is drawn.")
+    ] = None,
     force: Force = False,
     run: OwnRun = None,
     as_json: AsJson = False,
 ) -> None:
     """Draw the risk–utility map of a front as a page."""
+    from sfumato.decide.floor import with_floor
     from sfumato.runtime.atomic import refuse_existing
     from sfumato.systems.draw import draw
     from sfumato.systems.registry import load_front
 
     target = output or folder / "map.html"
     front = load_front(folder, run)
+    if floor is not None:
+        front = with_floor(front, load_front(floor))
     refuse_existing(target, overwrite=force)
     for wanted in (*([] if point is None else [point]), *(compare or ())):
         front.point(wanted)

@@ -18,9 +18,11 @@ from sfumato.measures.classes import ClassTable, classify
 from sfumato.plans.boxes import BoxPlan
 from sfumato.release import facts, pack
 from sfumato.release.boxes.assigned import Assigned, Earlier, assigned
+from sfumato.release.boxes.downcoding import downcode
 from sfumato.release.boxes.labels import BoxColumn
 from sfumato.release.boxes.readback import classes_in, dictionary_of, per_column, released_loss
 from sfumato.release.boxes.rows import BoxRows, box_rows
+from sfumato.release.boxes.use import labels_per_value, table_figures
 from sfumato.release.columns import ColumnRecode
 from sfumato.release.dependences import dependence_findings
 from sfumato.release.draft import Draft, Measured
@@ -141,7 +143,8 @@ class BoxDraft(Draft):
         suppressed = self.plan.suppressed + self.table.removed
         after = classes_in(own, self.plan.columns, suppressed)
         before = classify(self.table, weights=self.study.weights_for(self.table))
-        figures, loss = {**figures_of(self.study, after, None), **self.beside(self.plan)}, loss_of(after)
+        figures = {**figures_of(self.study, after, None), **table_figures(self.plan), **self.beside(self.plan)}
+        loss = loss_of(after)
         self._compare(after, figures, loss, suppressed)
         return Measured(
             columns=self.rows.names,
@@ -167,6 +170,8 @@ class BoxDraft(Draft):
                 "released_loss": released_loss(after, self.plan.columns, released_values(self.plan)),
                 "classes": self.plan.classes,
                 "divided": len(self.plan.split),
+                "labels_per_value": round(labels_per_value(self.plan), 3),
+                "downcoding": downcode(self.plan, after.attribute_weights, smallest(after)).as_dict(),
                 "front": self.front.as_dict(),
                 "comparison": {
                     "measures": facts.before_after(self.study, before, figures),
@@ -211,6 +216,11 @@ def as_recode(column: BoxColumn) -> ColumnRecode:
     """A column as the search for dependences knows it: hidden where any of its labels stands for several values."""
     missing = column.values.index("") if "" in column.values else None
     return ColumnRecode(column.name, flat(column.name, column.values), int(column.generalized), missing)
+
+
+def smallest(classes: ClassTable) -> int:
+    """The records of the smallest class of a file."""
+    return int(classes.rows.min())
 
 
 def released_values(plan: Assigned) -> dict[str, list[str]]:

@@ -11,9 +11,11 @@ from sfumato.auditing.whole import whole_file
 from sfumato.measures.standard import K
 from sfumato.release import pack
 from sfumato.release.boxes.assigned import FILE, Assigned
-from sfumato.release.boxes.draft import Beside, Pages, findings_of, nothing, released_values
+from sfumato.release.boxes.downcoding import downcode
+from sfumato.release.boxes.draft import Beside, Pages, findings_of, nothing, released_values, smallest
 from sfumato.release.boxes.readback import classes_in, dictionary_of, released_loss
 from sfumato.release.boxes.rows import box_rows
+from sfumato.release.boxes.use import labels_per_value, table_figures
 from sfumato.release.formats import target_of
 from sfumato.release.manifest import Content, Manifest
 from sfumato.release.readback import figure_value, figures_of, loss_of, same
@@ -32,7 +34,7 @@ def measure_again(check: Check, beside: Beside) -> Again:
     plan = Assigned.load(check.folder)
     suppressed = int(manifest["suppressed"])
     classes = classes_in(own, plan.columns, suppressed)
-    figures = {**figures_of(own, classes, None), **beside(plan)}
+    figures = {**figures_of(own, classes, None), **table_figures(plan), **beside(plan)}
     differences = [
         Difference(data, f"its {name} is not the {figure_value(entry):.10g} of the manifest")
         for name, entry in manifest["figures"].items()
@@ -49,6 +51,18 @@ def measure_again(check: Check, beside: Beside) -> Again:
         == manifest["records"],
         (data, "its classes are not those of the release"): len(classes.rows) == plan.classes
         and sorted(classes.rows.tolist()) == sorted(_rows(plan)),
+        (pack.MANIFEST, "its classes are not those of the release"): (
+            manifest["own"]["classes"],
+            manifest["own"]["divided"],
+            manifest["own"]["labels_per_value"],
+            manifest["own"]["downcoding"],
+        )
+        == (
+            plan.classes,
+            len(plan.split),
+            round(labels_per_value(plan), 3),
+            downcode(plan, classes.attribute_weights, smallest(classes)).as_dict(),
+        ),
         (FILE, "its records are not those of the manifest"): (plan.records + removed, plan.suppressed + removed)
         == (manifest["records"], suppressed),
     }

@@ -36,7 +36,7 @@ def local_page(manifest: Mapping[str, Any]) -> str:
         found=f"{front['how'][:1].upper()}{front['how'][1:]}.",
         heading="classes, method, ratio to the floor",
         plans=[_plan(point) for point in front["points"]],
-        sections=[floor_section(manifest["point"]), {"title": "Counting from the file", "sentences": [TABULATE]}],
+        sections=[floor_section(manifest["point"]), counting_section(manifest, TABULATE), downcoding_section(manifest)],
     )
 
 
@@ -51,6 +51,41 @@ def floor_section(point: Mapping[str, Any]) -> dict[str, Any]:
     )
     more = f", {details['ratio']:.2f} times as much." if "ratio" in details else "."
     return {"title": "Floor", "sentences": [sentence + more]}
+
+
+def counting_section(manifest: Mapping[str, Any], how: str) -> dict[str, Any]:
+    """How to count from the file, and what that costs."""
+    error = manifest["figures"]["table_error"]
+    cost = (
+        f"Tables of two key columns made so are off by {percent(error['value'])} of the records on average and by "
+        f"{percent(error['largest'])} at most. A value carries {manifest['own']['labels_per_value']:.1f} different "
+        "labels on average."
+    )
+    return {"title": "Counting from the file", "sentences": [how, cost]}
+
+
+def downcoding_section(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """What someone learns who knows that small boxes were wanted."""
+    found = manifest["own"]["downcoding"]
+    records = max(found["records"], 1)
+    right = f" ({percent(found['pinned_right'] / found['pinned'])} of these rightly)" if found["pinned"] else ""
+    sentences = [
+        "Someone who knows that classes with small labels were wanted can cross out values for which a record would "
+        "have been in a class with smaller labels (downcoding, Cohen 2022). This attack was made on the file:",
+        f"it narrows the labels of {percent(found['narrowed'] / records)} of the records, for "
+        f"{percent(found['narrowed_right'] / records)} rightly, and claims one value of a column for "
+        f"{percent(found['pinned'] / records)}{right}; {percent(found['sure'] / records)} are in classes with more "
+        "than k records, where the reasoning is strongest. Class sizes stay as they are: k holds all the same.",
+    ]
+    details = manifest["point"].get("details", {})
+    if "undrawn" in details:
+        before = details["undrawn"]
+        sentences.append(
+            f"The recoding was drawn at random among those that lose at most {percent(details['promised'])}. Without "
+            f"the draw the attack would have narrowed the labels of {percent(before['narrowed'] / records)} of the "
+            f"records, for {percent(before['narrowed_right'] / records)} rightly."
+        )
+    return {"title": "Downcoding", "sentences": sentences}
 
 
 def _plan(point: Mapping[str, Any]) -> str:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from sfumato.decide import Choice
+from sfumato.errors import StudyError
 from sfumato.front import Front
+from sfumato.measures.standard import K
 from sfumato.plans.boxes import BoxPlan
 from sfumato.release.boxes.draft import BoxDraft
 from sfumato.release.boxes.verifier import box_verifier
 from sfumato.release.draft import Draft
 from sfumato.release.manifest import Manifest
 from sfumato.release.policy import acceptances
+from sfumato.release.sources import require_source, table_of
 from sfumato.release.verify import Verifier
 from sfumato.runtime.figures import number, number_or_infinity, percent
 from sfumato.runtime.stages import recording, stage
@@ -20,6 +26,7 @@ from sfumato.study import Study
 from sfumato.systems.applying import Applying
 from sfumato.systems.goals import check_measures
 from sfumato.systems.local.apply import apply_boxes
+from sfumato.systems.local.draw import drawn_point, promised
 from sfumato.systems.local.pages import pages_of
 from sfumato.systems.local.search import KS, search_local
 from sfumato.systems.run import Run
@@ -45,6 +52,12 @@ class Local:
     def search(self, study: Study, run: Run, table: FrequencyTable | None = None) -> Front:
         check_measures(study)
         settings = study.local
+        if settings.draw and set(study.search.constraints) - {K.name}:
+            raise StudyError(
+                "draw under [local] beside constraints on classes, which a drawn recoding may not meet",
+                expected="draw, or constraints other than k",
+                remedy="leave draw out",
+            )
         with recording() as recorder:
             table = study.table() if table is None else table
             with stage("search"):
@@ -57,6 +70,7 @@ class Local:
                     passes=settings.passes,
                     boxes=settings.method == "boxes",
                 )
+        front = promised(front, study) if settings.draw else front
         return replace(front, tuples=table.tuples, stages=tuple(done.as_dict() for done in recorder.done))
 
     def verdict(self, front: Front) -> Verdict:  # noqa: ARG002
@@ -65,9 +79,12 @@ class Local:
     def draft(self, choice: Choice, how: Publishing) -> Draft:
         front = choice.front
         accepted = replace(front, study=front.study.with_accepted(acceptances(how.accept)))
-        seed = front.study.local.test_seed
+        seed, point = front.study.local.test_seed, choice.point
+        if front.study.local.draw:
+            require_source(table_of(front.study), front.fingerprint)
+            point = drawn_point(front, point, np.random.default_rng(secrets.randbits(128) if seed is None else seed))
         salt = None if seed is None else f"test {seed}"
-        return BoxDraft.of(accepted, choice.point, pages_of, how.name, how.format, salt)
+        return BoxDraft.of(accepted, point, pages_of, how.name, how.format, salt)
 
     def figures(self, manifest: Manifest) -> Mapping[str, list[list[str]]]:
         values = {name: manifest["figures"][name]["value"] for name in manifest["point"]["values"]}

@@ -1,0 +1,70 @@
+"""Table error: how far the two-way tables that a reader makes of the release are from those of the source.
+
+>>> from sfumato.measures.example import six_rows
+>>> round(MEASURE.value(six_rows()), 4)  # (3 · 0.25 + 0.75 + 2 · 0.5) / 2 of 6 records
+0.2083
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import combinations
+
+import numpy as np
+
+from sfumato.measures.classes import ClassTable
+from sfumato.measures.measure import Measure
+from sfumato.measures.oracle import Records
+from sfumato.measures.property import Property
+from sfumato.measures.two_way import Pair, mean_and_largest, source_tables, table_errors
+from sfumato.runtime.arrays import Floats
+from sfumato.tables.frequency import FrequencyTable
+
+
+@lru_cache(maxsize=4)
+def _source(table: FrequencyTable) -> dict[Pair, Floats]:
+    return source_tables(table.codes, table.counts, [len(domain.labels) for domain in table.domains])
+
+
+def errors(classes: ClassTable) -> Property:
+    spread = []
+    for part in classes.recoding:
+        inside = np.arange(part.radix)[:, None] == part.groups
+        spread.append(inside / np.maximum(inside.sum(axis=1, keepdims=True), 1))
+    rows = np.where(classes.kept, classes.rows, 0)
+    mean, _ = mean_and_largest(table_errors(_source(classes.table), classes.groups, rows, spread))
+    return classes.per_class(np.full(len(classes.rows), mean), hidden=mean)
+
+
+def oracle(records: Records, record: int) -> float:  # noqa: ARG001
+    columns, kept = records.originals.shape[0], np.flatnonzero(records.kept)
+    found = []
+    for i, j in combinations(range(columns), 2):
+        groups = records.recoding[i].groups, records.recoding[j].groups
+        difference = np.zeros((len(groups[0]), len(groups[1])))
+        for a, b in zip(records.originals[i], records.originals[j], strict=True):
+            difference[a, b] += 1 / records.originals.shape[1]
+        for one in kept:
+            inside = np.outer(groups[0] == records.labels[i, one], groups[1] == records.labels[j, one])
+            difference -= inside / inside.sum() / len(kept)
+        found.append(np.abs(difference).sum() / 2)
+    return float(np.mean(found)) if found else 0.0
+
+
+MEASURE = Measure(
+    name="table_error",
+    title="error of two-way tables",
+    kind="loss",
+    direction="min",
+    reads="originals",
+    function=errors,
+    oracle=oracle,
+    fold="mean",
+    monotone=None,
+    highest=lambda classes: 1.0,
+    sentence="The share of records that would have to move in a table of two columns, each label spread evenly over "
+    "its values, to make it that of the source; the mean over all pairs of columns.",
+    citation="total variation distance of two-way tables",
+    unit="share",
+    suppressed="own",
+)

@@ -1,0 +1,76 @@
+"""All two-way tables of a source beside those that a reader makes of its release.
+
+A reader spreads a record with a label evenly over the values that the label stands for. The error of a table is half
+the sum of absolute differences between the shares of its cells in the source and in the release: the share of records
+that would have to be moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+
+from sfumato.runtime.arrays import Codes, Counts64, Floats
+
+Pair = tuple[int, int]
+
+
+def source_tables(codes: Codes, counts: Counts64, widths: Sequence[int]) -> dict[Pair, Floats]:
+    """The two-way tables of every pair of columns, as shares; `codes[j, t]` is the value of tuple t in column j."""
+    tables = {}
+    for i, j in combinations(range(len(widths)), 2):
+        cells = np.bincount(codes[i].astype(np.int64) * widths[j] + codes[j], counts, widths[i] * widths[j])
+        tables[i, j] = cells.reshape(widths[i], widths[j]) / counts.sum()
+    return tables
+
+
+def table_errors(
+    source: dict[Pair, Floats], labels: Codes | Counts64, rows: Counts64, spread: Sequence[Floats]
+) -> dict[Pair, float]:
+    """The error of each two-way table. Class c has `rows[c]` records with label `labels[j, c]` in column j, which
+    gives the value v of the column the share `spread[j][label, v]`. Where nothing is released, all is wrong.
+
+    >>> kept = source_tables(np.array([[0, 1], [0, 1]]), np.array([1, 1]), [2, 2])
+    >>> one = np.zeros((2, 1), int)
+    >>> table_errors(kept, one, np.array([2]), [np.full((1, 2), 0.5)] * 2)  # a quarter in each cell, not two halves
+    {(0, 1): 0.5}
+    """
+    total = float(rows.sum())
+    errors = {}
+    for (i, j), shares in source.items():
+        if not total:
+            errors[i, j] = 1.0
+            continue
+        sizes = len(spread[i]), len(spread[j])
+        counted = np.bincount(labels[i].astype(np.int64) * sizes[1] + labels[j], rows, sizes[0] * sizes[1])
+        released = spread[i].T @ counted.reshape(sizes) @ spread[j] / total
+        errors[i, j] = 0.5 * float(np.abs(shares - released).sum())
+    return errors
+
+
+def run_spread(low: Counts64, high: Counts64, width: int) -> tuple[Counts64, Floats]:
+    """Runs of ordered values as labels: the number of the run of each class, and how each is spread."""
+    runs, number = np.unique(np.stack([low, high], axis=1), axis=0, return_inverse=True)
+    places = np.arange(width)
+    inside = (places >= runs[:, :1]) & (places < runs[:, 1:])
+    return number.reshape(-1), inside / inside.sum(axis=1, keepdims=True)
+
+
+def box_errors(
+    codes: Codes, counts: Counts64, widths: Sequence[int], low: Counts64, high: Counts64, rows: Counts64
+) -> dict[Pair, float]:
+    """The errors of a file whose labels differ from class to class: the label of class i in column j is the run from
+    `low[i, j]` to below `high[i, j]`."""
+    numbers, spread = [], []
+    for j, width in enumerate(widths):
+        number, how = run_spread(low[:, j], high[:, j], width)
+        numbers.append(number)
+        spread.append(how)
+    return table_errors(source_tables(codes, counts, widths), np.stack(numbers), rows, spread)
+
+
+def mean_and_largest(errors: dict[Pair, float]) -> tuple[float, float]:
+    """The mean over all tables, and the largest; 0 where there is no pair of columns."""
+    return (float(np.mean([*errors.values()])), max(errors.values())) if errors else (0.0, 0.0)

@@ -1,0 +1,132 @@
+"""A recoding drawn at random among those that lose little more: who knows the method cannot tell which was drawn.
+
+Records are moved between boxes that hold them, as long as every class keeps k and the loss stays within what the front
+promised. First every second class whose labels downcoding narrows, by a coin, gets a record that it rules out, where
+one can be spared: so each of its claims may be wrong. Then records are moved at random until the room is used up.
+Boxes are fitted again, which only makes them smaller.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from sfumato.errors import SfumatoError
+from sfumato.front import Front, Point
+from sfumato.measures.standard import GENERAL_LOSS, K
+from sfumato.plans.boxes import BoxPlan
+from sfumato.release.boxes.assigned import assigned
+from sfumato.release.boxes.downcoding import CELLS, downcode, values_left
+from sfumato.release.readback import same
+from sfumato.study import Study
+from sfumato.systems.local.criteria import joined_equals
+from sfumato.systems.local.model import Cells, Classes, Labels
+from sfumato.systems.local.search import model_of, plan_of
+from sfumato.tables.frequency import FrequencyTable
+
+MOST_TRIES = 100_000
+
+
+def moved(classes: Classes, k: int, slack: float, rng: np.random.Generator) -> Classes:
+    """The classes after random moves that cost at most `slack` in all, as a sum over records."""
+    cells, boxes, costs = classes.cells, (classes.low, classes.high), classes.costs
+    known = np.flatnonzero(classes.owner >= 0)
+    cell, owner, count = (list(part[known]) for part in (classes.cell, classes.owner, classes.count))
+    rows = classes.rows.copy()
+
+    def move(e: int, other: int, number: int) -> None:
+        nonlocal slack
+        slack -= max(number * float(costs[other] - costs[owner[e]]), 0.0)
+        rows[owner[e]] -= number
+        rows[other] += number
+        count[e] -= number
+        cell.append(cell[e])
+        owner.append(np.int64(other))
+        count.append(np.int64(number))
+
+    left, _ = values_left(*boxes, costs, classes.labels.unit, CELLS)
+    starts = classes.labels.unit[:-1]
+    size = np.add.reduceat(left, starts, axis=1)
+    narrowed = np.flatnonzero(np.any(size < classes.high - classes.low, axis=1))
+    tuples, homes = np.array(cell), np.array(owner)
+    for c in rng.permutation(narrowed[rng.random(len(narrowed)) < 0.5]).tolist():
+        codes = cells.codes[tuples]
+        inside = np.all((boxes[0][c] <= codes) & (codes < boxes[1][c]), axis=1)
+        inside &= np.any(left[c][starts + codes] == 0, axis=1) if inside.any() else False
+        inside &= (rows[homes] > k) & (costs[c] - costs[homes] <= slack)
+        spare = [e for e in np.flatnonzero(inside).tolist() if count[e] > 0]
+        if spare:
+            move(int(rng.choice(spare)), c, 1)
+    for e in rng.permutation(len(tuples))[:MOST_TRIES].tolist():
+        own = int(owner[e])
+        most = min(int(rows[own]) - k, int(count[e]))
+        if most < 1:
+            continue
+        codes = cells.codes[cell[e]]
+        holds = np.flatnonzero(np.all((boxes[0] <= codes) & (codes < boxes[1]), axis=1))
+        holds = holds[holds != own]
+        number = int(rng.integers(1, most + 1))
+        holds = holds[number * (costs[holds] - costs[own]) <= slack]
+        if len(holds):
+            move(e, int(rng.choice(holds)), number)
+    gone = classes.owner < 0
+    return Classes.of(
+        classes.labels,
+        cells,
+        np.concatenate([np.array(cell), classes.cell[gone]]),
+        np.concatenate([np.array(owner), classes.owner[gone]]),
+        np.concatenate([np.array(count), classes.count[gone]]),
+    )
+
+
+def classes_of(labels: Labels, cells: Cells, plan: BoxPlan) -> Classes:
+    """A plan as classes with the smallest labels that cover them."""
+    of, owner, count = np.array(plan.members, dtype=np.int64).reshape(-1, 3).T
+    return Classes.of(labels, cells, of, owner, count)
+
+
+def drawn_point(front: Front, point: Point, rng: np.random.Generator) -> Point:
+    """A point with a recoding that is drawn; what it loses is at most what the front says of the point."""
+    study, share = front.study, front.study.local.draw
+    table = study.table()
+    plan = point.plan
+    if not isinstance(plan, BoxPlan) or plan.columns != table.columns:
+        raise SfumatoError("the plan and the table differ: nothing was released", expected="a plan of this table")
+    segments, labels, cells = model_of(study, table)
+    before = assigned(study, table, plan, "")
+    classes = classes_of(labels, cells, plan)
+    full = sum(study.weights_for(table)) * table.records
+    stated = _loss(classes, table) * (1.0 + share)
+    if not same(stated, point.loss) or not same(stated * full, point.values[GENERAL_LOSS.name]):
+        raise SfumatoError(
+            f"the loss of the plan is not the {point.loss:.10g} that the front promises",
+            expected="the figures of the search; nothing was released",
+            remedy="search again with this version",
+        )
+    k = int(point.values[K.name])
+    after = joined_equals(moved(classes, k, share * classes.loss * cells.records, rng))
+    loss = _loss(after, table)
+    weights = np.array(study.weights_for(table))
+    undrawn = downcode(before, weights, k).as_dict()
+    values = {K.name: float(after.rows.min()), GENERAL_LOSS.name: loss * full}
+    details = {**point.details, "promised": point.loss, "undrawn": undrawn}
+    return Point(point.id, values, loss, point.suppressed, plan_of(segments, after), point.bound, details)
+
+
+def _loss(classes: Classes, table: FrequencyTable) -> float:
+    return (classes.loss * classes.cells.records + table.removed) / table.records
+
+
+def promised(front: Front, study: Study) -> Front:
+    """A front whose losses leave room for a draw."""
+    share = study.local.draw
+    points = []
+    for point in front.points:
+        values = {**point.values, GENERAL_LOSS.name: point.values[GENERAL_LOSS.name] * (1.0 + share)}
+        details = dict(point.details)
+        if "ratio" in details:
+            details["ratio"] = details["ratio"] * (1.0 + share)
+        loss = min(point.loss * (1.0 + share), 1.0)
+        points.append(Point(point.id, values, loss, point.suppressed, point.plan, point.bound, details))
+    return replace(front, points=tuple(points))

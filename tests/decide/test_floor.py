@@ -1,0 +1,61 @@
+"""The floor of local recodings under other fronts of the same study."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.release.fronts import small
+
+import sfumato as sf
+from sfumato.cli import run
+from sfumato.decide.floor import BELOW, floor_levels, ratios, why_not, with_floor
+from sfumato.errors import InputError
+from sfumato.front import Front
+
+
+@pytest.fixture(scope="module")
+def fronts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Front, Front]:
+    folder = tmp_path_factory.mktemp("floor")
+    study = small(folder, rows=150, sex={"role": "quasi_identifier", "hierarchy": {"build": "flat"}})
+    lattice = sf.search(study)
+    local = sf.search(study.with_search(system="local").with_settings({"local": {"k": [2, 5, 10], "passes": 1}}))
+    lattice.save(folder / "lattice")
+    local.save(folder / "local")
+    return folder, lattice, local
+
+
+def test_no_point_of_any_front_is_below_the_floor(fronts: tuple[Path, Front, Front]) -> None:
+    _, lattice, local = fronts
+    levels = floor_levels(local)
+    for front in (lattice, local):
+        found = ratios(front, levels)
+        assert found is not None
+        assert found[0] >= 1
+
+
+def test_the_floor_is_drawn_and_compared(
+    fronts: tuple[Path, Front, Front], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, lattice, local = fronts
+    words = ["map", str(folder / "lattice"), "--floor", str(folder / "local"), "-o", str(tmp_path / "map.html")]
+    assert run(words) == 0
+    assert BELOW in (tmp_path / "map.html").read_text("utf-8")
+    capsys.readouterr()
+    assert run(["compare", str(folder / "lattice"), str(folder / "local"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["loss_to_floor"]
+    levels = floor_levels(local)
+    assert found == [list(ratios(front, levels) or ()) for front in (lattice, local)]
+    assert run(["compare", str(folder / "lattice"), str(folder / "local")]) == 0
+    assert BELOW in capsys.readouterr().out
+
+
+def test_a_floor_of_other_labels_does_not_hold(fronts: tuple[Path, Front, Front], tmp_path: Path) -> None:
+    _, lattice, local = fronts
+    with pytest.raises(InputError, match="has no floor"):
+        with_floor(local, lattice)
+    free = small(tmp_path, rows=150, age={"role": "quasi_identifier", "constrained": False})
+    assert "other columns" in why_not(Front(**{**lattice.__dict__, "study": free}), local)
+    other = Front(**{**lattice.__dict__, "fingerprint": "other"})
+    assert why_not(other, local) == "it is of another table"
