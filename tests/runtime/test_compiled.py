@@ -135,8 +135,39 @@ def test_our_folder_is_ours_alone_whatever_the_umask(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_written_is_no_fault(tmp_path: Path) -> None:
+    """Machine code is kept among temporary files then, and where nothing can be written it is made each time."""
     (tmp_path / "cache").write_text("a file, not a folder", "utf-8")
-    assert twice(tmp_path) == NEW
+    (tmp_path / "temporary").mkdir()
+    assert [twice(tmp_path, TMPDIR=str(tmp_path / "temporary")) for _ in range(2)] == [NEW, FOUND]
+    (tmp_path / "open").mkdir(mode=0o777)
+    (tmp_path / "open").chmod(0o777)  # others could put a folder there in place of ours
+    assert [twice(tmp_path, TMPDIR=str(tmp_path / "open")) for _ in range(2)] == [NEW, NEW]
+
+
+SEARCH = """
+import sys
+from sfumato.cli import main
+try:
+    main(["search", "run.toml", "-o", "front", "--json"])
+except SystemExit as ended:
+    assert ended.code == 0, ended.code
+late = ["scipy.linalg", "sfumato.release.publish", "sfumato.systems.cuts.search", "matplotlib"]
+print([name for name in late if name in sys.modules], file=sys.stderr)
+"""
+
+
+def test_a_search_on_the_command_line_waits_for_nothing_it_does_not_use(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("sex,age\nm,1\nf,2\nm,2\n", "utf-8")
+    run = "version = 1\n[data]\npath = 'people.csv'\n[columns]\n"
+    run += "\n".join(
+        f"{name} = {{ role = 'quasi_identifier', hierarchy = {{ build = 'flat' }} }}" for name in ("sex", "age")
+    )
+    (tmp_path / "run.toml").write_text(run, "utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", SEARCH], cwd=tmp_path, env=os.environ, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[-1] == "[]"
 
 
 def test_a_full_disk_is_no_fault(tmp_path: Path) -> None:

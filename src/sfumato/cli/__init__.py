@@ -34,6 +34,7 @@ from sfumato.cli.show import emit, note, warnings_noted
 from sfumato.cli.signals import ended_as_stopped, exit_code
 from sfumato.cli.watch import StageLine, say, stage_summary
 from sfumato.errors import InputError, SfumatoError, reason_of
+from sfumato.runtime import process
 from sfumato.runtime.inputs import kept_inputs, unsealed_inputs
 from sfumato.runtime.scratch import sweep
 from sfumato.runtime.stages import recording
@@ -96,6 +97,7 @@ def main(arguments: list[str] | None = None) -> None:
     Stopped by SIGTERM it is 143, by SIGHUP 129.
     """
     given = sys.argv[1:] if arguments is None else arguments
+    process.ours = True
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a letter must not end the work

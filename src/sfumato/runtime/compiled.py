@@ -9,6 +9,8 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import sys
+import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -16,6 +18,7 @@ from typing import Any, TypeVar, cast
 
 import numba
 
+from sfumato.runtime import process
 from sfumato.runtime.kernel_cache import KernelCache, ours_alone
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -29,12 +32,30 @@ given = settings.CACHE_DIR
 kernels = Path(given or home)  # the package's own folder may be read-only
 
 
+def _without_linear_algebra() -> None:
+    """Keep numba from importing SciPy's linear algebra with its first loop: a third of a second for what no loop uses.
+
+    Only where the process is ours: a caller's own loops may use it.
+    """
+    blas = "scipy.linalg.cython_blas"
+    if process.ours and blas not in sys.modules:
+        sys.modules[blas] = cast(Any, None)  # counts as not installed
+        try:
+            import numba.np.arraymath  # noqa: F401
+        finally:
+            del sys.modules[blas]
+
+
+_without_linear_algebra()
+
+
 def compiled(function: F) -> F:
     """Compile for one thread, release the interpreter lock, keep the machine code for the next run."""
     kernel: Any = numba.njit(nogil=True)(function)
-    if not usable():
+    folder = usable()
+    if folder is None:
         return cast(F, kernel)
-    settings.CACHE_DIR = str(kernels / digest(Path(function.__code__.co_filename)))
+    settings.CACHE_DIR = str(folder / digest(Path(function.__code__.co_filename)))
     try:
         kernel._cache = KernelCache(kernel.py_func)
     except (OSError, RuntimeError):  # no folder to keep it in: it is compiled at every run
@@ -45,9 +66,16 @@ def compiled(function: F) -> F:
 
 
 @cache
-def usable() -> bool:
-    """Whether machine code can be kept where nobody else can write."""
-    return ours_alone(kernels.absolute(), own=not given)
+def usable() -> Path | None:
+    """A folder where machine code can be kept and nobody else can write; None where there is none.
+
+    A home that cannot be written to (that of a container, say) leaves the folder for temporary files.
+    """
+    if ours_alone(kernels.absolute(), own=not given):
+        return kernels
+    user = str(os.geteuid()) if hasattr(os, "geteuid") else ""
+    spare = Path(tempfile.gettempdir()) / f"sfumato{user}" / "kernels"
+    return spare if not given and ours_alone(spare.absolute(), own=True) else None
 
 
 @cache
@@ -66,15 +94,17 @@ def sources(file: Path) -> dict[Path, bytes]:
     while ahead:
         one = ahead.pop()
         if one not in texts:
-            texts[one] = one.read_bytes()
-            ahead += _imported(texts[one].decode("utf-8"))
+            texts[one], imported = _read(one)
+            ahead += imported
     return texts
 
 
-def _imported(text: str) -> list[Path]:
-    """The files of the package that a module imports; a name may be a module of a folder."""
+@cache
+def _read(file: Path) -> tuple[bytes, list[Path]]:
+    """The text of a module, and the files of the package that it imports; a name may be a module of a folder."""
+    text = file.read_bytes()
     files = []
-    for folder, names in IMPORTS.findall(text):
+    for folder, names in IMPORTS.findall(text.decode("utf-8")):
         base = PACKAGE.joinpath(*folder.split(".")) if folder else PACKAGE
         files += [base.with_suffix(".py"), *(base / f"{name}.py" for name in re.findall(r"\w+", names))]
-    return [file for file in files if file.is_file()]
+    return text, [one for one in files if one.is_file()]

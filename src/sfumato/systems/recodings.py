@@ -4,32 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from sfumato.decide import Choice
 from sfumato.front import Front
 from sfumato.plans.cuts import CutPlan
 from sfumato.plans.levels import LevelPlan
 from sfumato.plans.plan import RecodingPlan
-from sfumato.release.draft import Draft
-from sfumato.release.manifest import Manifest
-from sfumato.release.policy import acceptances
-from sfumato.release.recoding_draft import RecodingDraft
-from sfumato.release.recoding_verifier import CUTS, LATTICE
-from sfumato.release.verify import Verifier
 from sfumato.runtime.figures import number, number_or_infinity, percent
 from sfumato.runtime.stages import recording, stage
 from sfumato.study import Study
-from sfumato.systems.applying import Applying
-from sfumato.systems.cuts.search import search_cuts
 from sfumato.systems.goals import check_measures
-from sfumato.systems.lattice.search import search_lattice
 from sfumato.systems.run import Run, Searcher
 from sfumato.systems.system import Publishing, Verdict
 from sfumato.tables.frequency import FrequencyTable
 
+if TYPE_CHECKING:
+    from sfumato.decide import Choice
+    from sfumato.release.draft import Draft
+    from sfumato.release.manifest import Manifest
+    from sfumato.release.verify import Verifier
+    from sfumato.systems.applying import Applying
+
+# A search waits neither for the other system nor for what only a release needs: both are imported when asked for.
+
+
+def _search_lattice(study: Study, table: FrequencyTable, run: Run) -> Front:
+    from sfumato.systems.lattice.search import search_lattice
+
+    return search_lattice(study, table, run)
+
 
 def _search_cuts(study: Study, table: FrequencyTable, run: Run) -> Front:
-    return search_cuts(study, table, run, search_lattice)
+    from sfumato.systems.cuts.search import search_cuts
+
+    return search_cuts(study, table, run, _search_lattice)
 
 
 @dataclass(frozen=True)
@@ -41,9 +49,14 @@ class Recodings:
     steps: str
     heading: str
     find: Searcher
-    verifier: Verifier
     plans: str = "non-dominated generalizations"
     apply: Callable[[Applying], Draft] | None = None
+
+    @property
+    def verifier(self) -> Verifier:
+        from sfumato.release.recoding_verifier import CUTS, LATTICE
+
+        return {"lattice": LATTICE, "cuts": CUTS}[self.name]
 
     def unit(self, study: Study) -> str:  # noqa: ARG002
         return self.steps
@@ -60,6 +73,9 @@ class Recodings:
         return Verdict()
 
     def draft(self, choice: Choice, how: Publishing) -> Draft:
+        from sfumato.release.policy import acceptances
+        from sfumato.release.recoding_draft import RecodingDraft
+
         front = choice.front
         accepted = replace(front, study=front.study.with_accepted(acceptances(how.accept)))
         return RecodingDraft.of(accepted, choice.point, how.name, how.format)
@@ -93,6 +109,6 @@ class Recodings:
 
 
 SYSTEMS = {
-    "lattice": Recodings("lattice", LevelPlan, "nodes", "levels", search_lattice, LATTICE),
-    "cuts": Recodings("cuts", CutPlan, "generations", "groups", _search_cuts, CUTS),
+    "lattice": Recodings("lattice", LevelPlan, "nodes", "levels", _search_lattice),
+    "cuts": Recodings("cuts", CutPlan, "generations", "groups", _search_cuts),
 }

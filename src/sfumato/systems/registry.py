@@ -6,12 +6,14 @@ import importlib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import InputError, nearest
 from sfumato.front import Front, read_front
-from sfumato.release.verify import Verifier
-from sfumato.systems.system import System
+
+if TYPE_CHECKING:
+    from sfumato.release.verify import Verifier
+    from sfumato.systems.system import System
 
 # Imported when first asked for: no command waits for the solvers of a system that it does not use.
 MODULES = {
@@ -33,7 +35,7 @@ def system_named(name: object) -> System:
     return system
 
 
-class Verifiers(Mapping[str, Verifier]):
+class Verifiers(Mapping[str, "Verifier"]):
     """How releases are verified, by the system that made them; a system is loaded when it is asked for."""
 
     def __getitem__(self, name: str) -> Verifier:

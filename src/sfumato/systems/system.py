@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from sfumato.decide import Choice
-from sfumato.front import Front
-from sfumato.plans.plan import Plan
-from sfumato.release.draft import Draft
-from sfumato.release.manifest import Manifest
-from sfumato.release.verify import Verifier
-from sfumato.runtime.stages import Progress
-from sfumato.study import Study
-from sfumato.study.policy import Acceptance
-from sfumato.systems.applying import Applying
-from sfumato.systems.run import Run
-from sfumato.tables.frequency import FrequencyTable
+if TYPE_CHECKING:  # a search waits for nothing that only a release needs
+    from sfumato.decide import Choice
+    from sfumato.front import Front
+    from sfumato.plans.plan import Plan
+    from sfumato.release.draft import Draft
+    from sfumato.release.manifest import Manifest
+    from sfumato.release.verify import Verifier
+    from sfumato.runtime.stages import Progress
+    from sfumato.study import Study
+    from sfumato.study.policy import Acceptance
+    from sfumato.systems.applying import Applying
+    from sfumato.systems.run import Run
+    from sfumato.tables.frequency import FrequencyTable
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,11 @@ class System(Protocol):
     name: str
     plan: type[Plan]
     plans: str  # what its plans are called
-    verifier: Verifier  # how its releases are checked again
     apply: Callable[[Applying], Draft] | None  # how its plans are applied to another table, where that is its own way
+
+    @property
+    def verifier(self) -> Verifier:
+        """How its releases are checked again."""
 
     def unit(self, study: Study) -> str:
         """What the progress of its search counts."""

@@ -32,10 +32,10 @@ PASSES = 3  # levels that are looked for one by one before they are halved
 
 
 @compiled
-def highest_level(level: Floats, rows: Rows, size: int, out: Flags, every: bool, budget: int, places: Codes) -> float:
+def highest_level(level: Floats, rows: Rows, size: int, out: Flags, budget: int, places: Codes) -> float:
     """The highest threshold that the budget allows: all classes below it go. Something is always left.
 
-    Classes that are `out` already are passed over unless `every` one counts, those without records always.
+    Classes that are `out` already are passed over, and those without records.
     """
     # Fine nodes mostly have more records at the lowest levels than the budget: a few passes tell.
     left, best, above = np.int64(budget), -np.inf, -np.inf
@@ -43,7 +43,7 @@ def highest_level(level: Floats, rows: Rows, size: int, out: Flags, every: bool,
         lowest, records = np.inf, np.int64(0)
         for c in range(size):
             here = level[c]
-            if here <= lowest and here < np.inf and (here > above or again == 0) and (every or not out[c]):
+            if here <= lowest and here < np.inf and (here > above or again == 0) and not out[c]:
                 if here < lowest:
                     lowest, records = here, np.int64(0)
                 records += np.int64(rows[c])
@@ -55,7 +55,7 @@ def highest_level(level: Floats, rows: Rows, size: int, out: Flags, every: bool,
         left -= records
     number = 0
     for c in range(size):
-        if above < level[c] < np.inf and (every or not out[c]):
+        if above < level[c] < np.inf and not out[c]:
             places[number] = c
             number += 1
     while number > 0:
@@ -95,16 +95,15 @@ def take(
     secrets: Secrets,
     maps: Maps,
     features: Counts64,
-    together: bool,
 ) -> None:
-    """What each sum loses with some classes: a row of features for each, or one row for all of them together."""
-    columns = len(node)
-    for g in range(1 if together else number):
+    """What each sum loses with some classes: a row of features for each, or for all together if there is one row."""
+    columns, last = len(node), len(features) - 1
+    for g in range(len(features)):
         for f in range(INDICES + columns):
             features[g, f] = 0
     for g in range(number):
         c = places[g]
-        n, at = np.int64(rows[c]), 0 if together else g
+        n, at = np.int64(rows[c]), min(g, last)
         features[at, GONE] += n
         features[at, SUM_K] += n * n
         if rule.own > 0:
@@ -116,7 +115,7 @@ def take(
         for g in range(number):
             c = places[g]
             more = np.int64(rows[c]) * covers[(np.uint64(keys[c]) >> low) & field]
-            features[0 if together else g, INDICES + j] += more
+            features[min(g, last), INDICES + j] += more
 
 
 @compiled
@@ -157,7 +156,9 @@ def sum_all(rows: Rows, tally: Tally, size: int, rule: Rule, secrets: Secrets, w
 
 @compiled
 def find_levels(rows: Rows, tally: Tally, size: int, rule: Rule, secrets: Secrets, space: Space) -> None:
-    """What each class has of each criterion, and its level on the grid of thresholds."""
+    """What each class has of each criterion, and its level on the grid of thresholds; none is out yet."""
+    for c in range(size):
+        space.out[c] = False
     for q in range(len(rule.kinds)):
         value, level = space.value[q], space.level[q]
         class_values(rule.kinds[q], rule.parameters[q], tally, rows, size, rule.people, secrets, space.scratch, value)
@@ -172,8 +173,6 @@ def find_failing(rows: Rows, size: int, rule: Rule, space: Space, whole: Counts6
     Those that fall short of a count do so at every finer node too.
     """
     out = space.out
-    for c in range(size):
-        out[c] = False
     for certain in (True, False):
         for q in range(len(rule.kinds)):
             if rule.limits[q] > -np.inf and rule.counts[q] == certain:
@@ -312,7 +311,7 @@ def every_threshold(i: int, some: int, last: int, rule: Rule, space: Space, walk
                 if tight:
                     if row >= len(walked.figures):
                         return -1
-                    write(row, i, state, lowest, True, walked)
+                    write(row, i, state, lowest, some > 0, walked)
                     row += 1
                 back = False
                 while end > 0 and not back:
@@ -360,29 +359,31 @@ def by_criteria(
     places = space.places
     find_levels(rows, tally, size, rule, secrets, space)
     live = sum_all(rows, tally, size, rule, secrets, whole)
+    for q in range(len(reach)):
+        best = -np.inf
+        if rule.counts[q]:
+            best = highest_level(space.level[q], rows, size, space.out, rule.budget, places)
+        walked.best[i, q] = best
     failing = find_failing(rows, size, rule, space, whole)
-    take(places, failing, keys, rows, tally, node, rule, secrets, maps, space.sums, True)
+    take(places, failing, keys, rows, tally, node, rule, secrets, maps, space.sums[:1])
     left = rule.budget - total[GONE]
     for q in range(len(reach)):
-        level, best = space.level[q], -np.inf
-        if rule.counts[q]:
-            best = highest_level(level, rows, size, space.out, True, rule.budget, places)
-        walked.best[i, q], reach[q] = best, -np.inf
+        reach[q] = -np.inf
         if rule.modes[q] == SOUGHT and left > 0:
+            reach[q] = walked.best[i, q]
             if failing > 0 or not rule.counts[q]:
-                best = highest_level(level, rows, size, space.out, False, left, places)
-            reach[q] = best
+                reach[q] = highest_level(space.level[q], rows, size, space.out, left, places)
     some = find_risky(size, reach, space, least, least_level)
     if some > 0 and not rule.every:
         # The highest threshold alone: all that is below it goes, all else stays.
-        take(places, some, keys, rows, tally, node, rule, secrets, maps, space.features, True)
+        take(places, some, keys, rows, tally, node, rule, secrets, maps, space.features[:1])
         for f in range(len(total)):
             total[f] += space.features[0, f]
         some = 0
     row = walked.start[i]
     if some > 0:
         last = list_steps(rule, reach, some, space, space.numbers[0])
-        take(places, some, keys, rows, tally, node, rule, secrets, maps, space.features, False)
+        take(places, some, keys, rows, tally, node, rule, secrets, maps, space.features[:some])
         row = every_threshold(i, some, last, rule, space, walked)
     elif row < len(walked.figures):
         write(row, i, total, least, live > failing, walked)

@@ -141,7 +141,7 @@ def advance(node: Codes, base: Codes, depths: int, held: Held, maps: Maps) -> in
         end = begin + 1
         while end < columns and (depths >> end) & 1 == 0:
             end += 1
-        source, fine, last = held.at[begin - 1] if begin > 0 else columns, base[begin], -1
+        source, fine, last = held.at[begin - 1] if begin > 0 else columns, base[begin], begin - 1
         for c in range(begin, end):
             held.current[c] = node[c]
             if node[c] > base[c]:
