@@ -46,7 +46,7 @@ def main() -> None:
         chromium = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         with server(root) as served:
             page = chromium.new_page()
-            page.set_default_timeout(45_000)
+            page.set_default_timeout(150_000)
             served.enter(page)
             encoder = chromium.new_page()
             for name in views(page):

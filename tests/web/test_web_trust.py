@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -148,14 +147,9 @@ def test_the_answer_to_a_question_is_replayed_by_commands(
     bench: httpx.Client, searched: tuple[str, str], root: Path, tmp_path: Path
 ) -> None:
     study, job = searched
-    for loss, share in product(
-        (0.3, 0.4, 0.5, 0.6), (0.05, 0.1, 0.2, 0.3)
-    ):  # another suppression than that of the search
-        limits = {"max_loss": loss, "max_suppression": share}
-        answer = bench.get(f"/api/studies/{study}/jobs/{job}/ask", params=limits).json()["answer"]
-        if answer and not answer["searched"]:
-            break
-    assert not answer["searched"]
+    limits = {"max_loss": 0.4, "max_suppression": 0.1}
+    answer = bench.get(f"/api/studies/{study}/jobs/{job}/ask", params=limits).json()["answer"]
+    assert not answer["searched"]  # another suppression than that of the search
     given = {"job": job, "point": answer["point"], "limits": limits, "accept": ACCEPT}
     rows = published(bench, study, root, **given)
     assert (

@@ -44,7 +44,6 @@ export async function editHierarchy(column, about, saved) {
   // Only the answer to the last question is shown, and nothing can be kept until it is there.
   async function check(path, body) {
     const mine = ++asked;
-    touched = true;
     const made = await attempt(() => post(`${here()}/hierarchy/${path}`, { column, ...body }), says);
     if (mine !== asked) return null;
     if (made) { fill(says); show(made); } else settle(false);
@@ -76,6 +75,7 @@ export async function editHierarchy(column, about, saved) {
     const chooser = h("input", { type: "file", accept: ".csv,.txt", onchange: async () => { text.value = await chooser.files[0].text(); wait(take)(); }, "aria-label": "Choose a hierarchy file" });
     fill(options, h("div", { class: "row" }, chooser, h("small", {}, "Checked as you type or paste.")), text);
   }
+  for (const kind of ["input", "change"]) options.addEventListener(kind, () => { touched = true; });
   const pages = { recipe: byRecipe, hand: byHand, file: byFile };
   function open(name) {
     fill(says);

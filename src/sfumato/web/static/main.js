@@ -51,6 +51,7 @@ async function draw() {
   const mine = ++drawn;
   leave?.();
   leave = null;
+  for (const dialog of document.querySelectorAll("dialog")) dialog.remove(); // it was about what is left now
   frame();
   fill(main, h("p", { class: "quiet" }, "Loading …"));
   const notice = document.getElementById("notice");

@@ -11,6 +11,9 @@ const text = (name, value) => `${WORDS[name] ?? name} ${SHARES.includes(name) ? 
 
 export const asked = (limits, place) => attempt(() => get(`${here()}/jobs/${state.job}/ask${query(limits)}`, "asking …"), place);
 
+// Notes name settings of a run file, which stand elsewhere on the page.
+const onPage = (note) => note.replace(/: objectives = .* under \[search\] finds the best ones\./, ". A search with ℓ among its objectives may find better ones.").replace(/: set order = \[.*$/, ": give them an order or a hierarchy under Declare.");
+
 // A question in words, for those who come back to its answer.
 export const inWords = (limits) => Object.entries(limits).map(([name, value]) => `${LIMITS[name] ?? name} ${SHARES.includes(name) ? `${tidy(value)} %` : value}`).join(", ");
 
@@ -56,7 +59,7 @@ export function questions(front, choose) {
     h("div", { class: "thirds" }, list("Worthwhile relaxations", found.relaxations.map((each) => [each.says, { [each.limit]: each.to }]), "What slightly looser limits would gain"),
       list("Much privacy for little loss", stretch(found.stretches.flat), "Where more privacy costs little loss"),
       list("Where privacy is expensive", stretch(found.stretches.steep), "Where more privacy costs much loss")),
-    found.notes.map((each) => h("p", { class: "quiet" }, h("small", {}, each))));
+    found.notes.map((each) => h("p", { class: "quiet" }, h("small", {}, onPage(each)))));
   }
   // Limits that policies commonly set, each with the release of least loss within it.
   const common = front.presets?.length > 0 && h("details", { id: "presets" }, h("summary", {}, "Common limits"), h("table", {}, h("tbody", {}, front.presets.map((each) => h("tr", {},

@@ -55,7 +55,7 @@ function intervals(given, about, build) {
 
 function ends(given, about, build) {
   const number = (name, shown) => h("input", { type: "number", step: "any", value: shown ?? "", id: name, placeholder: "none" });
-  const [bottom, top] = [number("bottom", given.bottom), number("top", given.top ?? (given.bottom === undefined ? Math.round((about.lowest ?? 0) + ((about.highest ?? 1) - (about.lowest ?? 0)) * 0.9) : undefined))];
+  const [bottom, top] = [number("bottom", given.bottom), number("top", given.top ?? (given.bottom === undefined ? Math.ceil(((about.lowest ?? 0) + ((about.highest ?? 1) - (about.lowest ?? 0)) * 0.9) / 5) * 5 : undefined))];
   const list = h("input", { value: (given.widths ?? [5, 10]).join(", "), size: 16, "aria-label": "Widths between" });
   const make = () => build(Object.fromEntries(Object.entries({ build: "ends", bottom: value(bottom), top: value(top), widths: numbers(list.value) }).filter(([, each]) => each !== undefined)));
   for (const input of [bottom, top, list]) input.addEventListener("input", make);

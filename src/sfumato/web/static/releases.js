@@ -16,7 +16,7 @@ export function releaseList() {
     if (!found) return;
     found.sort((a, b) => (a.created < b.created ? 1 : -1));
     fill(list, h("h2", {}, "Releases of this table"), found.length > 1 && h("div", { class: "warning" }, "Several releases of one table can together disclose more than each alone. Each new one is compared with those before, and refused where they give too much together."),
-      found.length > 0 && h("p", { class: "quiet" }, h("small", {}, "Only the public pack (data, dictionary, report for readers) may be handed out. The internal record holds the source’s path and digest, the hierarchies and exact counts: keep it confidential. Reports are saved as PDF with the browser’s Print.")),
+      found.length > 0 && h("p", { class: "quiet" }, h("small", {}, "Only the public pack (data, dictionary, report for readers) may be handed out. The internal record holds the source’s path and digest, the hierarchies and exact counts: keep it confidential. Each report has a button that prints it or saves it as PDF.")),
       found.length ? found.map(drawOne) : h("p", { class: "quiet" }, "None yet."));
   }
   function drawOne(release) {

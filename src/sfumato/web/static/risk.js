@@ -8,7 +8,7 @@ import { headlines, here, state } from "./state.js";
 const GROUPS = [[1, 1], [2, 2], [3, 4], [5, 9], [10, 19], [20, 49], [50, 99], [100, 499], [500, Infinity]];
 const NAMES = GROUPS.map(([low, high]) => low === high ? String(low) : high === Infinity ? `${low}+` : `${low}–${high}`);
 // A share that should be small is bad where there is any; a number that should be large where it says that one is alone.
-const isBad = (measure, value) => measure.headline.warns && (measure.direction === "max" ? value < 2 : value > 0);
+const isBad = (measure, value) => measure.direction === "max" ? value < 2 : measure.headline.warns && value > 0;
 
 export function riskCard() {
   const figures = h("div", { class: "card", id: "risk" });
@@ -20,6 +20,10 @@ export function riskCard() {
     asking?.abort();
     const mine = asking = new AbortController();
     fresh = false;
+    if (!state.declared.undecided?.length && !Object.values(state.declared.study.columns).some((column) => column.role === "quasi_identifier")) {
+      fill(figures, h("h2", {}, "Risk of the raw table"), h("p", {}, "No column is a quasi-identifier, so nothing can be measured: say which columns outsiders may know."));
+      return;
+    }
     const waits = h("span", {}, "Measuring the raw table …");
     const timer = setTimeout(() => fill(figures, h("div", { class: "empty" }, h("div", {}, h("p", {}, waits), button("Cancel", () => { mine.abort(); stopped(); }, { class: "small", id: "cancel-audit" })))), figures.childElementCount ? 900 : 0);
     const began = Date.now();

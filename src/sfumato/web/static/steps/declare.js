@@ -1,6 +1,6 @@
 // Declare: a role for every column, the missing rule, hierarchies; the risk of the raw table beside it, live.
 import { attempt, changeStudy, get } from "../api.js";
-import { button, field, fill, h, later, plural, select } from "../dom.js";
+import { button, field, fill, h, later, plural, select, toast } from "../dom.js";
 import { declareGroups } from "../groups-form.js";
 import { columnList } from "../roles.js";
 import { riskCard } from "../risk.js";
@@ -76,7 +76,11 @@ export async function declareStep(place) {
       open > 0 && button("Next undecided", () => list.next(), { class: "small", id: "next-undecided" }),
       h("span", { class: "push" }), button("Undo", undo, { class: "small", id: "undo-role", disabled: !known.past.length, title: "Ctrl+Z" }), button("Redo", redo, { class: "small", id: "redo-role", disabled: !known.ahead.length, title: "Ctrl+Y" }),
       (open > 0 || !state.declared.reviewed) && button("Confirm these roles", () => change({ reviewed: true }), { class: open ? "" : "main", id: "reviewed", disabled: open > 0 }),
-      button("Search →", () => { if (!undecided().length) go({ step: "search" }); else list.next(); }, { class: state.declared.reviewed && !open ? "main" : "", id: "to-search" }));
+      button("Search →", () => {
+        if (undecided().length) list.next();
+        else if (!state.declared.reviewed) { toast("Confirm the roles first: they are suggestions until you have looked at each."); document.getElementById("reviewed").focus(); }
+        else go({ step: "search" });
+      }, { class: state.declared.reviewed && !open ? "main" : "", id: "to-search" }));
   }
   function drawSettings() {
     const declared = state.declared.study;
@@ -87,11 +91,11 @@ export async function declareStep(place) {
         onchange: (event) => change({ data: { ...without(declared.data), na: event.target.value.split(",").map((word) => word.trim()).filter(Boolean) } }),
       }), "Values that mean “missing”, separated by commas; an empty cell is always missing"),
       field("Population table", h("input", {
-        value: declared.population?.path ?? "", size: 16, list: "tables", placeholder: "none", id: "population",
+        value: declared.population?.path ?? "", size: 12, list: "tables", placeholder: "none", id: "population",
         onchange: (event) => change({ population: event.target.value.trim() ? { path: event.target.value.trim() } : {} }),
       }), "A file of the folder with the same quasi-identifiers for everybody: the journalist’s risk is measured against it"),
       field("Codebook", h("input", {
-        value: declared.data.codebook ?? "", size: 14, placeholder: "none", id: "codebook",
+        value: declared.data.codebook ?? "", size: 10, placeholder: "none", id: "codebook",
         onchange: (event) => change({ data: { ...without(declared.data), codebook: event.target.value.trim() || undefined } }),
       }), "A file of the folder with labels of values and codes for missing: CSV, JSON, or DDI Codebook (XML)"),
       h("datalist", { id: "tables" }, tables.map((file) => h("option", { value: file.path }))));

@@ -131,10 +131,11 @@ async function listStudies(card, place) {
 }
 
 async function look(place) {
+  const mine = state.study;
   fill(place, h("div", { class: "card empty" }, "Looking at the table …"));
   const [preview, profile] = await Promise.all([
     attempt(() => get(`${here()}/preview`)), attempt(() => get(`${here()}/profile`, "profiling the columns …"))]);
-  if (!preview || !profile) { fill(place); return; }
+  if (!preview || !profile || state.study !== mine || !state.declared) { fill(place); return; }
   const all = state.declared?.combinations ?? [];
   const single = all.find((each) => each.columns.length === all.at(-1).columns.length);
   const numeric = new Set(profile.columns.filter((column) => ["whole", "number"].includes(column.kind)).map((column) => column.name));
