@@ -154,4 +154,3 @@ def _memory() -> tuple[int | None, int | None]:
         return page * os.sysconf("SC_PHYS_PAGES"), page * os.sysconf("SC_AVPHYS_PAGES")
     except (AttributeError, ValueError, OSError):  # not on this system
         return None, None
-
