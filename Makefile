@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 SCALE := $(VENV)/.installed-scale
 
 .DEFAULT_GOAL := help
-.PHONY: help demo compiled test test-fast coverage test-hostile installed-scale test-scale test-published lint audit-dependencies bench docs test-docs pictures clean
+.PHONY: help demo compiled test test-fast coverage test-hostile installed-scale test-scale test-published lint audit-dependencies bench docs test-docs test-package sbom bench-peers pictures clean
 
 help:  ## Show what there is to make.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -89,6 +89,13 @@ docs: $(STAMP)  ## Build the documentation site, strictly and without a network:
 
 test-docs: docs  ## Build the site, and visit every page in a browser (needs chromium).
 	$(BIN)/python -m pytest -m site tests/docs
+
+test-package: $(STAMP)  ## Build wheel and source archive, install them in clean environments, run the demo there.
+	$(BIN)/python -m pytest -m package tests/package
+
+sbom: $(STAMP)  ## Write the bill of materials of this installation: dist/sbom.cdx.json.
+	@mkdir -p dist
+	PYTHONPATH=. $(BIN)/python -m tools.sbom > dist/sbom.cdx.json
 
 pictures: $(STAMP)  ## Draw the pictures of the workbench in docs/pictures anew, and all views at three widths, light and dark, in pictures/ (needs chromium).
 	PYTHONPATH=. $(BIN)/python docs/pictures/workbench.py pictures

@@ -1,12 +1,12 @@
 """The blocks of a page of the documentation, run in their order in one folder, and what they print.
 
 - `sh` and `python` blocks are run. Commands of one page share a folder, Python blocks also their names.
-- A `text` block directly behind one of them is what it prints; `…` stands for anything in a line, and alone on a line for
-  any lines. What goes to standard error counts only if a command fails, which the text must then say (`error: …`).
+- A `text` block directly behind one of them is what it prints; `…` stands for anything in a line, and alone on a line
+  for any lines. What goes to standard error counts only if the last command fails, as the text must say (`error: …`).
 - Any block with a `title="…"` that is not run is written to a file of that name.
-- The commands of an `sh` block with the title "before" are run once for all pages; each page gets a copy of the outcome.
+- The commands of an `sh` block with the title "before" are run once for all pages; each page gets a copy.
 
-`python -m tests.docs.blocks docs/howto/weights.md` runs a page and writes what was printed into it, to be read and kept.
+`python -m tests.docs.blocks docs/howto/weights.md` runs a page and writes what it prints into it, to be read and kept.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ from typing import Any
 from sfumato.cli import run
 from sfumato.runtime.seal import KEY
 
-FENCE = re.compile(r"^(?P<indent> *)```(?P<kind>[a-z]+)(?P<rest>[^\n]*)\n(?P<text>.*?)^(?P=indent)```[ ]*$", re.DOTALL | re.MULTILINE)
+FENCE = re.compile(
+    r"^(?P<indent> *)```(?P<kind>[a-z]+)(?P<rest>[^\n]*)\n(?P<text>.*?)^(?P=indent)```[ ]*$", re.DOTALL | re.MULTILINE
+)
 SHELL = re.compile(r"[|><;&$*`]")
 RUN = ("sh", "python")
 BEFORE = "before"
@@ -111,9 +113,7 @@ class Runner:
         """Run commands in their order. All succeed, but the last one fails where the text says so."""
         listed = list(commands(block.text))
         fails = block.printed is not None and "error:" in block.printed.text
-        return "".join(
-            command_output(command, block, fails=fails and command == listed[-1]) for command in listed
-        )
+        return "".join(command_output(command, block, fails=fails and command == listed[-1]) for command in listed)
 
     def _once(self, block: Block) -> str:
         """Take over the outcome of a block that was run before, or run it and keep the outcome."""
@@ -145,7 +145,9 @@ def command_output(command: str, block: Block, *, fails: bool = False) -> str:
             code = run(words[1:])
         printed, said = out.getvalue(), err.getvalue()
     else:
-        done = subprocess.run(["bash", "-euc", command], capture_output=True, text=True, check=False, env=_environment())
+        done = subprocess.run(
+            ["bash", "-euc", command], capture_output=True, text=True, check=False, env=_environment()
+        )
         code, printed, said = done.returncode, done.stdout, done.stderr
     if (code != 0) != fails:
         raise AssertionError(f"line {block.line}: {command} ended with {code}\n{printed}{said}")

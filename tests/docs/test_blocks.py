@@ -21,9 +21,13 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Path], Pat
 
 
 def test_blocks_of_a_page() -> None:
-    page = '# A\n\n```toml title="run.toml"\nversion = 1\n```\n\n```sh\nls\n```\n\n```text\nrun.toml\n```\n\nText.\n\n```text\nno\n```\n'
+    page = '# A\n\n```toml title="run.toml"\nversion = 1\n```\n\n```sh\nls\n```\n\n```text\nrun.toml\n```\n'
+    page += "\nText.\n\n```text\nno\n```\n"
     found = blocks(page)
-    assert [(one.kind, one.title, one.text) for one in found] == [("toml", "run.toml", "version = 1\n"), ("sh", "", "ls\n")]
+    assert [(one.kind, one.title, one.text) for one in found] == [
+        ("toml", "run.toml", "version = 1\n"),
+        ("sh", "", "ls\n"),
+    ]
     assert found[1].printed is not None
     assert found[1].printed.text == "run.toml\n"
     inside = blocks('=== "Python"\n\n    ```python\n    print(1)\n    ```\n\n    ```text\n    1\n    ```\n')

@@ -135,7 +135,7 @@ def test_the_hierarchy_dialog_keeps_what_it_shows(browser: Any, workbench: Serve
     page.click("[data-tree=sex]")
     page.wait_for_selector("#hierarchy .node")
     held: list[Any] = []
-    page.route("**/hierarchy/edit", lambda route: route.continue_() if held else held.append(route))  # the first is late
+    page.route("**/hierarchy/edit", lambda route: route.continue_() if held else held.append(route))  # one late
     for label in ("F", "M"):
         page.check(f"#hierarchy .node[data-level='0'][data-label='{label}'] input")
     page.fill("#label-name", "anyone")

@@ -18,6 +18,7 @@ from sfumato.cli import (
     audit,
     baselines,
     channel,
+    doctor,
     groups,
     hierarchy,
     importing,
@@ -66,6 +67,7 @@ app.command("publish")(publish.publish_command)
 app.command("verify")(publish.verify_command)
 app.command("apply")(publish.apply_command)
 app.command("releases")(releases.command)
+app.command("doctor")(doctor.command)
 app.command("serve")(serve.command)
 app.command("measures")(audit.list_measures)
 app.add_typer(channel.app, name="channel")

@@ -21,6 +21,7 @@ from sfumato.measures.suppression import budget
 from sfumato.plans.levels import LevelPlan
 from sfumato.plans.plan import RecodingPlan
 from sfumato.plans.recoding import at_level
+from sfumato.runtime.compiled import need_compiler
 from sfumato.study import SearchSettings, Study
 from sfumato.systems.goals import check_weights
 from sfumato.systems.lattice.search import search_lattice
@@ -66,6 +67,7 @@ def baselines(
     Mondrian, strict: k 10, loss 0.086, 0 suppressed, 1713 classes
     Mondrian, relaxed: k 10, loss 0.083, 0 suppressed, 1846 classes
     """
+    need_compiler("a comparison of methods")
     unknown = [name for name in methods or () if name not in METHODS]
     if unknown:
         raise InputError(f'unknown method "{unknown[0]}"', expected="a method", remedy=nearest(unknown[0], METHODS))

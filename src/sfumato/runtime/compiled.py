@@ -2,33 +2,45 @@
 
 Machine code is kept under a digest of the source of its module and of all that the module imports here: a loop holds
 the loops it calls, and must not outlive a change in one of them.
+
+Without numba a loop runs as the plain Python that it is written in: an audit hardly notices, a search would take hours
+and is refused (`need_compiler`).
 """
 
 from __future__ import annotations
 
 import hashlib
+import importlib
 import os
 import re
 import sys
 import tempfile
 from collections.abc import Callable
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-import numba
+import numpy as np
 
+from sfumato.errors import InputError
 from sfumato.runtime import process
-from sfumato.runtime.kernel_cache import KernelCache, ours_alone
+
+numba: Any
+try:
+    import numba
+except ImportError:  # a machine that only audits may do without it
+    numba = None
+else:
+    from sfumato.runtime.kernel_cache import KernelCache, ours_alone
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).parents[1]
 IMPORTS = re.compile(r"^\s*from sfumato\.?([\w.]*) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
 
-settings: Any = numba.config
+settings: Any = None if numba is None else numba.config
 home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sfumato" / "kernels"
-given = settings.CACHE_DIR
+given = "" if numba is None else settings.CACHE_DIR
 kernels = Path(given or home)  # the package's own folder may be read-only
 
 
@@ -41,16 +53,19 @@ def _without_linear_algebra() -> None:
     if process.ours and blas not in sys.modules:
         sys.modules[blas] = cast(Any, None)  # counts as not installed
         try:
-            import numba.np.arraymath  # noqa: F401
+            importlib.import_module("numba.np.arraymath")
         finally:
             del sys.modules[blas]
 
 
-_without_linear_algebra()
+if numba is not None:
+    _without_linear_algebra()
 
 
 def compiled(function: F) -> F:
     """Compile for one thread, release the interpreter lock, keep the machine code for the next run."""
+    if numba is None:
+        return _plain(function)
     kernel: Any = numba.njit(nogil=True)(function)
     folder = usable()
     if folder is None:
@@ -63,6 +78,25 @@ def compiled(function: F) -> F:
     finally:
         settings.CACHE_DIR = given  # the loops of whoever imports us are kept where they were
     return cast(F, kernel)
+
+
+def _plain(function: F) -> F:
+    """The loop as Python runs it: whole numbers wrap around as they do in machine code, without a warning."""
+
+    @wraps(function)
+    def plain(*values: Any) -> Any:
+        with np.errstate(over="ignore"):
+            return function(*values)
+
+    return cast(F, plain)
+
+
+def need_compiler(what: str) -> None:
+    """Raise where loops are not compiled, for work that would take hours without."""
+    if numba is None:
+        raise InputError(
+            f"{what} needs numba, which is not installed", expected="compiled loops", remedy="pip install numba"
+        )
 
 
 @cache

@@ -7,6 +7,7 @@ from typing import Any
 
 from sfumato.front import Front
 from sfumato.notebook.progress import ProgressBar
+from sfumato.runtime.compiled import need_compiler
 from sfumato.runtime.stages import Progress
 from sfumato.study import Study
 from sfumato.systems.registry import system_named
@@ -46,6 +47,7 @@ def search(
     Returns:
         The front.
     """
+    need_compiler("a search")
     if settings:
         study = study.with_search(**settings)
     if isinstance(progress, bool):
