@@ -16,7 +16,7 @@ export async function drawGroups(place) {
   const points = h("div", { id: "protections" });
   if (protection) drawPoints(points, protection);
   fill(place, h("h1", {}, `Where ${attack.group} people are`), h("p", { class: "quiet" }, `${attack.attacker} attacker, learned from ${attack.auxiliary}; ${plural(areas.length, "area")}. Red areas must not be identified.`),
-    protection && h("div", { class: protection.holds ? "fine" : "warning" }, h("b", {}, protection.holds ? "No attack identifies the sensitive areas any more" : "At least one attack still identifies a sensitive area"), h("span", {}, `${plural(chosen.swaps, "swap")} at a cost of ${number(chosen.cost)}${chosen.bound === null ? "" : `(proven lower bound ${chosen.bound.toFixed(1)})`}; loss ${percent(chosen.loss, 3)}; found ${protection.found_before} before, ${chosen.found} after, over all attacks.`)),
+    protection && h("div", { class: protection.holds ? "fine" : "warning" }, h("b", {}, protection.holds ? "No sealed attack identifies the sensitive areas any more" : "At least one sealed attack still identifies a sensitive area"), h("span", {}, `${plural(chosen.swaps, "swap")} at a cost of ${number(chosen.cost)}${chosen.bound === null ? "" : `(proven lower bound ${chosen.bound.toFixed(1)})`}; loss ${percent(chosen.loss, 3)}; found ${protection.found_before} before, ${chosen.sealed.areas} after, over ${plural(chosen.sealed.attacks, "sealed attack")} that no plan was fitted to or chosen by.`)),
     h("div", { class: "halves" },
       h("div", { class: "card" }, h("h2", {}, defined("What the attacker sees", "Grades of membership that rules learned from the auxiliary file give, summed per area")), bars(areas.map((area) => Math.round(area.auxiliary * 100) / 100), { labels, height: 220, label: "the attacker's signal per area", marked })),
       h("div", { class: "card" }, h("h2", {}, defined("The truth", "Members of the group in each area; never published")), areas[0]?.q === null ? h("p", { class: "quiet" }, "The file does not have the columns that define the group.") : bars(areas.map((area) => area.q), { labels, height: 220, label: "true members per area", marked })),
@@ -26,12 +26,12 @@ export async function drawGroups(place) {
     attack.rules.length > 0 && h("div", { class: "card" }, h("h2", {}, "How the attacker recognises members"), table(["rule", { text: "RCF", title: "How much more often members meet the rule than others" }, { text: "support", title: "The share of all records that meet it" }], attack.rules.slice(0, 12).map((rule) => [h("td", { class: "wrap" }, rule.words), rule.rcf === null ? "∞" : number(rule.rcf), number(rule.support)]))));
 }
 
-const HEADS = ["point", { text: "reduction", title: "How far the sensitive areas are brought down to the level of the others" }, "swaps", "cost", { text: "lower bound", title: "A proven lower bound of the cost" }, "still identified", ""];
+const HEADS = ["point", { text: "reduction", title: "How far the sensitive areas are brought down to the level of the others" }, "swaps", "cost", { text: "lower bound", title: "A proven lower bound of the cost" }, { text: "known and fresh attacks find", title: "Attacks that plans are fitted to and chosen by" }, { text: "sealed attacks find", title: "Attacks made when the plans were ready: the verdict is theirs" }, ""];
 
 function drawPoints(place, protection) {
   const choose = (id) => { note({ point: id }); drawPoints(place, protection); };
   const now = state.point ?? protection.chosen;
-  fill(place, table(HEADS, protection.points.map((point) => [point.id === protection.chosen ? `${point.id} (suggested)` : point.id, percent(point.level, 0), number(point.swaps), number(point.cost), point.bound === null ? "–" : point.bound.toFixed(1), `${point.found} of ${protection.found_before}`,
+  fill(place, table(HEADS, protection.points.map((point) => [point.id === protection.chosen ? `${point.id} (suggested)` : point.id, percent(point.level, 0), number(point.swaps), number(point.cost), point.bound === null ? "–" : point.bound.toFixed(1), `${point.found} of ${protection.planned_before}`, `${point.sealed.areas} of ${protection.found_before}`,
     h("td", {}, point.id === now ? h("span", { class: "badge" }, "chosen") : button("choose", () => choose(point.id), { class: "plain small" }))])),
   h("div", { class: "row", style: "margin-top:.8rem" }, button(`Publish point ${now} …`, () => go({ step: "publish", point: now }), { class: "main", id: "to-publish" })));
 }
