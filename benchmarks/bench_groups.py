@@ -14,7 +14,8 @@ from sfumato.systems.groups.attack.attack import attack_with
 from sfumato.systems.groups.attack.grades import grade
 from sfumato.systems.groups.attack.rule_walk import minimal_rows, walk_rules
 from sfumato.systems.groups.files.read import read_auxiliary, read_target, settings_of, variables_for
-from sfumato.systems.groups.search import Planner, truths_of
+from sfumato.systems.groups.planner import Planner
+from sfumato.systems.groups.search import truths_of
 
 
 def main() -> None:

@@ -14,7 +14,8 @@ from sfumato.samples.groups_census import PAPER_AREAS, PAPER_MEMBERS, PAPER_RECO
 from sfumato.study import read
 from sfumato.systems.groups.attack.attack import attack_with
 from sfumato.systems.groups.files.read import read_auxiliary, read_target, settings_of
-from sfumato.systems.groups.search import Planner, truths_of
+from sfumato.systems.groups.planner import Planner
+from sfumato.systems.groups.search import truths_of
 
 pytestmark = pytest.mark.published
 

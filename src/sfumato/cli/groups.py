@@ -77,7 +77,10 @@ def variables(run: Run, auxiliary: Auxiliary = None, as_json: AsJson = False) ->
 @app.command()
 def attack(
     run: Run,
-    attacker: Annotated[str | None, typer.Option(help="exact, evolutionary or boosted.")] = None,
+    attacker: Annotated[
+        str | None,
+        typer.Option(help="exact, evolutionary, boosted, forest, logistic; with _all on all columns and rows."),
+    ] = None,
     auxiliary: Auxiliary = None,
     group: Group = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="Number of seeds.")] = None,
@@ -92,13 +95,19 @@ def attack(
     from sfumato.study import read
     from sfumato.study.groups import ATTACKERS
     from sfumato.systems.groups.attack.attack import attack as run_attack
+    from sfumato.systems.groups.attack.learners import ALL
+    from sfumato.systems.groups.files.read import settings_of
+    from sfumato.systems.groups.swapped import staying_columns
 
     if attacker is not None and attacker not in ATTACKERS:
         raise StudyError(f'unknown attacker "{attacker}"', expected="an attacker", remedy=nearest(attacker, ATTACKERS))
     if html is not None:
         refuse_existing(html, overwrite=force)
+    study = read(run)
+    everything = (attacker or settings_of(study).attack.attacker).endswith(ALL)
+    columns = staying_columns(study) if everything else ()
     with Watch("seeds") as watch:
-        attacks = run_attack(read(run), attacker, auxiliary, group, seeds, watch)
+        attacks = run_attack(study, attacker, auxiliary, group, seeds, watch, columns)
     report = attacks[0].as_dict() | {"spread": [one.line() for one in attacks]}
     if html is not None:
         from sfumato.systems.groups.pages import attack_page
@@ -111,6 +120,37 @@ def attack(
         if html is not None:
             note(f"page: {html}")
     return 130 if watch.interrupted else 0
+
+
+@app.command()
+def columns(
+    run: Run,
+    group: Group = None,
+    count: Annotated[int, typer.Option("--count", min=1, help="Number of columns.")] = 25,
+    as_json: AsJson = False,
+) -> None:
+    """Rank the released columns by how well they tell the group, with what withholding or coarsening takes away."""
+    from sfumato.study import read
+    from sfumato.systems.groups.attack.attack import group_of
+    from sfumato.systems.groups.files.read import read_whole, settings_of
+    from sfumato.systems.groups.ranking import ranked
+    from sfumato.systems.groups.swapped import staying_columns
+
+    study = read(run)
+    settings, name = settings_of(study), group_of(study, group)
+    listed = [
+        one.as_dict() for one in ranked(read_whole(study, staying_columns(study)), name, settings.attack.seed, count)
+    ]
+    if as_json:
+        emit({"group": name, "naming": settings.naming, "columns": listed})
+        return
+    heads = ["column", "alone", "coarsening takes", "withholding takes from all"]
+    rows = [
+        [one["column"], *(f"{one[key]:.3f}" for key in ("alone", "coarsening_takes", "withholding_takes"))]
+        for one in listed
+    ]
+    table(f"Columns that tell {name}, by average precision", heads, rows, right={1, 2, 3})
+    note(f"a column that reaches more than {settings.naming:g} alone is refused (naming under [groups])")
 
 
 def _print_attack(report: dict[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
@@ -13,12 +13,19 @@ from sfumato.sources.settings import DataSettings, Seed
 from sfumato.study.census_recipes import recipe
 from sfumato.study.file_mapping import Attribute, FileMapping
 
-AttackerName = Literal["exact", "evolutionary", "boosted"]
-ATTACKERS: tuple[AttackerName, ...] = ("exact", "evolutionary", "boosted")
+AttackerName = Literal[
+    "exact", "evolutionary", "boosted", "forest", "logistic", "boosted_all", "forest_all", "logistic_all"
+]
+ATTACKERS: tuple[AttackerName, ...] = get_args(AttackerName)
+PLANNED: tuple[AttackerName, ...] = ("exact", "evolutionary", "forest", "boosted_all", "logistic_all")
+SEALED: tuple[AttackerName, ...] = ("boosted", "forest_all")
 
 
 class AuxiliarySettings(DataSettings, FileMapping):
-    """A file that tells who is in the group. What it leaves out, ranges too, is as in the file to publish."""
+    """A file that tells who is in the group. What it leaves out, ranges too, is as in the file to publish.
+
+    Attacks from a file that is `held_out` are sealed: no plan is fitted to them or chosen by them.
+    """
 
     name: str | None = None
     held_out: bool = False
@@ -51,18 +58,28 @@ class AttackSettings(Settings):
 class ProtectSettings(Settings):
     """Which swaps hide the areas. `targets` are the most members an area may show; without them the swaps go on
     until no attacker finds the areas. `columns` are those of the influential metric. Which of equally good partners is
-    taken comes from the operating system, since swaps must not be guessed; `test_seed` fixes it, for tests only."""
+    taken comes from the operating system, since swaps must not be guessed; `test_seed` fixes it, for tests only.
+
+    Plans are fitted to `attackers` with `known_seeds`, and chosen by the same with `fresh_seeds`. The verdict is that
+    of sealed attacks, made when the plans are ready: `attackers` and `sealed_attackers` with `sealed_seeds`, and every
+    attack from a file that is held out. `swap_rates` are those of targeted record swapping, the usual way, which is
+    tried beside the plans; a record is at risk there if fewer than `risk` records of its area share its attributes.
+    """
 
     method: Literal["exact", "memetic"] = "exact"
     targets: dict[str, Annotated[float, Field(ge=0)]] = Field(default_factory=dict)
-    attackers: tuple[AttackerName, ...] = ATTACKERS
-    levels: int = Field(default=6, ge=1, le=50)
+    attackers: tuple[AttackerName, ...] = PLANNED
+    sealed_attackers: tuple[AttackerName, ...] = SEALED
+    levels: int = Field(default=3, ge=1, le=50)
     suspicious_partners: bool = False
     metric: Literal["cells", "influential"] = "cells"
     columns: tuple[str, ...] = ()
     generations: int = Field(default=1000, ge=1, le=10**6)
-    known_seeds: int = Field(default=3, ge=1, le=1000)
-    fresh_seeds: int = Field(default=2, ge=1, le=1000)
+    known_seeds: int = Field(default=2, ge=1, le=1000)
+    fresh_seeds: int = Field(default=1, ge=1, le=1000)
+    sealed_seeds: int = Field(default=1, ge=1, le=1000)
+    swap_rates: tuple[Annotated[float, Field(gt=0, le=0.5)], ...] = (0.02, 0.05, 0.1)
+    risk: int = Field(default=3, ge=1, le=1000)
     test_seed: Seed | None = None
 
 
@@ -70,6 +87,8 @@ class GroupsSettings(FileMapping):
     """Everything the groups system needs beside [data], the file to publish.
 
     `other_columns` says what becomes of columns that neither this section nor [columns] names: nothing is assumed.
+    `unit` is a column whose values say which rows stay together, such as a household's number: units move whole.
+    A released column that tells members by itself with a greater average precision than `naming` is refused.
     """
 
     auxiliary: tuple[AuxiliarySettings, ...] = ()
@@ -78,6 +97,8 @@ class GroupsSettings(FileMapping):
     swap: tuple[str, ...] = ()
     withhold: tuple[str, ...] = ()
     other_columns: Literal["release", "withhold"] | None = None
+    unit: str | None = None
+    naming: float = Field(default=0.5, gt=0, le=1)
     attack: AttackSettings = AttackSettings()
     protect: ProtectSettings = ProtectSettings()
 

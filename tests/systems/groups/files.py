@@ -44,6 +44,7 @@ def microfile(rng: np.random.Generator, records: int, areas: int = 5, share: flo
         rows=np.arange(records, dtype=np.int64) * 2 + 1,
         dropped=Dropped(2 * records + 1, 0, records, {}, {}),
         everyone={"g": np.bincount(where[members], minlength=areas).astype(np.int64)},
+        inside=np.ones(records, np.bool_),
     )
 
 
@@ -65,7 +66,9 @@ def rows(rng: np.random.Generator, towns: str = "ABCDEF", job: str = "55") -> st
     return "\n".join(lines) + "\n"
 
 
-PROTECT = '[groups.protect]\nattackers = ["exact"]\nlevels = 1\nknown_seeds = 1\nfresh_seeds = 1\n'
+PROTECT = (
+    '[groups.protect]\nattackers = ["exact"]\nlevels = 1\nknown_seeds = 1\nfresh_seeds = 1\nsealed_attackers = []\n'
+)
 
 
 def protected_study(folder: Path, attack: str = "", attackers: str = '["exact"]') -> None:

@@ -29,7 +29,7 @@ def census(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = make_census(folder, 5_000, 250, 10, seed=3)
     text = made.run.read_text("utf-8")
     attack = "\n[groups.attack]\nruns = 2\ngenerations = 20\nseeds = 2\nfolds = 3\n"
-    protect = '[groups.protect]\nattackers = ["exact", "evolutionary"]\nlevels = 2\nknown_seeds = 1\nfresh_seeds = 1\n'
+    protect = '[groups.protect]\nattackers = ["exact", "evolutionary"]\nlevels = 2\nknown_seeds = 1\nfresh_seeds = 1\nsealed_attackers = []\n'
     made.run.write_text(text + attack + protect, encoding="utf-8")
     return folder
 
@@ -242,17 +242,15 @@ def test_the_vital_column_is_never_released(small: Path, capsys: Capture, monkey
         again = [line + "," + ("branch" if i == 0 else line.split(",")[3]) for i, line in enumerate(lines)]
         (small / name).write_text("\n".join(again) + "\n", encoding="utf-8")
     change("[groups.vital]", PROTECT + "[groups.vital]")(small)
-    run(["search", str(small / "run.toml"), "-o", str(small / "out"), "--json"])
-    capsys.readouterr()
-    code, found = json_of(capsys, "publish", str(small / "out"), "-o", str(small / "release"))
+    words = ("search", str(small / "run.toml"), "-o", str(small / "out"))
+    code, found = json_of(capsys, *words)
     assert code == 2
     assert "identify the group: branch" in found["error"]["what"]
     change("[groups]", '[columns]\njob = { role = "other" }\n[groups]')(small)
-    words = ("publish", str(small / "out"), "--run", str(small / "run.toml"), "-o", str(small / "release"))
     code, found = json_of(capsys, *words)
     assert code == 2
     assert "the vital columns job are declared for release" in found["error"]["what"]
-    assert not (small / "release").exists()
+    assert not (small / "out").exists()
 
 
 def test_a_census_is_the_same_for_the_same_seed() -> None:

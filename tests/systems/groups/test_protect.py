@@ -13,7 +13,6 @@ from sfumato.errors import InputError
 from sfumato.plans.swaps import SwapPlan
 from sfumato.runtime.arrays import Floats
 from sfumato.systems.groups.attack.disclosure import findings, sensitive_areas
-from sfumato.systems.groups.attack.residual import standing_low
 from sfumato.systems.groups.swapping.bounds import lowered, room_for, water_level
 from sfumato.systems.groups.swapping.influence import Influence, literal_distance
 from sfumato.systems.groups.swapping.swap_search import Memetic, Swapping
@@ -201,7 +200,18 @@ def test_who_stands_out_from_below() -> None:
     sensitive = sensitive_areas(np.array([9.0, 10, 11, 10, 60, 9, 10, 11]), 0.01)
     assert sensitive.areas == (4,)
     low = findings(np.array([9.0, 10, 11, 10, 0, 9, 10, 11]), sensitive, 0.01)
-    assert [standing_low(low, (area,)) for area in (0, 2, 4)] == [0, 0, 1]
+    assert (low.high, low.low, low.anyhow) == ((), (4,), (4,))
     last = findings(np.array([9.0, 10, 11, 10, 8.5, 9, 10, 11]), sensitive, 0.01)
-    assert last.outliers["hinges"].low == ()
-    assert [standing_low(last, areas) for areas in ((4,), (0,), (0, 4))] == [1, 0, 2]
+    assert last.outliers["hinges"].low == last.low == ()
+
+
+def test_the_last_ranks_strike_where_chance_would_not_fill_them() -> None:
+    """Three of ten areas are last by chance once in 120 times; two of the three, once in five."""
+    sensitive = sensitive_areas(np.array([60.0, 70, 65, 9, 10, 11, 10, 9, 12, 8]), 0.01, expert=(0, 1, 2))
+    others = [60.0, 70, 80, 65, 75, 90, 72]
+    all_last = findings(np.array([30.0, 31, 32, *others]), sensitive, 0.01)
+    assert all_last.low == (0, 1, 2)
+    assert findings(np.array([30.0, 31, 74, *others]), sensitive, 0.01).found["rank"] == ()
+    assert not set(findings(np.array([30.0, 31, 74, *others]), sensitive, 0.01).low) & {2}
+    noise = findings(np.array([55.0, 56, 57, *others]), sensitive, 0.01)
+    assert noise.low == ()  # a count of 55 is within chance where the median is 68

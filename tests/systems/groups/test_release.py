@@ -181,8 +181,11 @@ def hidden(manifest: dict[str, Any]) -> None:
     for rows in (manifest["own"]["attacks"], told["points"][told["chosen"]]["residual"]):
         for row in rows:
             row |= {"areas_after": 0, "found_after": dict.fromkeys(row["found_after"], 0), "protected": True}
+            row["low_after"] = 0
     for point in (manifest["point"], told["points"][told["chosen"]]):
         point |= {"found": 0, "found_after": dict.fromkeys(point["found_after"], 0)}
+        point["sealed"] = {"attacks": point["sealed"]["attacks"], "finding": 0, "areas": 0, "low": 0}
+    told["holds"] = True
     manifest["figures"]["found_after"] = 0
 
 
@@ -190,8 +193,9 @@ def seen_before(manifest: dict[str, Any]) -> None:
     """As if the attacks had found more before."""
     told = manifest["own"]["protection"]
     for rows in (manifest["own"]["attacks"], told["points"][told["chosen"]]["residual"]):
-        rows[0]["areas_before"] = 1 - rows[0]["areas_before"]
-    manifest["figures"]["found_before"] = sum(row["areas_before"] for row in manifest["own"]["attacks"])
+        rows[-1]["areas_before"] = 1 - rows[-1]["areas_before"]  # a sealed attack
+    sealed = [row for row in manifest["own"]["attacks"] if row["role"] == "sealed"]
+    manifest["figures"]["found_before"] = sum(row["areas_before"] for row in sealed)
     told["found_before"] = manifest["figures"]["found_before"]
 
 
@@ -247,7 +251,7 @@ def test_what_attacks_still_find_must_be_accepted(tmp_path: Path, capsys: Captur
     (tmp_path / "run.toml").write_text(text.replace("levels = 2", "targets = { A = 45 }"), "utf-8")
     code, told = json_of(capsys, "search", tmp_path / "run.toml", "-o", tmp_path / "out")
     assert (code, told["met"]) == (3, False), told
-    assert any(sentence.startswith("not hidden from every attack") for sentence in told["sentences"])
+    assert any(sentence.startswith("not hidden: after point") for sentence in told["sentences"])
     words = ["publish", tmp_path / "out", "-o", tmp_path / "release"]
     words += ["--accept", "uniques=a small table made for a test"]
     code, found = json_of(capsys, *words)
@@ -281,7 +285,7 @@ def test_uniqueness_over_all_columns_is_stated_and_held_to_the_policy(made: Path
     assert "columns together" in (made / "release" / "public" / "external.html").read_text("utf-8")
 
 
-def level(found: int, low: int, cost: float) -> Level:
+def level(found: int, near: int, cost: float) -> Level:
     """A level as the filter sees it."""
 
     class Given(Level):
@@ -290,8 +294,8 @@ def level(found: int, low: int, cost: float) -> Level:
             return found
 
         @property
-        def low(self) -> int:
-            return low
+        def near(self) -> int:
+            return near
 
     return Given(0.5, SwapPlan(np.array([0]), np.array([1]), cost), 0.0, ())
 
@@ -306,8 +310,8 @@ def test_only_points_worth_their_cost_are_offered() -> None:
 
 def test_the_points_of_a_protection_are_a_front(made: Path) -> None:
     front = load_front(made / "out")
-    figures = [(p.values["findings"], p.details["low"], p.values["cost"]) for p in front.points]
-    assert all(found < front.details["found_before"] or cost == 0 for found, _, cost in figures)
+    figures = [(p.values["findings"], p.details["near"], p.values["cost"]) for p in front.points]
+    assert all(found < front.details["planned_before"] or cost == 0 for found, _, cost in figures)
     for one in figures:
         assert not any(other != one and all(a <= b for a, b in zip(other, one, strict=True)) for other in figures)
 

@@ -14,9 +14,12 @@ from sfumato.runtime.arrays import Counts64
 from sfumato.study import Study
 from sfumato.systems.groups.attack.residual import Residual, residual_on
 from sfumato.systems.groups.files.microfile import Microfile
-from sfumato.systems.groups.files.read import read_target, settings_of
+from sfumato.systems.groups.files.read import settings_of
 from sfumato.systems.groups.front import front_of, swaps_of
-from sfumato.systems.groups.search import Protection, attacked_again, attacks_on, influence_of, truths_of
+from sfumato.systems.groups.planner import influence_of
+from sfumato.systems.groups.roles import Roles
+from sfumato.systems.groups.search import Protection, attacked_again, judged, truths_of
+from sfumato.systems.groups.swapped import read_released
 from sfumato.systems.run import Run
 from sfumato.systems.unlike import first_unlike, shown
 
@@ -27,26 +30,35 @@ UNCHECKED = ("bound", "exact")  # proofs of the search, which would have to be s
 def worked_out_again(front: Front, run: Run | None = None) -> Protection:
     """The protection with every attack learned again and every figure computed anew from the plans."""
     study = front.study
-    target = read_target(study)
+    target = read_released(study)
     truths = truths_of(study, target)
-    known, fresh, silent = attacks_on(study, target, truths, run)
+    roles = Roles(study, target, truths, run)
+    known, fresh = roles.planning()
+    sealed = roles.sealed()
     levels = [
-        attacked_again(
-            target, float(point.details["level"]), (_priced(study, target, swaps_of(point)), 0.0), known, fresh
+        replace(
+            judged(
+                attacked_again(
+                    target, float(point.details["level"]), (_priced(study, target, swaps_of(point)), 0.0), known, fresh
+                ),
+                target,
+                sealed,
+            ),
+            method=str(point.details["method"]),
         )
         for point in front.points
     ]
-    columns = len(settings_of(study).protect.columns or target.attributes)
     return Protection(
         study,
         target,
         truths,
         tuple(known),
         tuple(fresh),
+        tuple(sealed),
         tuple(levels),
         int(front.details["chosen"]),
-        columns,
-        tuple(silent),
+        len(settings_of(study).protect.columns or target.attributes),
+        tuple(roles.silent),
     )
 
 
@@ -62,19 +74,17 @@ def _priced(study: Study, target: Microfile, plan: SwapPlan) -> SwapPlan:
 
 
 def _places(target: Microfile, rows: Counts64) -> Counts64:
-    """Where rows of the source stand among the records in range."""
+    """Where rows of the source stand among the records that have an area."""
     places = np.searchsorted(target.rows, rows)
     inside = places < len(target.rows)
     if not inside.all() or not np.array_equal(target.rows[places], rows):
-        raise InputError(
-            "the plan swaps rows that are not in range", expected="the swaps of the file that was protected"
-        )
+        raise InputError("the plan swaps rows that have no area", expected="the swaps of the file that was protected")
     return np.asarray(places, dtype=np.int64)
 
 
 def refuse_unlike(front: Front, again: Protection) -> None:
     """Raise unless a saved protection says what was worked out again."""
-    where = first_unlike(_claims(front), _claims(front_of(again)), UNCHECKED)
+    where = first_unlike(_claims(front), _claims(front_of(again)), (*UNCHECKED, "baselines"))
     if where is not None:
         name, said, true = where
         raise InputError(
@@ -92,5 +102,4 @@ def _claims(front: Front) -> dict[str, Any]:
 
 def attacked(protection: Protection, written: Microfile) -> tuple[Residual, ...]:
     """Every attack on a file that was written."""
-    known = [residual_on(attack, written, known=True) for attack in protection.known]
-    return (*known, *(residual_on(attack, written, known=False) for attack in protection.fresh))
+    return tuple(residual_on(attack, written, role) for attack, role in protection.attacks)

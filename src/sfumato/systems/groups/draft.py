@@ -117,20 +117,35 @@ class SwapDraft(Draft):
 
 
 def figures_of(attacks: Sequence[Mapping[str, Any]], cost: float) -> dict[str, Any]:
-    """How many findings there are over all attacks, before and after, and what the swaps cost."""
+    """How many findings there are over the sealed attacks, before and after, and what the swaps cost."""
+    sealed = [row for row in attacks if row["role"] == "sealed"]
     return {
-        "found_before": sum(row["areas_before"] for row in attacks),
-        "found_after": sum(row["areas_after"] for row in attacks),
+        "found_before": sum(row["areas_before"] for row in sealed),
+        "found_after": sum(row["areas_after"] for row in sealed),
         "cost": cost,
     }
 
 
+def sealed_of(attacks: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """What the sealed attacks among some rows find."""
+    sealed = [row for row in attacks if row["role"] == "sealed"]
+    return {
+        "attacks": len(sealed),
+        "finding": sum(not row["protected"] for row in sealed),
+        "areas": sum(row["areas_after"] for row in sealed),
+        "low": sum(row["low_after"] for row in sealed),
+    }
+
+
 def attack_findings(attacks: Sequence[Mapping[str, Any]]) -> list[Finding]:
-    """Attacks that still find an area that must not be found."""
-    still = sum(not row["protected"] for row in attacks)
-    if not still:
+    """Sealed attacks that still find an area that must not be found, from above or from below."""
+    sealed = sealed_of(attacks)
+    if not sealed["finding"]:
         return []
-    what = f"{still} of {len(attacks)} attacks on the written file still identify an area that must not be identified."
+    what = (
+        f"{sealed['finding']} of {sealed['attacks']} sealed attacks on the written file still identify an area "
+        "that must not be identified."
+    )
     return [Finding("attacks", what)]
 
 

@@ -12,14 +12,31 @@ from sfumato.plans.swaps import SwapPlan
 from sfumato.systems.groups.attack.disclosure import WAYS
 from sfumato.systems.groups.attack.outliers import find_outliers
 from sfumato.systems.groups.files.read import settings_of
-from sfumato.systems.groups.search import Level, Protection, signals_of
+from sfumato.systems.groups.planner import signals_of
+from sfumato.systems.groups.ranking import singly
+from sfumato.systems.groups.search import Level, Protection
 from sfumato.systems.groups.swapping.bounds import Signal
+from sfumato.systems.groups.swapping.shift import shift_of
 
 OBJECTIVES = (
-    Objective("findings", "min", title="sensitive areas identified, over all attacks", privacy=True, scale="linear"),
+    Objective(
+        "findings", "min", title="sensitive areas identified by known and fresh attacks", privacy=True, scale="linear"
+    ),
     Objective("cost", "min", title="cost: cells changed by swaps", privacy=False),
 )
-POINT = ("level", "found_known", "found_after", "low", "residual")  # what a point says beside its figures
+POINT = (
+    "level",
+    "method",
+    "found_known",
+    "found_after",
+    "low",
+    "near",
+    "sealed",
+    "shift",
+    "residual",
+)  # beside its figures
+TOLD = ("file", "rows", "columns", "groups", "sensitive", "silent", "found_before", "planned_before")
+LISTED = 10  # columns that tell the group
 
 
 def front_of(protection: Protection, seconds: float = 0.0) -> Front:
@@ -30,7 +47,9 @@ def front_of(protection: Protection, seconds: float = 0.0) -> Front:
     signals = signals_of(target, protection.truths, protection.known, counted_only=False)
     names = np.array(target.areas)
     sensitive = sorted({a for truth in protection.truths for a in truth.sensitive.areas})
-    method = settings_of(study).protect.method
+    settings = settings_of(study)
+    method = settings.protect.method
+    wide = target.wide
     return Front(
         study=study,
         objectives=OBJECTIVES,
@@ -45,11 +64,19 @@ def front_of(protection: Protection, seconds: float = 0.0) -> Front:
         system="groups",
         details={
             "file": target.name,
+            "rows": target.records,
+            "columns": 0 if wide is None else len(wide.names),
             "groups": groups,
             "sensitive": names[sensitive].tolist(),
             "silent": list(protection.silent),
             "chosen": next(i for i, level in enumerate(order) if level is protection.choice),
-            "found_before": sum(len(r.before.anyhow) for r in protection.choice.residual),
+            "found_before": sum(len(r.before.anyhow) for r in protection.choice.sealed),
+            "planned_before": sum(len(r.before.anyhow) for r in protection.choice.residual),
+            "telling": {group: singly(target, group, LISTED) for group in groups},
+            "baselines": [
+                {"method": one.method, "swaps": one.plan.swaps, "cost": one.plan.cost, "found": one.found}
+                for one in protection.baselines
+            ],
             "areas": [
                 {"area": area, "records": int(size), "q": {g: int(target.quantity(g)[i]) for g in groups}}
                 for i, (area, size) in enumerate(zip(target.areas, target.sizes(), strict=True))
@@ -75,12 +102,22 @@ def _point(protection: Protection, signals: list[Signal], groups: list[str], lev
         out = {i for scale in ("hinges", "mad") for i in find_outliers(sums, significance, scale).high}
         outliers = [protection.target.areas[i] for i in sorted(out)]
         after.append({"after": sums.round(6).tolist(), "outliers_after": outliers})
+    residual, sealed = level.residual, level.sealed
     details = {
         "level": level.level,
-        "low": level.low,
-        "found_known": sum(len(r.after.anyhow) for r in level.residual if r.known),
-        "found_after": {way: sum(len(r.after.found[way]) for r in level.residual) for way in WAYS},
-        "residual": [row.as_dict() for row in level.residual],
+        "method": level.method,
+        "low": sum(len(r.after.low) for r in residual),
+        "near": level.near,
+        "found_known": sum(len(r.after.anyhow) for r in residual if r.role == "known"),
+        "found_after": {way: sum(len(r.after.found[way]) for r in sealed) for way in WAYS},
+        "sealed": {
+            "attacks": len(sealed),
+            "finding": sum(bool(r.after.anyhow) for r in sealed),
+            "areas": level.found_sealed,
+            "low": sum(len(r.after.low) for r in sealed),
+        },
+        "shift": shift_of(protection.target, moved.area_of).as_dict(),
+        "residual": [row.as_dict() for row in (*residual, *sealed)],
         "q_after": {group: moved.quantity(group).astype(int).tolist() for group in groups},
         "signals": after,
     }
@@ -100,10 +137,12 @@ def told_of(front: Front, chosen: int | None = None) -> dict[str, Any]:
     point = front.point(about["chosen"] if chosen is None else chosen)
     after = point.details
     return {
-        **{name: about[name] for name in ("file", "groups", "sensitive", "silent", "found_before")},
+        **{name: about[name] for name in TOLD},
+        "telling": dict(about["telling"]),
+        "baselines": list(about["baselines"]),
         "method": front.algorithm,
         "chosen": point.id,
-        "holds": point.values["findings"] == 0,
+        "holds": after["sealed"]["areas"] == 0,
         "points": [_told(one) for one in front.points],
         "areas": [
             area | {"q_after": {group: after["q_after"][group][i] for group in about["groups"]}}

@@ -16,6 +16,7 @@ FAINT = "#9fb3c8"
 INK = "#1f2933"
 MOST_RULES = 40
 MOST_SIGNALS = 10
+ROLES = {"known": "known: fits the plans", "fresh": "fresh: chooses the plan", "sealed": "sealed: judges it"}
 WAYS = {"hinges": "Thompson τ, hinges", "mad": "Thompson τ, MAD", "rank": "top ranks"}
 
 
@@ -132,18 +133,20 @@ def _protection(report: Mapping[str, Any]) -> dict[str, Any]:
         before_after(f"signal-{i}", names, signal, report["sensitive"])
         for i, signal in enumerate(report["signals"][:MOST_SIGNALS])
     ]
-    holds = "no attack identifies the sensitive areas any more"
+    holds = "no sealed attack identifies the sensitive areas any more"
+    still = "some sealed attacks still identify sensitive areas"
+    sealed = chosen["sealed"]
     return {
         "title": "Protection of a group",
-        "lead": f"{report['file']}: {holds if report['holds'] else 'some attacks still identify sensitive areas'}. "
+        "lead": f"{report['file']}: {holds if report['holds'] else still}. "
         "This page is for the publisher only: it shows which areas are sensitive.",
         "tiles": [
             {"value": str(chosen["swaps"]), "says": "pairs of records swapped"},
             {"value": f"{chosen['cost']:g}", "says": "cells changed by swaps"},
             {"value": percent(chosen["loss"]), "says": "of all cells"},
             {
-                "value": f"{report['found_before']} → {chosen['found']}",
-                "says": f"findings, over {len(chosen['residual'])} attacks",
+                "value": f"{report['found_before']} → {sealed['areas']}",
+                "says": f"findings, over {sealed['attacks']} sealed attacks",
             },
         ],
         "told": report,
@@ -167,7 +170,12 @@ def _point(point: Mapping[str, Any], chosen: int) -> dict[str, Any]:
             "–" if point["bound"] is None else number(round(point["bound"], 1)),
             percent(point["loss"]),
             number(point["found"]),
+            number(point["sealed"]["areas"]),
             *(number(after[way]) for way in WAYS),
+            number(point["sealed"]["low"]),
+            percent(point["shift"]["rate"]),
+            f"{point['shift']['bias']:.4f}",
+            f"{point['shift']['entropy_change']:+.4f}",
         ],
     }
 
@@ -177,9 +185,9 @@ def _residual(row: Mapping[str, Any]) -> dict[str, Any]:
     ranks = {when: " ".join(map(str, row[f"ranks_{when}"])) for when in ("before", "after")}
     return {
         "who": f"{row['attacker']}, {row['auxiliary']}, seed {row['seed']}",
-        "kind": "used for the plan" if row["known"] else "fresh",
+        "kind": ROLES[row["role"]],
         "before": shown["before"],
-        "after": shown["after"],
+        "after": shown["after"] + (f", {row['low_after']} from below" if row["low_after"] else ""),
         "ranks": f"{ranks['before']} → {ranks['after']}",
         "holds": "hidden" if row["protected"] else "still identified",
         "bad": not row["protected"],
@@ -187,8 +195,8 @@ def _residual(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def front_figure(report: Mapping[str, Any]) -> Markup:
-    """Cost and sensitive areas still identified, over all attacks."""
-    points = [{"cost": 0.0, "found": report["found_before"], "text": "nothing swapped"}] + [
+    """Cost and sensitive areas still identified, over known and fresh attacks."""
+    points = [{"cost": 0.0, "found": report["planned_before"], "text": "nothing swapped"}] + [
         {"cost": p["cost"], "found": p["found"], "text": f"point {p['id']}: {p['swaps']} swaps"}
         for p in report["points"]
     ]
@@ -205,7 +213,7 @@ def front_figure(report: Mapping[str, Any]) -> Markup:
     }
     chosen = report["points"][report["chosen"]]
     mark = _marks("chosen", [chosen["cost"]], [chosen["found"]])
-    y = {"title": "sensitive areas identified, all attacks", "rangemode": "tozero"}
+    y = {"title": "sensitive areas identified, known and fresh attacks", "rangemode": "tozero"}
     return figure([line, mark], {"title": "cost: cells changed by swaps", "rangemode": "tozero"}, y, "front")
 
 

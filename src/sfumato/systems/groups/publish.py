@@ -19,7 +19,7 @@ from sfumato.study import Study
 from sfumato.study.policy import Acceptance
 from sfumato.systems.groups.again import attacked, refuse_unlike, worked_out_again
 from sfumato.systems.groups.draft import Protected, SwapDraft
-from sfumato.systems.groups.files.read import read_target, settings_of
+from sfumato.systems.groups.files.read import read_whole, settings_of
 from sfumato.systems.groups.front import front_of, swaps_of, told_of
 from sfumato.systems.run import Run
 from sfumato.systems.unlike import first_unlike
@@ -79,7 +79,8 @@ def _worked_out(front: Front, number: int, run: Run) -> Protected:
         saved |= {"bound": swaps_of(point).bound, "exact": swaps_of(point).exact}
 
     def attack(study: Study) -> list[dict[str, Any]]:
-        rows = [row.as_dict() for row in attacked(again, read_target(study))]
+        columns = again.target.wide.names if again.target.wide is not None else ()
+        rows = [row.as_dict() for row in attacked(again, read_whole(study, columns))]
         if first_unlike(report["points"][number]["residual"], rows) is not None:
             raise SfumatoError(
                 "an attack on the written file gives a different result from the plan",

@@ -15,12 +15,15 @@ from sfumato.errors import DataError, StudyError, counted, nearest, shortened
 from sfumato.plans.swaps import SwapPlan
 from sfumato.release.formats import raw_cell
 from sfumato.sources.cells import cleaned
-from sfumato.sources.engines.engine import Engine, require_order
+from sfumato.sources.engines.engine import Engine, open_engine, require_order
 from sfumato.sources.source import Column, Source
 from sfumato.study import Study
 from sfumato.study.file_mapping import vital_columns
 from sfumato.study.groups import GroupsSettings
 from sfumato.systems.groups.files.harmonise import meets
+from sfumato.systems.groups.files.microfile import Microfile
+from sfumato.systems.groups.files.read import read_whole, settings_of
+from sfumato.systems.groups.ranking import refuse_naming
 from sfumato.systems.groups.telling import following_columns, refuse_marked
 
 
@@ -60,6 +63,58 @@ class Swapped:
         )
 
 
+@dataclass(frozen=True)
+class Released:
+    """The columns of a release, and those of them that are exchanged with the area."""
+
+    columns: tuple[Column, ...]
+    exchanged: frozenset[str]
+
+    @property
+    def stay(self) -> list[Column]:
+        """Columns that stay with their records: all that attackers can learn from."""
+        return [column for column in self.columns if column.name not in self.exchanged]
+
+
+def released_columns(engine: Engine, source: Source, study: Study, settings: GroupsSettings) -> Released:
+    """What a release of the source, which the engine has as `raw`, will hold; columns that undo it are refused."""
+    withheld = withheld_columns(study, settings, source)
+    mapping = settings.mapping()
+    columns = tuple(column for column in source.columns if column.name not in withheld)
+    area = " || '-' || ".join(f"coalesce({cleaned(source, source.column(name))}, '')" for name in mapping.area)
+    exchanged = {*mapping.area, *settings.swap, *mapping.usually_swapped} & {column.name for column in columns}
+    members = " OR ".join(meets(source, conditions) for conditions in mapping.vital.values())
+    stay = [column for column in columns if column.name not in exchanged]
+    exchanged |= following_columns(engine, source, stay, area, members, basic_columns(settings))
+    return Released(columns, frozenset(exchanged))
+
+
+def basic_columns(settings: GroupsSettings) -> set[str]:
+    """The columns that the attributes are made of."""
+    return {name for attribute in settings.mapping().attributes.values() for name in attribute.columns}
+
+
+def staying_columns(study: Study) -> tuple[str, ...]:
+    """The released columns of a study's file that stay with their records, by name."""
+    settings, source = settings_of(study), study.opened()
+    withheld_columns(study, settings, source)  # before anything is read
+    with open_engine(study.engine, study.engine_options) as engine:
+        require_order(engine, "the groups system")
+        engine.attach(source, "raw")
+        return tuple(column.name for column in released_columns(engine, source, study, settings).stay)
+
+
+def read_released(study: Study, names: Sequence[str] | None = None) -> Microfile:
+    """Every row of the file to publish with the columns that will stay; a column that nearly names a group is refused.
+
+    `names` are those columns where they are known.
+    """
+    settings = settings_of(study)
+    target = read_whole(study, staying_columns(study) if names is None else names)
+    refuse_naming(target, basic_columns(settings), settings.naming)
+    return target
+
+
 def exchange(
     engine: Engine,
     source: Source,
@@ -74,30 +129,23 @@ def exchange(
     """
     target = target or source
     require_order(engine, "the groups system")
-    withheld = withheld_columns(study, settings, source)
     mapping = settings.mapping()
+    withheld_columns(study, settings, source)  # before anything is read
     engine.attach(source, "raw")
     listed = ", ".join(raw_cell(source, column, target) for column in source.columns)
     engine.run(f"CREATE OR REPLACE TEMP TABLE held AS SELECT row_number() OVER () - 1 AS r, {listed} FROM raw")
     rows = np.concatenate([plan.givers, plan.takers])
     engine.upload("swaps", {"r": rows, "partner": np.concatenate([plan.takers, plan.givers])})
-    released = tuple(column for column in source.columns if column.name not in withheld)
-    area = " || '-' || ".join(f"coalesce({cleaned(source, source.column(name))}, '')" for name in mapping.area)
-    exchanged = {*mapping.area, *settings.swap, *mapping.usually_swapped} & {column.name for column in released}
-    members = " OR ".join(meets(source, conditions) for conditions in mapping.vital.values())
-    basic = {name for attribute in mapping.attributes.values() for name in attribute.columns}
-    stay = [c for c in released if c.name not in exchanged]
-    exchanged |= following_columns(engine, source, stay, area, members, basic)
-    free = [c for c in stay if c.name not in exchanged]
+    released = released_columns(engine, source, study, settings)
     count = int(engine.rows("SELECT count(*) FROM held")[0][0])
     if len(rows) and int(rows.max()) >= count:
         raise DataError("the plan swaps rows that are not in the file", expected="the file that was protected")
-    swapped = Swapped(source, target, released, frozenset(exchanged), count, plan.swaps)
+    swapped = Swapped(source, target, released.columns, released.exchanged, count, plan.swaps)
     # As columns of the released rows, where they have other positions than in the source.
-    cells = {c.name: f"coalesce({cleaned(source, replace(c, position=i))}, '')" for i, c in enumerate(released)}
+    cells = {c.name: f"coalesce({cleaned(source, replace(c, position=i))}, '')" for i, c in enumerate(released.columns)}
     places = [cells[name] for name in mapping.area if name in cells]
     if plan.swaps and places:
-        stays = [(column.name, cells[column.name]) for column in free]
+        stays = [(column.name, cells[column.name]) for column in released.stay]
         refuse_marked(engine, swapped.sql(mark=True), stays, " || '-' || ".join(places), "swapped")
     return swapped
 

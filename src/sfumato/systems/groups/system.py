@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from sfumato.decide import Choice
 from sfumato.front import Front
@@ -23,6 +24,28 @@ from sfumato.systems.groups.verify import SWAPS
 from sfumato.systems.run import Run
 from sfumato.systems.system import Publishing, Verdict
 from sfumato.tables.frequency import FrequencyTable
+
+TELLING = 5  # columns that a verdict names
+
+
+def verdict_of(report: Mapping[str, Any]) -> str:
+    """What the sealed attacks say of the chosen point; where they find something, the point after which least is."""
+    chosen = report["points"][report["chosen"]]
+    sealed = chosen["sealed"]
+    on = f"on all {report['rows']:,} rows and the {report['columns']:,} released columns that stay"
+    if report["holds"]:
+        return (
+            f"after point {chosen['id']} none of the {sealed['attacks']} sealed attacks, {on}, identifies a sensitive "
+            "area, by either outlier test or by rank, from above or from below"
+        )
+    nearest = min(report["points"], key=lambda point: (point["sealed"]["areas"], point["cost"]))
+    return (
+        f"not hidden: after point {chosen['id']} {sealed['finding']} of {sealed['attacks']} sealed attacks, {on}, "
+        f"still identify a sensitive area ({sealed['areas']} of {report['found_before']} findings left, "
+        f"{sealed['low']} from below); the nearest is point {nearest['id']} with {nearest['sealed']['areas']}. "
+        "It may help to withhold columns "
+        "that tell the group"
+    )
 
 
 @dataclass(frozen=True)
@@ -46,31 +69,20 @@ class Groups:
 
     def verdict(self, front: Front) -> Verdict:
         report = told_of(front)
-        rows = report["points"][report["chosen"]]["residual"]
-        cases = sum(len(row["ranks_after"]) for row in rows)
-        chance = sum(len(row["ranks_after"]) ** 2 for row in rows) / len(report["areas"])
-        low = sum(row["low_after"] for row in rows)
         said = [
             f"left out: {name} (no rule meets its thresholds, so this attack was not possible)"
             for name in report["silent"]
         ]
-        said.append(
-            f"over-correction check: in {low} of {cases} cases a sensitive area is a low outlier or has one of "
-            "the lowest ranks "
-            f"(expected by chance: {chance:.0f})"
-        )
-        still = sum(not row["protected"] for row in rows)
-        if report["holds"]:
+        for group, columns in report["telling"].items():
+            told = [f"{one['column']} {one['alone']:.2f}" for one in columns[:TELLING]]
+            if told:
+                said.append(f"columns that tell {group} best, by average precision alone: {', '.join(told)}")
+        for one in report["baselines"]:
             said.append(
-                f"after point {report['chosen']} none of the {len(rows)} attacks identifies a sensitive area, "
-                "by either outlier test or by rank"
+                f"for comparison, {one['method']}: cost {one['cost']:g}, {one['found']} of {report['planned_before']} "
+                "findings of known and fresh attacks left"
             )
-        else:
-            said.append(
-                f"not hidden from every attack: after point {report['chosen']} {still} of {len(rows)} attacks "
-                "still identify "
-                "a sensitive area"
-            )
+        said.append(verdict_of(report))
         said.append("the front shows which records are swapped: keep it confidential")
         return Verdict(tuple(said), bool(report["holds"]))
 
@@ -88,11 +100,12 @@ class Groups:
             ["columns exchanged", ", ".join(own["exchanged"])],
             ["columns left out", number(manifest["dictionary"]["columns_left_out"])],
             [
-                "areas identified before → after, over all attacks",
+                "areas identified before → after, over the sealed attacks",
                 f"{figures['found_before']} → {figures['found_after']}",
             ],
         ]
-        return {f"Measured on the file, by {len(own['attacks'])} attacks": rows}
+        sealed = sum(row["role"] == "sealed" for row in own["attacks"])
+        return {f"Measured on the file, by {sealed} sealed attacks": rows}
 
     def page(
         self,
@@ -111,9 +124,12 @@ class Groups:
             "swaps": [number(swaps_of(point).swaps) for point in points],
             "lower bound of cost": ["–" if point.bound is None else f"{point.bound:.1f}" for point in points],
             **{
-                f"identified by {way}": [str(point.details["found_after"][way]) for point in points]
+                f"sealed, by {way}": [str(point.details["found_after"][way]) for point in points]
                 for way in ("hinges", "mad", "rank")
             },
+            "sealed, from below": [str(point.details["sealed"]["low"]) for point in points],
+            "records moved": [f"{point.details['shift']['rate']:.1%}" for point in points],
+            "mean bias": [f"{point.details['shift']['bias']:.4f}" for point in points],
         }
 
 

@@ -22,12 +22,14 @@ from sfumato.release.verify import Again, Attack, Check, Verifier
 from sfumato.sources.engines.engine import open_engine
 from sfumato.study import Study, read
 from sfumato.study.groups import GroupsSettings
-from sfumato.systems.groups.attack.residual import residual_on
-from sfumato.systems.groups.draft import attack_findings, dictionary_of, figures_of, pages_of
-from sfumato.systems.groups.files.read import read_target, settings_of
+from sfumato.systems.groups.attack.attack import Attack as Attacked
+from sfumato.systems.groups.attack.residual import Role, residual_on
+from sfumato.systems.groups.draft import attack_findings, dictionary_of, figures_of, pages_of, sealed_of
+from sfumato.systems.groups.files.read import read_whole, settings_of
 from sfumato.systems.groups.publish import auxiliary_files
-from sfumato.systems.groups.search import attacks_on, truths_of
-from sfumato.systems.groups.swapped import changed_marginals, differing_parts
+from sfumato.systems.groups.roles import Roles
+from sfumato.systems.groups.search import truths_of
+from sfumato.systems.groups.swapped import changed_marginals, differing_parts, read_released
 from sfumato.systems.unlike import first_unlike
 
 NOT_ATTACKED = "what attacks find: name as the source the run file that says what they learn from"
@@ -61,11 +63,13 @@ def _figures(manifest: Manifest, settings: GroupsSettings) -> list[Difference]:
         "point": chosen == {**point, "residual": own["attacks"]},
         "loss": manifest["loss"] == point["loss"]
         and math.isclose(point["loss"] * cells * manifest["records"], point["cost"], rel_tol=1e-9, abs_tol=1e-9),
-        "findings": point["found"] == manifest["figures"]["found_after"]
-        and report["found_before"] == manifest["figures"]["found_before"],
+        "findings": point["sealed"]["areas"] == manifest["figures"]["found_after"]
+        and report["found_before"] == manifest["figures"]["found_before"]
+        and point["found"] == sum(row["areas_after"] for row in own["attacks"] if row["role"] != "sealed"),
+        "sealed attacks": point["sealed"] == sealed_of(own["attacks"]),
         "records": manifest["records"] == manifest["source"]["rows_read"] and manifest["suppressed"] == 0,
         "exchanged columns": set(own["exchanged"]) <= set(manifest["columns"]),
-        "words": report["holds"] is (point["found"] == 0) and report["method"] == own["algorithm"],
+        "words": report["holds"] is (point["sealed"]["areas"] == 0) and report["method"] == own["algorithm"],
         "swaps": point["bound"] is None or point["bound"] <= point["cost"] * (1 + 1e-9),
     }
     return [
@@ -125,7 +129,8 @@ def _attack_settings(settings: GroupsSettings) -> Any:
         settings.mapping(),
         [one.model_dump(exclude=location) for one in settings.auxiliary],
         (settings.expert, settings.exclude, settings.attack),
-        (protect.attackers, protect.known_seeds, protect.fresh_seeds, protect.columns, protect.metric),
+        (protect.attackers, protect.sealed_attackers, protect.columns, protect.metric),
+        (protect.known_seeds, protect.fresh_seeds, protect.sealed_seeds),
     )
 
 
@@ -135,11 +140,14 @@ def attack_again(check: Check, run: str) -> list[Difference]:
     study = _named(check.study, run, check.manifest)
     if table_of(study).fingerprint != check.manifest["source"]["sha256"]:
         return []  # that it is another source is said already
-    target, written = read_target(study), read_target(check.own)
+    stay = [name for name in check.manifest["columns"] if name not in own["exchanged"]]
+    target, written = read_released(study, stay), read_whole(check.own, stay)
     truths = truths_of(study, target)
-    known, fresh, silent = attacks_on(study, target, truths)
-    rows = [residual_on(one, written, known=True).as_dict() for one in known]
-    rows += [residual_on(one, written, known=False).as_dict() for one in fresh]
+    roles = Roles(study, target, truths)
+    known, fresh = roles.planning()
+    sealed = roles.sealed()
+    by_role: list[tuple[Role, list[Attacked]]] = [("known", known), ("fresh", fresh), ("sealed", sealed)]
+    rows = [residual_on(one, written, role).as_dict() for role, attacks in by_role for one in attacks]
     report = own["protection"]
     areas = [
         {"area": area, "records": int(size), "q": {truth.group: int(truth.quantity[i]) for truth in truths}}
@@ -149,7 +157,7 @@ def attack_again(check: Check, run: str) -> list[Difference]:
     sensitive = sorted({area for truth in truths for area in truth.sensitive.areas})
     agree = {
         "what attacks find": first_unlike(own["attacks"], rows) is None,
-        "the attackers that were left out": report["silent"] == silent,
+        "the attackers that were left out": report["silent"] == list(roles.silent),
         "the areas that must not be identified": report["sensitive"] == [target.areas[i] for i in sensitive],
         "the true members": stated == areas,
     }
@@ -161,9 +169,9 @@ def attack_again(check: Check, run: str) -> list[Difference]:
 
 
 def says(manifest: Content) -> str:
-    """What attacks still find."""
+    """What sealed attacks still find."""
     figures = manifest["figures"]
-    return f"attacks find {figures['found_after']} of {figures['found_before']}"
+    return f"sealed attacks find {figures['found_after']} of {figures['found_before']}"
 
 
 SWAPS = Verifier(

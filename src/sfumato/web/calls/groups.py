@@ -44,7 +44,7 @@ def _protected(study: Study, report: dict[str, Any], folder: Path, progress: Cal
     report["protection"] = told_of(front)
     holds = report["protection"]["holds"]
     return ", protected: " + (
-        "no attack identifies them any more" if holds else "at least one attack still identifies an area"
+        "no sealed attack identifies them any more" if holds else "at least one sealed attack still identifies an area"
     )
 
 

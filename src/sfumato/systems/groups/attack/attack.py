@@ -12,9 +12,11 @@ from sfumato.errors import DataError, StoppedError, StudyError, nearest
 from sfumato.runtime.arrays import Floats
 from sfumato.runtime.stages import Progress
 from sfumato.study import Study
-from sfumato.systems.groups.attack.attackers import Model, RuleModel, average_precision, learn
+from sfumato.systems.groups.attack.attackers import Model, RuleModel, learn
 from sfumato.systems.groups.attack.disclosure import Findings, Sensitive, compared, findings
+from sfumato.systems.groups.attack.learners import ALL, TableModel
 from sfumato.systems.groups.attack.outliers import Outliers, find_outliers, ranks, ratios
+from sfumato.systems.groups.attack.precision import average_precision
 from sfumato.systems.groups.attack.rule_walk import Stop
 from sfumato.systems.groups.files.microfile import Microfile
 from sfumato.systems.groups.files.read import (
@@ -22,6 +24,8 @@ from sfumato.systems.groups.files.read import (
     auxiliary_settings,
     read_auxiliary,
     read_target,
+    read_whole,
+    read_whole_auxiliary,
     settings_of,
     truth_of,
     variables_for,
@@ -65,11 +69,22 @@ class Attack:
         """What the auxiliary signal shows, on the file itself or with its records in other areas."""
         return findings(self.fuzzy(target), self.sensitive, self.significance)
 
+    def nearly(self, target: Microfile, margin: float) -> int:
+        """How many sensitive areas would be found if they showed by a margin more, or by as much less."""
+        signal, areas = self.fuzzy(target), list(self.sensitive.areas)
+        shown: set[int] = set()
+        for factor in (1 + margin, 1 - margin):
+            other = signal.copy()
+            other[areas] *= factor
+            changed = findings(other, self.sensitive, self.significance)
+            shown |= set(changed.high if factor > 1 else changed.low)
+        return len(shown)
+
     def on(self, file: Microfile) -> Attack:
         """The same attacker on another file with the same areas, whose sensitive ones are known from elsewhere."""
         if file.areas != self.target.areas:
             raise DataError(f"{file.name} has other areas", expected="the areas of the file that was protected")
-        return replace(self, target=file, grades=self.model.memberships(file))
+        return replace(self, target=file, grades=grades_of(self.model, file))
 
     def as_dict(self) -> dict[str, Any]:
         """The attack as `sfumato groups attack --json` prints it."""
@@ -140,6 +155,15 @@ class Attack:
         return entries
 
 
+def grades_of(model: Model, file: Microfile) -> Floats:
+    """A model's grade of every record. One that learned from records in range gives the others none."""
+    if model.everything:
+        return model.memberships(file)
+    grades = np.zeros(file.records)
+    grades[file.inside] = model.memberships(file.in_range())
+    return grades
+
+
 def _told(outliers: Outliers, names: np.ndarray[Any, Any]) -> dict[str, Any]:
     return {
         "high": names[list(outliers.high)].tolist(),
@@ -163,6 +187,7 @@ def attack(
     group: str | None = None,
     seeds: int | None = None,
     progress: Progress | None = None,
+    columns: Sequence[str] = (),
 ) -> list[Attack]:
     """Attack a study's file from one auxiliary file, once for each of several seeds.
 
@@ -173,16 +198,22 @@ def attack(
         group: the name of the group.
         seeds: how many seeds.
         progress: a function that is told how far it is.
+        columns: those that an attacker on everything released learns from.
 
     Returns:
         An attack for each seed.
     """
     settings = settings_of(study).attack
-    target = read_target(study)
-    other = read_auxiliary(study, auxiliary_settings(study, auxiliary))
+    attacker = attacker or settings.attacker
+    file = auxiliary_settings(study, auxiliary)
+    if attacker.endswith(ALL):
+        target = read_whole(study, columns)
+        other = read_whole_auxiliary(study, file, target)
+    else:
+        target, other = read_target(study), read_auxiliary(study, file)
     count = settings.seeds if seeds is None else seeds
     chosen = [settings.seed + i for i in range(count)]
-    return attack_with(study, target, other, attacker or settings.attacker, group_of(study, group), chosen, progress)
+    return attack_with(study, target, other, attacker, group_of(study, group), chosen, progress)
 
 
 def attack_with(
@@ -194,9 +225,14 @@ def attack_with(
     seeds: Sequence[int],
     progress: Progress | None = None,
 ) -> list[Attack]:
-    """The same on files that are in memory. Asked to stop, what is finished is returned; StoppedError if nothing is."""
+    """The same on files that are in memory. Asked to stop, what is finished is returned; StoppedError if nothing is.
+
+    An attacker on everything released makes two attacks of a seed: who is flagged, and how many are to be expected.
+    """
     settings = settings_of(study).attack
-    variables = variables_for(study, auxiliary)
+    if not attacker.endswith(ALL):
+        auxiliary = auxiliary.in_range()
+    variables = () if attacker.endswith(ALL) else variables_for(study, auxiliary)
     truth = truth_of(study, target, group)
     attacks: list[Attack] = []
     for done, seed in enumerate(seeds):
@@ -206,8 +242,11 @@ def attack_with(
             if not attacks:
                 raise
             break
-        grades = model.memberships(target)
-        attacks.append(Attack(model, auxiliary.name, group, seed, target, grades, truth, settings.significance))
+        grades = grades_of(model, target)
+        made = Attack(model, auxiliary.name, group, seed, target, grades, truth, settings.significance)
+        attacks.append(made)
+        if isinstance(model, TableModel) and model.everything:
+            attacks.append(replace(made, model=model.expected()))
         if progress and progress(done + 1, len(seeds)):
             break
     return attacks

@@ -1,4 +1,4 @@
-"""Three attackers behind one interface: each learns the group on one file and grades the records of another."""
+"""The attackers behind one interface: each learns the group on one file and grades the records of another."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from sfumato.runtime.arrays import Codes, Flags, Floats
 from sfumato.runtime.json_files import without_infinities
 from sfumato.study.groups import AttackSettings
 from sfumato.systems.groups.attack.grades import ALPHA, Graded, grade
+from sfumato.systems.groups.attack.learners import learn_table
 from sfumato.systems.groups.attack.michigan import Michigan
+from sfumato.systems.groups.attack.precision import average_precision
 from sfumato.systems.groups.attack.rule_quality import Quality, RuleMeasure, rule_memberships
 from sfumato.systems.groups.attack.rule_walk import Stop, best_confidence, minimal_rows, walk_rules
 from sfumato.systems.groups.attack.rules import Variable, sentence
@@ -39,6 +41,10 @@ class Model(Protocol):
     @property
     def about(self) -> dict[str, Any]: ...
 
+    @property
+    def everything(self) -> bool:
+        """Whether it grades all records by what is released, and not only those in range by the attributes."""
+
     def memberships(self, microfile: Microfile) -> Floats:
         """The grade of every record."""
 
@@ -53,6 +59,7 @@ class RuleModel:
     quality: Quality
     threshold: float = ALPHA
     about: dict[str, Any] = field(default_factory=dict)
+    everything: bool = False
 
     def memberships(self, microfile: Microfile) -> Floats:
         graded = grade(microfile, self.variables)
@@ -84,6 +91,7 @@ class BoostedModel:
     threshold: float
     attacker: str = "boosted"
     about: dict[str, Any] = field(default_factory=dict)
+    everything: bool = False
 
     def memberships(self, microfile: Microfile) -> Floats:
         columns = np.stack([microfile.column(name) for name in self.attributes], axis=1)
@@ -118,6 +126,9 @@ def learn(
     makers = {"exact": learn_exact, "evolutionary": learn_evolutionary}
     if attacker == "boosted":
         return learn_boosted(auxiliary, group, settings, seed, stop)
+    if attacker not in makers:
+        check_group(auxiliary, group)
+        return learn_table(attacker, auxiliary, group, seed, stop)
     return makers[attacker](auxiliary, group, tuple(variables), settings, seed, stop)
 
 
@@ -275,16 +286,3 @@ def no_rule(
         expected=f"at most {rcf:.4g}, of the rule: {words} (support {walked.quality.support[best]:.4f})",
         remedy="a smaller gamma under [groups.attack], or the exact attacker without one: cross-validation chooses it",
     )
-
-
-def average_precision(members: Flags, grades: Floats) -> float:
-    """The mean precision at the members, from the highest grade down; equal grades count together.
-
-    >>> average_precision(np.array([True, False, True]), np.array([0.9, 0.8, 0.7])).__round__(4)
-    0.8333
-    """
-    order = np.argsort(-grades, kind="stable")
-    ends = np.flatnonzero(np.diff(grades[order], append=np.inf) != 0)
-    hit = np.cumsum(members[order])[ends]
-    recall = hit / max(int(members.sum()), 1)
-    return float((np.diff(recall, prepend=0.0) * hit / (ends + 1)).sum())

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import comb
 from typing import Any
 
 import numpy as np
 
 from sfumato.runtime.arrays import Floats
 from sfumato.systems.groups.attack.adequacy import Adequacy
-from sfumato.systems.groups.attack.outliers import Outliers, beyond_counting_noise, find_outliers, ranks, spearman
+from sfumato.systems.groups.attack.outliers import (
+    Outliers,
+    below_counting_noise,
+    beyond_counting_noise,
+    find_outliers,
+    ranks,
+    spearman,
+)
 
 WAYS = ("hinges", "mad", "rank")
 
@@ -43,23 +51,31 @@ def sensitive_areas(
 
 @dataclass(frozen=True)
 class Findings:
-    """What an attacker with a signal finds. `found` maps each way to the sensitive areas it shows."""
+    """What an attacker with a signal finds. `found` maps each way to the sensitive areas it shows; `low` are those
+    that show strikingly little."""
 
     signal: Floats
     outliers: Mapping[str, Outliers]
     found: Mapping[str, tuple[int, ...]]
     adequacy: Mapping[str, Adequacy]
+    low: tuple[int, ...]
+
+    @property
+    def high(self) -> tuple[int, ...]:
+        """The sensitive areas that any way finds by how much they show."""
+        return tuple(sorted({area for areas in self.found.values() for area in areas}))
 
     @property
     def anyhow(self) -> tuple[int, ...]:
-        """The sensitive areas that any way finds."""
-        return tuple(sorted({area for areas in self.found.values() for area in areas}))
+        """The sensitive areas that are found from above or from below."""
+        return tuple(sorted({*self.high, *self.low}))
 
 
 def findings(signal: Floats, sensitive: Sensitive, significance: float, sizes: Floats | None = None) -> Findings:
     """Only high values expose a place. With the areas' `sizes`, outliers within counting noise are set aside.
 
-    By rank an area is found among the first k, k the number of sensitive areas.
+    By rank an area is found among the first k, k the number of sensitive areas. The outlier tests peel, so that what is
+    left may have outliers on its high side that most areas surpass: these are not high values, and not found.
 
     >>> true = sensitive_areas(np.array([1.0, 2, 3, 2, 1, 2, 3, 40]), 0.01)
     >>> dict(findings(np.array([5.0, 5, 6, 5, 5, 5, 6, 30]), true, 0.01).found)
@@ -76,12 +92,47 @@ def findings(signal: Floats, sensitive: Sensitive, significance: float, sizes: F
     shown = {way: areas - set(sensitive.excluded) for way, areas in high.items()} | {
         "rank": set(top) - set(sensitive.excluded)
     }
+    above = set(np.flatnonzero(signal >= np.median(signal)).tolist())
     return Findings(
         signal=signal,
         outliers=outliers,
-        found={way: tuple(sorted(shown[way] & set(sensitive.areas))) for way in WAYS},
+        found={way: tuple(sorted(shown[way] & set(sensitive.areas) & above)) for way in WAYS},
         adequacy={way: Adequacy.of(sensitive.areas, shown[way], len(signal)) for way in WAYS},
+        low=strikingly_low(signal, outliers.values(), sensitive.areas, significance),
     )
+
+
+def strikingly_low(
+    signal: Floats, outliers: Iterable[Outliers], sensitive: Sequence[int], significance: float
+) -> tuple[int, ...]:
+    """Sensitive areas that someone finds who looks for areas with strikingly little.
+
+    They are low outliers by either scale, or so many of them are among the last by rank that chance would not have it:
+    of m areas k are sensitive, and as many as are last (k, or more if some are equal) hold at least so many of them
+    with a probability of at most the significance. A value that is within counting noise of the median strikes nobody.
+
+    >>> signal = np.array([1.0, 2, 3, 40, 44, 51, 39, 60, 48, 55])
+    >>> none = [find_outliers(np.zeros(10))]
+    >>> strikingly_low(signal, none, [0, 1, 2], 0.01), strikingly_low(signal, none, [0, 1, 5], 0.01)
+    ((0, 1, 2), ())
+    """
+    low = {area for one in outliers for area in one.low} & set(sensitive)
+    last = {area for area, rank in enumerate(ranks(-signal)) if rank <= len(sensitive)}
+    mine = last & set(sensitive)
+    if mine and chance_of(len(mine), len(signal), len(sensitive), len(last)) <= significance:
+        low |= mine
+    few = below_counting_noise(signal, significance)
+    return tuple(sorted(area for area in low if few[area]))
+
+
+def chance_of(least: int, total: int, marked: int, drawn: int) -> float:
+    """The probability that at least so many of the drawn are marked, drawn without putting back.
+
+    >>> round(chance_of(3, 10, 3, 3), 5), chance_of(1, 4, 1, 4)
+    (0.00833, 1.0)
+    """
+    ways = sum(comb(marked, x) * comb(total - marked, drawn - x) for x in range(least, min(marked, drawn) + 1))
+    return ways / comb(total, drawn)
 
 
 def compared(quantity: Floats, shown_areas: Findings) -> dict[str, Any]:

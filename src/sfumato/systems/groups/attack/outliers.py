@@ -121,6 +121,21 @@ def beyond_counting_noise(signal: Floats, sizes: Floats, significance: float = 0
     return beyond
 
 
+def below_counting_noise(signal: Floats, significance: float = 0.01) -> Flags:
+    """Which values are less than a count with the signal's median would be by chance, as Poisson's law says.
+
+    >>> below_counting_noise(np.array([20.0, 21, 19, 16, 6])).tolist()
+    [False, False, False, False, True]
+    """
+    from scipy.special import gammaincc
+
+    middle = float(np.median(signal))
+    if middle <= 0:
+        return np.zeros(len(signal), np.bool_)
+    few: Flags = gammaincc(np.maximum(signal, 0.0) + 1, middle) <= significance
+    return few
+
+
 def ranks(signal: Floats) -> list[int]:
     """1 for the largest value; equal values share the best rank.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from sfumato.sources.engines.engine import Engine, require_order
 from sfumato.sources.source import Source
 from sfumato.study.file_mapping import FileMapping, vital_columns
 from sfumato.systems.groups.files.harmonise import check_columns, expression, meets
+from sfumato.systems.groups.files.wide import NUMBER, Wide, read_wide
 
 
 @dataclass(frozen=True)
@@ -41,9 +42,20 @@ class Dropped:
 
 
 @dataclass(frozen=True)
-class Microfile:
-    """Records in range, in the order of the file. `rows` is each record's place in it, from 0.
+class Whole:
+    """That every row with an area is read, not only those in range: with which columns as they are, and whose
+    values say which rows stay together (a household's number)."""
 
+    columns: tuple[str, ...] = ()
+    unit: str | None = None
+
+
+@dataclass(frozen=True)
+class Microfile:
+    """Records in the order of the file. `rows` is each record's place in it, from 0.
+
+    As a rule they are the records in range. Of a file that is read whole, `inside` tells which those are, and an
+    attribute may be NaN; `unit_of` numbers what stays together, and `wide` holds columns as they are.
     `members` holds a flag per record for each group; it is empty if the file lacks the vital columns.
     `everyone` counts the members of each group per area over all rows, in range or not.
     """
@@ -58,6 +70,9 @@ class Microfile:
     rows: Counts64
     dropped: Dropped
     everyone: Mapping[str, Counts64]
+    inside: Flags
+    unit_of: Counts64 | None = None
+    wide: Wide | None = None
 
     @property
     def records(self) -> int:
@@ -74,37 +89,46 @@ class Microfile:
         return np.stack([self.values[j][self.codes[j]] for j in range(len(self.attributes))], axis=1)
 
     def sizes(self) -> Counts64:
-        """Records in range per area."""
+        """Records per area."""
         return np.bincount(self.area_of, minlength=len(self.areas)).astype(np.int64)
 
     def quantity(self, group: str) -> Counts64:
-        """The quantity signal q: members in range per area."""
+        """The quantity signal q: members per area."""
         return np.bincount(self.area_of[self.members[group]], minlength=len(self.areas)).astype(np.int64)
 
     def with_areas(self, area_of: Codes) -> Microfile:
         """The same records in other areas."""
-        kept = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return Microfile(**kept | {"area_of": area_of})
+        return replace(self, area_of=area_of)
 
     def part(self, chosen: Flags, name: str | None = None) -> Microfile:
         """Some of the records."""
-        kept = {field: getattr(self, field) for field in self.__dataclass_fields__}
-        return Microfile(
-            **kept
-            | {
-                "name": name or self.name,
-                "codes": self.codes[:, chosen],
-                "area_of": self.area_of[chosen],
-                "members": {group: flags[chosen] for group, flags in self.members.items()},
-                "rows": self.rows[chosen],
-            }
+        return replace(
+            self,
+            name=name or self.name,
+            codes=self.codes[:, chosen],
+            area_of=self.area_of[chosen],
+            members={group: flags[chosen] for group, flags in self.members.items()},
+            rows=self.rows[chosen],
+            inside=self.inside[chosen],
+            unit_of=None if self.unit_of is None else self.unit_of[chosen],
+            wide=None if self.wide is None else self.wide.part(chosen),
         )
+
+    def in_range(self) -> Microfile:
+        """The records in range alone."""
+        return self if self.inside.all() else replace(self, wide=None).part(self.inside)
 
 
 def read_microfile(
-    engine: Engine, source: Source, mapping: FileMapping, name: str, *, need_members: bool = True
+    engine: Engine,
+    source: Source,
+    mapping: FileMapping,
+    name: str,
+    *,
+    need_members: bool = True,
+    whole: Whole | None = None,
 ) -> Microfile:
-    """Harmonise a source: one scan in the engine, then a column of codes at a time."""
+    """Harmonise a source: one scan in the engine, then a column of codes at a time; in range, or `whole`."""
     require_order(engine, "the groups system")
     check_columns(source, mapping)
     absent = [column for column in vital_columns(mapping) if column not in source.names]
@@ -132,15 +156,15 @@ def read_microfile(
     engine.upload("areas", {"label": areas, "code": np.arange(len(areas), dtype=np.int32)})
     engine.run(
         "CREATE OR REPLACE TEMP TABLE kept AS SELECT h.*, a.code AS code FROM harmonised AS h "
-        "JOIN areas AS a ON h.area = a.label WHERE h.inside ORDER BY h.r"
+        f"JOIN areas AS a ON h.area = a.label WHERE {'h.inside' if whole is None else 'TRUE'} ORDER BY h.r"
     )
-    values, codes = [], np.empty((len(attributes), dropped.kept), np.int32)
+    rest = engine.arrays("SELECT r, code, coalesce(inside, FALSE) AS inside FROM kept ORDER BY r")
+    values, codes = [], np.empty((len(attributes), len(rest["r"])), np.int32)
     for position in range(len(attributes)):
-        distinct = engine.arrays(f"SELECT DISTINCT a{position} AS v FROM kept ORDER BY v")["v"].astype(np.float64)
-        column = engine.arrays(f"SELECT a{position} AS v FROM kept ORDER BY r")["v"]
-        codes[position] = np.searchsorted(distinct, column)
+        column = engine.arrays(f"SELECT coalesce(a{position}, {NUMBER}) AS v FROM kept ORDER BY r")["v"]
+        distinct, code = np.unique(column.astype(np.float64), return_inverse=True)
+        codes[position] = code.reshape(-1)
         values.append(distinct)
-    rest = engine.arrays("SELECT r, code FROM kept ORDER BY r")
     members = {
         group: engine.arrays(f"SELECT g{position} AS g FROM kept ORDER BY r")["g"].astype(np.bool_)
         for position, group in enumerate(groups)
@@ -157,7 +181,26 @@ def read_microfile(
         rows=rest["r"].astype(np.int64),
         dropped=dropped,
         everyone=everyone,
+        inside=rest["inside"].astype(np.bool_),
+        unit_of=_units(engine, source, whole.unit, name) if whole is not None and whole.unit else None,
+        wide=read_wide(engine, source, whole.columns, "kept") if whole is not None else None,
     )
+
+
+def _units(engine: Engine, source: Source, unit: str, name: str) -> Counts64:
+    """A number for each record's unit; a record whose unit is not named is one of its own."""
+    read: Counts64 = read_wide(engine, source, [unit], "kept").codes[0].astype(np.int64)
+    alone = read < 0
+    read[alone] = read.max(initial=-1) + 1 + np.arange(int(alone.sum()))
+    area_of = engine.arrays("SELECT code FROM kept ORDER BY r")["code"].astype(np.int64)
+    spread = np.unique(np.stack([read, area_of]), axis=1).shape[1] - len(np.unique(read))
+    if spread:
+        raise DataError(
+            f"{spread} of the units that {unit} names in {name} lie in more than one area",
+            expected="a unit, such as a household, in one area",
+            remedy="another column for unit under [groups], or none",
+        )
+    return read
 
 
 def _harmonise(engine: Engine, source: Source, mapping: FileMapping, groups: list[str]) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from sfumato.study import Study
 from sfumato.study.groups import AuxiliarySettings, GroupsSettings
 from sfumato.systems.groups.attack.disclosure import Sensitive, sensitive_areas
 from sfumato.systems.groups.attack.rules import Variable, variables_of
-from sfumato.systems.groups.files.microfile import Microfile, read_microfile
+from sfumato.systems.groups.files.microfile import Microfile, Whole, read_microfile
 
 
 def settings_of(study: Study) -> GroupsSettings:
@@ -29,11 +29,21 @@ def settings_of(study: Study) -> GroupsSettings:
 
 
 def read_target(study: Study) -> Microfile:
-    """The file to publish, harmonised. It may lack the vital columns: then nobody knows the truth."""
+    """The records in range of the file to publish. It may lack the vital columns: then nobody knows the truth."""
+    return _read(study, None)
+
+
+def read_whole(study: Study, columns: Sequence[str]) -> Microfile:
+    """Every row of the file to publish that has an area, with columns as they are."""
+    unit = settings_of(study).unit
+    return _read(study, Whole(tuple(columns), unit if unit in study.opened().names else None))
+
+
+def _read(study: Study, whole: Whole | None) -> Microfile:
     settings = settings_of(study)
     source = study.opened()
     with open_engine(study.engine, study.engine_options) as engine:
-        microfile = read_microfile(engine, source, settings.mapping(), source.title, need_members=False)
+        microfile = read_microfile(engine, source, settings.mapping(), source.title, need_members=False, whole=whole)
     if len(microfile.areas) < 2:
         raise DataError(
             f"{source.title} has one area",
@@ -67,6 +77,16 @@ def read_auxiliary(study: Study, auxiliary: AuxiliarySettings) -> Microfile:
     mapping = settings_of(study).mapping(auxiliary)
     with open_engine(study.engine, study.engine_options) as engine:
         return read_microfile(engine, source, mapping, auxiliary.title)
+
+
+def read_whole_auxiliary(study: Study, auxiliary: AuxiliarySettings, target: Microfile) -> Microfile:
+    """Every row of an auxiliary file that has an area, with the columns that the file to publish has as well."""
+    source = open_source(auxiliary, study.folder)
+    mapping = settings_of(study).mapping(auxiliary)
+    columns = target.wide.names if target.wide is not None else ()
+    whole = Whole(tuple(name for name in columns if name in source.names))
+    with open_engine(study.engine, study.engine_options) as engine:
+        return read_microfile(engine, source, mapping, auxiliary.title, whole=whole)
 
 
 def variables_for(study: Study, auxiliary: Microfile) -> tuple[Variable, ...]:

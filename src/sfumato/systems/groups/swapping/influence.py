@@ -25,8 +25,12 @@ def _distances(
                     continue
                 if ordinal[c]:
                     x, y = values[c, codes[c, i]], values[c, codes[c, j]]
-                    both = x + y  # not 0: the values differ and none is negative, see `Influence`
-                    total += weights[c] * ((x - y) / both) ** 2 if both != 0 else weights[c]
+                    both = x + y
+                    # Out of range a value may be missing or negative: such a difference counts as one of kind.
+                    if both != both or both == 0:
+                        total += weights[c]
+                    else:
+                        total += weights[c] * min(((x - y) / both) ** 2, 1.0)
                 else:
                     total += weights[c]
             distances[a, b] = total

@@ -25,6 +25,7 @@ TOLERANCE = 1e-7
 HALF = 0.5
 GAP = 2e-3
 KEPT = 6
+BEYOND = 1e-6
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Transport:
     """Givers (rows of `cost`) and takers (columns), their places, and what each adds to each signal.
 
     `room[k, j]` is by how much signal k may grow in place j; negative where it must fall. A pair takes the giver's
-    weights from its place to the taker's, and the taker's the other way.
+    weights from its place to the taker's, and the taker's the other way. A pair of infinite cost cannot be.
     """
 
     cost: Floats
@@ -45,40 +46,66 @@ class Transport:
 
 @dataclass(frozen=True)
 class Pairs:
-    """The chosen pairs, their cost, and the bound that no choice can beat."""
+    """The chosen pairs, their cost, and the bound that no choice can beat; `pool` are all that the program knew."""
 
     givers: Counts64
     takers: Counts64
     cost: float
     bound: float
     exact: bool
+    pool: tuple[Counts64, Counts64]
 
 
-def least_cost(problem: Transport, nodes: int = 4, stop: Callable[[], bool] | None = None) -> Pairs | None:
-    """The cheapest pairs within the bounds, or None if no pairs are. It can be stopped between two programs."""
-    rows, columns = _nearest(problem, NEAREST)
+def least_cost(
+    problem: Transport,
+    nodes: int = 4,
+    stop: Callable[[], bool] | None = None,
+    *,
+    pool: tuple[Counts64, Counts64] | None = None,
+    close: float = 0.0,
+) -> Pairs | None:
+    """The cheapest pairs within the bounds, or None if no pairs are. It can be stopped between two programs.
+
+    The program may start from a `pool` of pairs, and end when its optimum is as close, as a share, to a bound on that
+    of all pairs: each giver is in at most one pair, so no other pairs save more than each giver's least reduced cost.
+    """
+    rows, columns = _nearest(problem, NEAREST) if pool is None else pool
     looked_at = np.unique(np.concatenate([columns, _nearest(problem, NEAR)[1]]))
+    everyone = np.arange(problem.cost.shape[1])
     while True:
         if stop is not None and stop():
             raise StoppedError("interrupted while searching for pairs; nothing was saved")
         solved = _solve(problem, rows, columns)
         # Prices are asked of near takers first, and of all of them only when none of those pays.
-        more = _paying(problem, rows, columns, solved.prices, looked_at)
+        more = None if close else _paying(problem, rows, columns, solved.prices, looked_at)
+        saving = 0.0
         if more is None:
-            more = _paying(problem, rows, columns, solved.prices, np.arange(problem.cost.shape[1]))
+            more = _paying(problem, rows, columns, solved.prices, everyone)
             if more is None:
                 break
-            looked_at = np.union1d(looked_at, more[1])
-        rows, columns = np.concatenate([rows, more[0]]), np.concatenate([columns, more[1]])
-    if solved.beyond > 1e-6:
+            saving = more.saving
+            if close and solved.beyond <= BEYOND and saving <= close * solved.total:
+                break
+            looked_at = np.union1d(looked_at, more.takers)
+        rows, columns = np.concatenate([rows, more.givers]), np.concatenate([columns, more.takers])
+    if solved.beyond > BEYOND:
         return None
     share = solved.shares
-    exact = bool(np.abs(share - share.round()).max(initial=0.0) <= 1e-6)
+    exact = saving == 0.0 and bool(np.abs(share - share.round()).max(initial=0.0) <= 1e-6)
     if not exact:
         share = _whole(problem, rows, columns, share, nodes)
     chosen = share > 0.5
     total = float(problem.cost[rows[chosen], columns[chosen]].sum())
-    return Pairs(rows[chosen], columns[chosen], total, solved.total, exact)
+    return Pairs(rows[chosen], columns[chosen], total, max(solved.total - saving, 0.0), exact, (rows, columns))
+
+
+@dataclass(frozen=True)
+class _Paying:
+    """Pairs that would lower the optimum, and the most that all pairs together could."""
+
+    givers: Counts64
+    takers: Counts64
+    saving: float
 
 
 @dataclass(frozen=True)
@@ -96,8 +123,10 @@ def _nearest(problem: Transport, limit: int) -> tuple[Counts64, Counts64]:
         there = np.flatnonzero(problem.taker_place == area)
         count = min(limit, len(there))
         near = np.argpartition(problem.cost[:, there], count - 1, axis=1)[:, :count]
-        found_rows.append(np.repeat(np.arange(len(problem.cost)), count))
-        found_columns.append(there[near].reshape(-1))
+        rows, columns = np.repeat(np.arange(len(problem.cost)), count), there[near].reshape(-1)
+        possible = np.isfinite(problem.cost[rows, columns])
+        found_rows.append(rows[possible])
+        found_columns.append(columns[possible])
     return np.concatenate(found_rows), np.concatenate(found_columns)
 
 
@@ -129,7 +158,7 @@ def _elastic(problem: Transport, rows: Counts64, columns: Counts64) -> tuple[Any
     bounds = problem.room.size
     first = matrix.shape[0] - bounds
     out = coo_array((-np.ones(bounds), (first + np.arange(bounds), np.arange(bounds))), shape=(matrix.shape[0], bounds))
-    dear = 1000.0 * (float(problem.cost.max()) + 1)
+    dear = 1000.0 * (float(problem.cost.max(where=np.isfinite(problem.cost), initial=0.0)) + 1)
     return hstack([matrix, out]).tocsr(), limits, np.concatenate([problem.cost[rows, columns], np.full(bounds, dear)])
 
 
@@ -145,13 +174,12 @@ def _solve(problem: Transport, rows: Counts64, columns: Counts64) -> _Solved:
     return _Solved(shares, solved.ineqlin.marginals, float(cost[: len(rows)] @ shares), beyond)
 
 
-def _paying(
-    problem: Transport, rows: Counts64, columns: Counts64, prices: Floats, takers: Counts64
-) -> tuple[Counts64, Counts64] | None:
+def _paying(problem: Transport, rows: Counts64, columns: Counts64, prices: Floats, takers: Counts64) -> _Paying | None:
     """Pairs outside the program whose reduced cost is negative: the best few of each giver, or None."""
     givers, total = problem.cost.shape
     per_place = prices[givers + total :].reshape(problem.room.shape)
     pairs: list[tuple[Counts64, Counts64]] = []
+    saving = 0.0
     listed = np.full(total, -1)
     listed[takers] = np.arange(len(takers))
     for a in np.unique(problem.giver_place):
@@ -163,12 +191,14 @@ def _paying(
         reduced += problem.giver_weights[:, mine].T @ step
         inside = np.isin(rows, mine) & (listed[columns] >= 0)
         reduced[np.searchsorted(mine, rows[inside]), listed[columns[inside]]] = 0.0
+        saving -= float(np.minimum(reduced.min(axis=1, initial=0.0), 0.0).sum())
         few = _best_few(reduced, -TOLERANCE)
         if few is not None:
             pairs.append((mine[few[0]], takers[few[1]]))
     if not pairs:
         return None
-    return np.concatenate([pair[0] for pair in pairs]), np.concatenate([pair[1] for pair in pairs])
+    givers_, takers_ = (np.concatenate([pair[side] for pair in pairs]) for side in (0, 1))
+    return _Paying(givers_, takers_, saving)
 
 
 def _best_few(worth: Floats, limit: float, count: int = PRICED) -> tuple[Counts64, Counts64] | None:
@@ -181,12 +211,15 @@ def _best_few(worth: Floats, limit: float, count: int = PRICED) -> tuple[Counts6
 
 
 def _whole(problem: Transport, rows: Counts64, columns: Counts64, share: Floats, nodes: int) -> Floats:
-    """Whole pairs near the program's optimum: what it decided stays, the few givers it split are decided anew.
+    """Whole pairs near the program's optimum: what it decided stays, the few givers it split are decided anew, unless
+    no nodes are allowed: then the largest shares win.
 
     Whole records cannot meet a bound to the last grade, so each may be passed by half a record.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
 
+    if not nodes:
+        return _rounded(rows, columns, share)
     sure = share > 1 - 1e-6
     settled = np.isin(rows, rows[sure]) | np.isin(columns, columns[sure])
     open_ = np.flatnonzero(~settled & ((share > 1e-6) | _cheapest(problem, rows, columns, ~settled)))

@@ -80,7 +80,7 @@ async function chosenPoint() {
   if (job.kind === "groups") {
     const { protection, changes } = await get(`${here()}/jobs/${state.job}/groups`);
     const point = protection?.points[state.point];
-    return point && { changes, words: h("p", {}, `${plural(point.swaps, "swap")} of places between similar records; attacks that found ${protection.found_before} areas before find ${point.found} after. Columns that name the group are left out.`) };
+    return point && { changes, words: h("p", {}, `${plural(point.swaps, "swap")} of places between similar records; sealed attacks that found ${protection.found_before} areas before find ${point.sealed.areas} after. Columns that name the group are left out.`) };
   }
   if (job.kind === "channel") return chosenChannel();
   if (job.kind !== "search") return null;

@@ -1,0 +1,215 @@
+"""Plans of swaps: the cheapest ones within bounds on every signal, and those of targeted record swapping."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sfumato.errors import InputError, UnreachableError, shortened
+from sfumato.plans.swaps import SwapPlan
+from sfumato.runtime.arrays import Counts64, Flags, Floats
+from sfumato.study import Study
+from sfumato.systems.groups.attack.attack import Attack
+from sfumato.systems.groups.attack.rule_walk import Stop
+from sfumato.systems.groups.files.microfile import Microfile
+from sfumato.systems.groups.files.read import Truth, places, settings_of
+from sfumato.systems.groups.swapping.bounds import SLACKS, WIDE, Signal, areas_of, counted, lowered, reachable, room_for
+from sfumato.systems.groups.swapping.influence import Influence
+from sfumato.systems.groups.swapping.swap_search import Memetic, Swapping
+from sfumato.systems.groups.swapping.targeted import targeted_pairs
+from sfumato.systems.groups.swapping.transport import Transport, least_cost
+from sfumato.systems.groups.swapping.units import Units
+
+MANY, CLOSE = 60, 0.02  # with more bounds than so many, plans are within so much of the least cost
+CELLS = 24_000_000  # pairs of a giver and a taker that are priced; of more takers some are drawn in every area
+
+
+class Planner:
+    """Everything that does not change between levels: who is suspected, who may be a partner, what swaps cost.
+
+    Whole units move: records, or households where the file says who lives together.
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        target: Microfile,
+        truths: Sequence[Truth],
+        known: Sequence[Attack],
+        noise: np.random.Generator,
+        stop: Stop | None = None,
+    ) -> None:
+        settings = settings_of(study).protect
+        self.study, self.target, self.truths, self.settings = study, target, tuple(truths), settings
+        self.stop, self.noise = stop, noise
+        self._pool: tuple[Counts64, Counts64] | None = None
+        self.units = Units.of(target)
+        self.signals = tuple(signals_of(target, truths, known, counted_only=bool(settings.targets)))
+        self.sensitive = {truth.group: truth.sensitive.areas for truth in truths}
+        guarded = areas_of(sorted({a for areas in self.sensitive.values() for a in areas}), len(target.areas))
+        self.suspected: Flags = np.any([signal.suspected for signal in self.signals], axis=0)
+        marked = self.units.sums(self.suspected.astype(np.float64)) > 0
+        partner = ~guarded[self.units.area_of]
+        if not settings.suspicious_partners:
+            partner &= ~marked
+        self.receivers: Flags = ~guarded
+        self.givers = np.flatnonzero(marked & guarded[self.units.area_of])
+        self.takers = np.flatnonzero(partner)
+        if not len(self.givers) or not len(self.takers):
+            raise UnreachableError(
+                "no record can be swapped: no suspected record in a sensitive area, or no unsuspected one elsewhere",
+                expected="records on both sides",
+                remedy="suspicious_partners = true under [groups.protect]",
+            )
+        self.all_takers = len(self.takers) * len(self.givers) <= CELLS
+        if not self.all_takers:
+            self.takers = self._drawn(CELLS // len(self.givers))
+        self.influence = influence_of(study, target)
+        # Which of equally good partners is taken must not be guessed: noise decides, too little to change a sum.
+        self.priced = self.units.between(self.influence, self.givers, self.takers)
+        self.priced += noise.random(self.priced.shape) * (1e-3 / max(len(self.givers), 1))
+        weights = np.stack([self.units.sums(signal.weights) for signal in self.signals])
+        self.giver_weights, self.taker_weights = weights[:, self.givers], weights[:, self.takers]
+        self.targets = {
+            position: settings.targets[name]
+            for name, position in zip(settings.targets, places(target, list(settings.targets)), strict=True)
+        }
+        open_ = [target.areas[position] for position in self.targets if not guarded[position]]
+        if open_:
+            raise InputError(
+                f"the targets include {shortened(open_)}, which are not among the areas to hide",
+                expected="areas that must not be identified: " + shortened(np.array(target.areas)[guarded].tolist()),
+                remedy="name them under expert in [groups] as well",
+            )
+
+    def _drawn(self, most: int) -> Counts64:
+        """So many of the takers, as evenly from the areas as they allow."""
+        shuffled = self.noise.permutation(self.takers)
+        area_of = self.units.area_of[shuffled]
+        order = np.argsort(area_of, kind="stable")
+        turn = np.empty(len(shuffled), np.int64)
+        turn[order] = np.arange(len(shuffled)) - np.searchsorted(area_of[order], area_of[order])
+        return np.sort(shuffled[np.argsort(turn, kind="stable")[: max(most, 1)]])
+
+    def plan(self, level: float) -> tuple[SwapPlan, float] | None:
+        """The cheapest plan at a level with the tightest caps that allow one; also how loose they are."""
+        for slack in SLACKS:
+            swaps = self._memetic(level, slack) if self.settings.method == "memetic" else self._exact(level, slack)
+            if swaps is not None:
+                return swaps, slack
+        return None
+
+    def looser(self, level: float, slack: float) -> list[tuple[SwapPlan, float]]:
+        """The cheapest plans at a level with looser caps than a slack: they leave some other areas as low as they were.
+
+        Under tight caps all other areas fill up evenly, and the sensitive ones end below them, which shows them again.
+        """
+        if self.settings.method == "memetic" or self.targets:
+            return []
+        plans = [(self._exact(level, other), other) for other in WIDE if other > slack]
+        return [(plan, other) for plan, other in plans if plan is not None]
+
+    def targeted(self, rate: float) -> SwapPlan:
+        """Targeted record swapping at a rate: units at risk change places with similar ones, in the group or not."""
+        one, two = targeted_pairs(self.target, self.units, self.influence, rate, self.settings.risk, self.noise)
+        return self._between(one, two, None)
+
+    def _room(self, number: int, level: float, slack: float) -> Floats:
+        signal, areas = self.signals[number], len(self.target.areas)
+        held = signal.per_area(self.target.area_of, areas)
+        mine = self.sensitive[signal.group]
+        limit = lowered(held, mine, level, self.targets)
+        if not self.targets and not signal.marks:
+            leaving = np.bincount(self.units.area_of[self.givers], self.giver_weights[number], minlength=areas)
+            coming = self.taker_weights[number].mean() * len(self.givers) / max(self.giver_weights[number].sum(), 1e-9)
+            limit = reachable(limit, held, mine, leaving.astype(np.float64), float(coming))
+        return room_for(held, mine, self.receivers, limit, slack)
+
+    def _exact(self, level: float, slack: float) -> SwapPlan | None:
+        room = np.stack([self._room(number, level, slack) for number in range(len(self.signals))])
+        problem = Transport(
+            self.priced,
+            self.units.area_of[self.givers],
+            self.units.area_of[self.takers],
+            self.giver_weights,
+            self.taker_weights,
+            room,
+        )
+        many = room.size > MANY
+        pairs = least_cost(
+            problem, 0 if many else 4, self.stop, pool=self._pool if many else None, close=CLOSE if many else 0.0
+        )
+        if pairs is None:
+            return None
+        self._pool = pairs.pool
+        plan = self._between(self.givers[pairs.givers], self.takers[pairs.takers], pairs.bound)
+        exact = pairs.exact and self.all_takers
+        bound = None if not self.all_takers else plan.cost if pairs.exact else min(pairs.bound, plan.cost)
+        return SwapPlan(plan.givers, plan.takers, plan.cost, bound, exact)
+
+    def _memetic(self, level: float, slack: float) -> SwapPlan | None:
+        """One signal only, as in the paper: the number of records that anyone suspects."""
+        if self.target.unit_of is not None:
+            raise InputError(
+                "the memetic method moves single records", expected='method = "exact" where [groups] has a unit'
+            )
+        union = Signal("suspected", self.truths[0].group, self.suspected.astype(np.float64))
+        held = counted(union.per_area(self.target.area_of, len(self.target.areas)))
+        guarded = sorted({a for areas in self.sensitive.values() for a in areas})
+        limit = lowered(held.astype(np.float64), guarded, level, self.targets)
+        needed = np.zeros(len(held), np.int64)
+        needed[guarded] = np.ceil(held[guarded] - limit[guarded] - 1e-9).astype(np.int64)
+        caps = np.zeros(len(held), np.int64)
+        room = room_for(held.astype(np.float64), guarded, self.receivers, limit, slack)
+        caps[self.receivers] = np.floor(room[self.receivers]).astype(np.int64)
+        if caps.sum() < needed.sum():
+            return None
+        problem = Swapping(
+            self.priced,
+            self.units.area_of[self.givers],
+            self.units.area_of[self.takers],
+            held,
+            needed,
+            caps,
+            float(self.influence.weights.sum()),
+        )
+        search = Memetic(generations=self.settings.generations)
+        givers, takers = search.search(problem, np.random.default_rng(settings_of(self.study).attack.seed), self.stop)
+        return self._between(self.givers[givers], self.takers[takers], None)
+
+    def _between(self, one: Counts64, two: Counts64, bound: float | None) -> SwapPlan:
+        """Units that change places, as a plan of records with its cost."""
+        mine, theirs = self.units.records(one), self.units.records(two)
+        rows = self.target.rows
+        return SwapPlan(rows[mine], rows[theirs], self.influence.of_pairs(mine, theirs), bound)
+
+
+def influence_of(study: Study, target: Microfile) -> Influence:
+    """The metric of a study: the number of cells that differ, or the influential metric with ordinal attributes."""
+    settings = settings_of(study)
+    attributes = settings.mapping().attributes
+    columns = settings.protect.columns or target.attributes
+    unknown = [name for name in columns if name not in attributes]
+    if unknown:
+        raise InputError(f"the metric names {shortened(unknown)}", expected="attributes of the mapping")
+    ordinal = [n for n in columns if attributes[n].ordinal] if settings.protect.metric == "influential" else []
+    return Influence(target, columns, ordinal, [attributes[name].weight for name in columns])
+
+
+def signals_of(
+    target: Microfile, truths: Sequence[Truth], known: Sequence[Attack], *, counted_only: bool
+) -> list[Signal]:
+    """What is bounded: the true members, and each known attacker's sum of grades, the mean over its seeds; its count
+    where targets are counts."""
+    signals = [Signal("truth", t.group, target.members[t.group].astype(np.float64)) for t in truths]
+    alike: dict[tuple[str, str, str], list[Attack]] = {}
+    for one in known:
+        if not counted_only or one.model.threshold > 0:
+            alike.setdefault((one.model.attacker, one.auxiliary, one.group), []).append(one)
+    for (attacker, auxiliary, group), some in alike.items():
+        weights = np.mean([one.flagged if counted_only else np.where(one.flagged, one.grades, 0.0) for one in some], 0)
+        signal = Signal(f"{attacker} from {auxiliary}", group, weights, some[0].model.threshold > 0)
+        if not any(other.group == group and np.array_equal(other.weights, weights) for other in signals):
+            signals.append(signal)
+    return signals

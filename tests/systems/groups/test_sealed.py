@@ -1,0 +1,191 @@
+"""Known attacks fit the plans, fresh ones choose, sealed ones judge; on every released column and on all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.systems.groups.files import GOOD, PROTECT, protected_study, rows
+
+from sfumato.cli import run
+from sfumato.errors import DataError, StudyError
+from sfumato.study import read
+from sfumato.systems.groups.attack.attack import attack
+from sfumato.systems.groups.files.read import read_whole
+from sfumato.systems.groups.front import front_of, told_of
+from sfumato.systems.groups.planner import Planner
+from sfumato.systems.groups.ranking import alone, ranked
+from sfumato.systems.groups.roles import Roles
+from sfumato.systems.groups.search import Level, Protection, protect, truths_of
+from sfumato.systems.groups.swapped import read_released, staying_columns
+from sfumato.systems.groups.system import verdict_of
+from sfumato.systems.run import Run
+
+
+def protected(folder: Path, changes: dict[str, str] | None = None) -> Protection:
+    """The small study protected, with some text of its run file changed; always with the same partners."""
+    text = (folder / "run.toml").read_text("utf-8")
+    for old, new in (changes or {}).items():
+        assert old in text
+        text = text.replace(old, new)
+    (folder / "changed.toml").write_text(text, "utf-8")
+    return protect(read(folder / "changed.toml"), Run(), test_seed=1)
+
+
+def plans(protection: Protection) -> list[tuple[float, list[int], list[int], int]]:
+    return [
+        (level.level, level.plan.givers.tolist(), level.plan.takers.tolist(), level.found)
+        for level in protection.levels
+    ]
+
+
+def test_a_sealed_attacker_cannot_change_the_plan(tmp_path: Path) -> None:
+    protected_study(tmp_path)
+    (tmp_path / "other.csv").write_text(rows(np.random.default_rng(5)), "utf-8")
+    one = protected(tmp_path)
+    held_out = '{ path = "aux.csv" }, { path = "other.csv", held_out = true }'
+    sealed = 'sealed_seeds = 2\nsealed_attackers = ["forest"]'
+    two = protected(tmp_path, {'{ path = "aux.csv" }': held_out, "sealed_attackers = []": sealed})
+    assert plans(one) == plans(two)
+    assert one.chosen == two.chosen
+    assert (len(one.sealed), len(two.sealed)) == (1, 8)  # exact and a forest, from two files, with two seeds
+    assert {a.auxiliary for a in (*two.known, *two.fresh)} == {"aux.csv"}
+    planned = [row.as_dict() for row in one.choice.residual]
+    assert planned == [row.as_dict() for row in two.choice.residual]
+
+
+def test_the_verdict_is_that_of_sealed_attacks_alone(tmp_path: Path) -> None:
+    protected_study(tmp_path)
+    front = front_of(protected(tmp_path))
+    report = told_of(front)
+    point = report["points"][report["chosen"]]
+    sealed = [row for row in point["residual"] if row["role"] == "sealed"]
+    assert point["sealed"]["areas"] == sum(row["areas_after"] for row in sealed)
+    assert report["holds"] is (point["sealed"]["areas"] == 0)
+    assert report["found_before"] == sum(row["areas_before"] for row in sealed)
+    assert point["found"] == sum(row["areas_after"] for row in point["residual"] if row["role"] != "sealed")
+    point["sealed"] |= {"areas": 2, "finding": 1, "low": 1}
+    assert verdict_of(report | {"holds": False}).startswith("not hidden: after point")
+    assert "from above or from below" in verdict_of(report | {"holds": True})
+
+
+def test_what_sealed_attacks_find_is_no_reason_to_choose(tmp_path: Path) -> None:
+    protected_study(tmp_path)
+    level = protected(tmp_path).choice
+    worse = Level(level.level, level.plan, level.slack, level.residual, (*level.sealed, *level.sealed))
+    assert worse.worth() == level.worth()
+
+
+Cells = Callable[[list[str], np.random.Generator, int], str]
+
+
+def study_with(folder: Path, more: str, cells: Cells, *, groups: str = "") -> Path:
+    """The small study with one column more, made of a row's age, sex, town and job, a generator and its number."""
+    rng = np.random.default_rng(8)
+    for name, seed in (("t.csv", 1), ("aux.csv", 2)):
+        head, *lines = rows(np.random.default_rng(seed)).splitlines()
+        made = [f"{line},{cells(line.split(','), rng, i)}" for i, line in enumerate(lines)]
+        (folder / name).write_text("\n".join([f"{head},{more}", *made]) + "\n", "utf-8")
+    given = "[groups.attack]\nruns = 1\n" + PROTECT
+    text = GOOD.replace("[groups]\n", "[groups]\n" + groups).replace("[groups.vital]", given + "[groups.vital]")
+    (folder / "run.toml").write_text(text, "utf-8")
+    return folder / "run.toml"
+
+
+def badge(row: list[str], rng: np.random.Generator, _: int) -> str:
+    """A column outside the recipe: four of five members have it, and one of four others."""
+    return "b" if rng.random() < (0.8 if row[3] == "55" else 0.25) else "a"
+
+
+def test_every_released_column_is_attacked_and_all_rows(tmp_path: Path) -> None:
+    study = read(study_with(tmp_path, "badge", badge))
+    path = tmp_path / "run.toml"
+    path.write_text(path.read_text("utf-8").replace("age = { column", "age = { range = [18, 21], column"), "utf-8")
+    narrow = read(path)
+    columns = staying_columns(narrow)
+    assert columns == ("age", "sex", "badge")
+    target = read_whole(narrow, columns)
+    assert (target.records, target.inside.sum() < 150) == (300, True)
+    assert target.quantity("secret").sum() == target.members["secret"].sum() == target.everyone["secret"].sum()
+    (flagged, expected) = attack(narrow, "logistic_all", seeds=1, columns=columns)
+    assert len(flagged.grades) == 300
+    assert (flagged.grades[~target.inside] > 0).any()
+    assert expected.fuzzy().sum() == pytest.approx(flagged.grades.sum())
+    assert flagged.findings().found["rank"] == flagged.sensitive.areas == (0,)
+    (inside,) = attack(study, "exact", seeds=1)
+    assert (flagged.precision or 0) > (inside.precision or 0)
+
+
+def test_members_outside_the_ranges_are_moved_too(tmp_path: Path) -> None:
+    path = study_with(tmp_path, "badge", badge)
+    path.write_text(path.read_text("utf-8").replace("age = { column", "age = { range = [18, 21], column"), "utf-8")
+    made = protect(read(path), Run(), test_seed=1)
+    target = made.target
+    moved = np.isin(target.rows, made.choice.plan.givers)
+    assert (moved & target.members["secret"] & ~target.inside).any()
+    assert made.moved().quantity("secret")[0] < 0.6 * target.quantity("secret")[0]
+    assert (made.moved().sizes() == target.sizes()).all()
+
+
+def test_columns_are_ranked_and_one_that_nearly_names_the_group_is_refused(tmp_path: Path) -> None:
+    path = study_with(tmp_path, "badge", badge)
+    target = read_whole(read(path), ("age", "sex", "badge"))
+    listed = ranked(target, "secret", 1)
+    assert [one.column for one in listed] == ["age", "badge", "sex"]
+    shown = listed[1]
+    assert target.wide is not None
+    assert shown.alone == pytest.approx(alone(target.wide.codes[2].astype(np.int64) + 1, target.members["secret"]))
+    assert (shown.withheld or 0) > (listed[2].withheld or 0)
+    limit = shown.alone - 0.01
+    path.write_text(path.read_text("utf-8").replace("[groups]\n", f"[groups]\nnaming = {limit}\n", 1), "utf-8")
+    with pytest.raises(StudyError, match=r"nearly name the group secret: badge \(0\.") as refused:
+        protect(read(path), Run(), test_seed=1)
+    assert refused.value.remedy == 'withhold = ["badge"] under [groups]'
+    assert run(["groups", "columns", str(path), "--json"]) == 0
+
+
+def household(row: list[str], _: np.random.Generator, number: int) -> str:
+    """People of a town live together in the order of the file, and some alone."""
+    return f"{row[2]}{number // 12}" if number % 5 else f"alone{number}"
+
+
+def test_households_move_whole(tmp_path: Path) -> None:
+    homes = 'unit = "home"\nwithhold = ["home"]\n'
+    study = read(study_with(tmp_path, "home", household, groups=homes))
+    target = read_released(study)
+    truths = truths_of(study, target)
+    known, _ = Roles(study, target, truths).planning()
+    made = Planner(study, target, truths, known, np.random.default_rng(1)).plan(0.5)
+    assert made is not None
+    unit_of, before = target.unit_of, target.area_of
+    after = made[0].moved(before, target.rows)
+    assert unit_of is not None
+    assert (np.bincount(unit_of[before != after]) >= 2).any()
+    for unit in np.unique(unit_of[before != after]):
+        assert (before != after)[unit_of == unit].all()
+        assert len(np.unique(after[unit_of == unit])) == 1
+    assert (np.bincount(before) == np.bincount(after)).all()
+    torn = study_with(tmp_path, "home", lambda _row, _rng, number: f"h{number // 3}", groups=homes)
+    with pytest.raises(DataError, match="lie in more than one area"):
+        read_released(read(torn))
+
+
+def test_two_groups_are_protected_together(tmp_path: Path) -> None:
+    """The second group gathers in F, and is old."""
+
+    def other(row: list[str], rng: np.random.Generator, _: int) -> str:
+        old = int(row[0]) >= 50 and row[3] != "55"
+        return "x" if old and rng.random() < (0.95 if row[2] == "F" else 0.1) else "y"
+
+    path = study_with(tmp_path, "post", other)
+    text = path.read_text("utf-8").replace("[groups.vital]\n", '[groups.vital]\npostal = [{ post = "x" }]\n')
+    path.write_text(text.replace("[groups]\n", '[groups]\nexpert = ["A", "F"]\n'), "utf-8")
+    made = protect(read(path), Run(), test_seed=1)
+    assert [truth.group for truth in made.truths] == ["postal", "secret"]
+    plan = made.levels[-1].plan
+    after = made.target.with_areas(plan.moved(made.target.area_of, made.target.rows))
+    for group, area in (("postal", 5), ("secret", 0)):
+        assert after.quantity(group)[area] < made.target.quantity(group)[area]
+    assert {row.group for row in made.choice.sealed} == {"postal", "secret"}
