@@ -195,6 +195,9 @@ def _figures(front: Front) -> dict[str, Callable[[Point], float]]:
         found["suppressed"] = lambda point: point.suppressed / front.rows
         found[K.name] = class_size
         found["risk"] = lambda point: 1.0 / max(class_size(point), 1.0)
+    elif K.name in found:
+        found["suppressed"] = lambda point: point.suppressed / front.rows
+        found["risk"] = lambda point: 1.0 / max(float(point.values[K.name]), 1.0)
     return found
 
 

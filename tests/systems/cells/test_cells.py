@@ -164,6 +164,31 @@ def test_columns_that_keep_their_cells_and_columns_with_a_limit(tmp_path: Path) 
         sf.search(study_of(frame, tmp_path / "p.csv", never=["d"]))
 
 
+def test_a_little_recoding_and_a_little_blanking_are_one_front(tmp_path: Path) -> None:
+    """Ages in tens cost little and save many blanks; the file is counted with plain pandas."""
+    rng = np.random.default_rng(9)
+    frame = pd.DataFrame({"age": rng.integers(20, 40, 80), "sex": rng.choice(["F", "M"], 80)})
+    frame.to_csv(tmp_path / "p.csv", index=False)
+    columns = {
+        "age": {"role": "quasi_identifier", "hierarchy": {"build": "interval", "widths": [5, 10]}},
+        "sex": {"role": "quasi_identifier", "hierarchy": {"build": "flat"}},
+    }
+    data = {"path": str(tmp_path / "p.csv")}
+    cells = {"k": [4, 8], "effort": 1, "passes": 1}
+    alone = sf.Study(data=data, columns=columns, cells=cells, search={"system": "cells"}, policy=ANYTHING)
+    both = alone.with_settings({"cells": {"after": "lattice"}})
+    plain, front = sf.search(alone), sf.search(both)
+    assert {p.details.get("after") for p in front.points} != {None}
+    least = {p.values["k"]: p.loss for p in plain.points}
+    for point in front.points:
+        assert point.loss <= min((loss for k, loss in least.items() if k >= point.values["k"]), default=1.0) + 1e-9
+    accept = dict.fromkeys(("k", "uniques"), "a small table made for a test")
+    release = sf.publish(sf.pick(front, point=0), tmp_path / "out", accept=accept, state=tmp_path / "state")
+    out = pd.read_csv(release.data, dtype=str)
+    assert out.groupby(["age", "sex"]).size().min() == front.points[0].values["k"] >= 4
+    assert sf.verify(release.folder, tmp_path / "p.csv")
+
+
 # Cells that sdcMicro blanks; its rows that fail the strict reading, and those that agree with fewer than k source
 # records; source records that agree with fewer than k of its rows.
 SDCMICRO = {2: (157, 90, 4, 70), 3: (293, 150, 18, 113), 5: (500, 262, 56, 192)}

@@ -20,6 +20,7 @@ from sfumato.plans.boxes import BoxPlan
 from sfumato.release import pack
 from sfumato.release.boxes.assigned import FILE, Assigned
 from sfumato.release.boxes.engine import Division
+from sfumato.release.boxes.rows import bounded
 from sfumato.release.history.joint import join_releases
 from sfumato.release.history.shown import Description, describe_classes
 from sfumato.release.publish import Release
@@ -115,7 +116,7 @@ def random_releases(folder: Path, tables: int, first: int) -> None:
 
 
 def test_every_class_of_random_tables_has_k_records(tmp_path: Path) -> None:
-    random_releases(tmp_path, 4, 1)
+    random_releases(tmp_path, 2, 1)
 
 
 @pytest.mark.published
@@ -229,6 +230,21 @@ def test_another_table_gets_the_cheapest_box_that_holds_each_record(tmp_path: Pa
     assert applied.data.read_text().splitlines()[1:] == ["[20 .. 22]"] * 3  # 21 alone is no class of two
     with pytest.raises(sf.DataError, match="does not know values"):
         sf.apply_plan(tmp_path / "release", tmp_path / "two.csv", tmp_path / "no", state=tmp_path / "s4")
+
+
+def test_ranges_are_released_with_their_ends(tmp_path: Path) -> None:
+    frame = table_of(np.random.default_rng(11), 60)
+    study = study_of(frame, tmp_path / "p.csv", local={"k": [4], "passes": 0, "bounds": True})
+    release = published(study, sf.search(study), 0, tmp_path / "release")
+    out = pd.read_csv(release.data, dtype=str, keep_default_na=False)
+    assert list(out.columns) == ["id", *KEYS, "ill", "age_low", "age_high"]
+    for label, low, high in zip(out["age"], out["age_low"], out["age_high"], strict=True):
+        assert label in (f"[{low} .. {high}]", low if low == high else "", "*" if not low and not high else "")
+    assert sf.verify(release.folder, study.data.path)
+    assert release.manifest["whole"]["columns_in_no_figure"] == ["id"]
+    clash = study.with_columns({"age_low": study.columns["id"]})
+    with pytest.raises(StudyError, match="which bounds would add"):
+        bounded(clash, Assigned.load(release.folder))
 
 
 def test_a_plan_that_is_not_true_of_its_table_is_not_released(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from sfumato.release.boxes.assigned import Assigned, Earlier, assigned
 from sfumato.release.boxes.downcoding import downcode
 from sfumato.release.boxes.labels import BoxColumn
 from sfumato.release.boxes.readback import classes_in, dictionary_of, per_column, released_loss
-from sfumato.release.boxes.rows import BoxRows, box_rows
+from sfumato.release.boxes.rows import BoxRows, bound_names, box_rows
 from sfumato.release.boxes.use import labels_per_value, table_figures
 from sfumato.release.columns import ColumnRecode
 from sfumato.release.dependences import dependence_findings
@@ -36,6 +36,7 @@ from sfumato.release.recoding_draft import run_file_sections
 from sfumato.release.rows import differing_rows, refuse_torn, write_mixed
 from sfumato.runtime.stages import stage
 from sfumato.sources.engines.engine import Engine
+from sfumato.sources.roles import Role
 from sfumato.sources.source import Source
 from sfumato.study import Study
 from sfumato.tables.frequency import FrequencyTable
@@ -118,12 +119,20 @@ class BoxDraft(Draft):
     def describe(self, engine: Engine) -> Description:
         with stage("count classes"):
             self.rows = box_rows(engine, self.source, self.study, self.plan, self.target)
-        return describe_classes(self.system, self.study, self.source, self.rows.names, self.plan, self.rows.division)
+        return describe_classes(
+            self.system,
+            self.study,
+            self.source,
+            [column.name for column in self.rows.columns],
+            self.plan,
+            self.rows.division,
+        )
 
     def write(self, engine: Engine, folder: Path) -> Study:
         written = write_mixed(engine, self.rows, folder / self.data)
         gone = self.plan.suppressed + self.table.removed
         sections = run_file_sections(self.study, self.table, self.rows.names, gone, self.files, written)
+        sections["columns"] |= {name: {"role": str(Role.DROP)} for name in bound_names(self.rows.bounds)}
         return pack.write_run_file(folder, self.study, self.target, self.rows.names, self.data, sections)
 
     def compare(self, engine: Engine, own: Study) -> None:
@@ -133,7 +142,7 @@ class BoxDraft(Draft):
         with stage("look for extremes"):
             self.warnings = extreme_warnings(extreme_columns(engine, self.study, written))
         with stage("measure all columns together"):
-            self.whole = whole_file(engine, self.study, written)
+            self.whole = whole_file(engine, own, written)
         with stage("look for dependences"):
             columns = [as_recode(column) for column in self.plan.columns]
             self.dependences, in_vain = dependence_findings(engine, self.source, self.study, columns)

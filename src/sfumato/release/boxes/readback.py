@@ -91,6 +91,9 @@ def dictionary_of(
     occurring = labels_of(columns, after)
     described = []
     for name in released:
+        if name not in study.columns:
+            described.append(_bound_entry(name))
+            continue
         role = study.columns[name].role
         entry: dict[str, Any] = {"name": name, "role": str(role), "meaning": role.meaning}
         if name not in by_name:
@@ -103,6 +106,19 @@ def dictionary_of(
         entry |= {"missing": "Missing values remain missing."} if "" in occurring[name] else {}
         described.append(entry | ({"labels": shown, "note": UNLISTED} if done == "generalized" else {}))
     return {"file": data, "columns": described, "columns_left_out": left_out}
+
+
+def _bound_entry(name: str) -> dict[str, Any]:
+    """A column with one end of the ranges of another."""
+    column, _, end = name.rpartition("_")
+    words = f"The {'lowest' if end == 'low' else 'highest'} value of the label of {column}; empty where all is hidden."
+    return {
+        "name": name,
+        "role": "other",
+        "meaning": f"end of the range of {column}",
+        "done": "derived",
+        "words": words,
+    }
 
 
 def labels_of(columns: Sequence[BoxColumn], after: ClassTable) -> dict[str, list[str]]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.errors import DataError
+from sfumato.errors import DataError, StudyError
 from sfumato.release.boxes.assigned import Assigned
 from sfumato.release.boxes.engine import Division, classed_rows
 from sfumato.release.formats import raw_cell
@@ -28,10 +29,11 @@ class BoxRows:
     rows_read: int
     division: Division
     neutralise: bool
+    bounds: tuple[str, ...] = ()
 
     @property
     def names(self) -> list[str]:
-        return [column.name for column in self.columns]
+        return [*(column.name for column in self.columns), *bound_names(self.bounds)]
 
     @property
     def coded(self) -> frozenset[str]:
@@ -40,6 +42,12 @@ class BoxRows:
     def sql(self) -> str:
         """The released rows; their columns are `c0`, `c1`, …"""
         cells = ", ".join(f"{self._cell(column)} AS c{place}" for place, column in enumerate(self.columns))
+        first = len(self.columns)
+        for place, name in enumerate(self.bounds):
+            j = self.plan.names.index(name)
+            cells += (
+                f", CAST(b.a{j} AS STRING) AS c{first + 2 * place}, CAST(b.z{j} AS STRING) AS c{first + 2 * place + 1}"
+            )
         return f"SELECT {cells} FROM boxed_rows AS r JOIN boxes AS b ON r.boxed = b.q"
 
     def _cell(self, column: Column) -> str:
@@ -67,6 +75,14 @@ def box_rows(engine: Engine, source: Source, study: Study, plan: Assigned, targe
         f"l{j}": [column.labels[run] for run in zip(plan.low[:, j].tolist(), plan.high[:, j].tolist(), strict=True)]
         for j, column in enumerate(plan.columns)
     }
+    bounds = bounded(study, plan)
+    for name in bounds:
+        j = plan.names.index(name)
+        values, ends = plan.columns[j].values, zip(plan.low[:, j].tolist(), plan.high[:, j].tolist(), strict=True)
+        shown = [
+            (None, None) if high - low == len(values) > 1 else (values[low], values[high - 1]) for low, high in ends
+        ]
+        labels |= {f"a{j}": [low or None for low, _ in shown], f"z{j}": [high or None for _, high in shown]}
     engine.upload("boxes", {"q": np.arange(plan.classes, dtype=np.int64), **labels})
     read = int(engine.rows("SELECT count(*) FROM raw")[0][0])
     total, kept = engine.rows("SELECT count(*), count(CASE WHEN boxed >= 0 THEN 1 END) FROM boxed_rows")[0]
@@ -79,7 +95,32 @@ def box_rows(engine: Engine, source: Source, study: Study, plan: Assigned, targe
         )
     if not kept:
         raise DataError("the plan suppresses every record", expected="a plan that leaves records")
-    return BoxRows(source, target, released, plan, read, division, study.data.neutralise_formulas)
+    return BoxRows(source, target, released, plan, read, division, study.data.neutralise_formulas, bounds)
+
+
+def bounded(study: Study, plan: Assigned) -> tuple[str, ...]:
+    """The columns whose ranges are released with their ends: numbers that keep to no tree, where that is asked for."""
+    if study.system != "local" or not study.local.bounds:
+        return ()
+    names = [column.name for column in plan.columns if column.spans is not None and not column.nodes]
+    names = [name for name in names if plan.columns[plan.names.index(name)].generalized]
+    taken = [name for name in bound_names(names) if name in study.columns]
+    if taken:
+        raise StudyError(
+            f"the table has a column {taken[0]}, which bounds would add",
+            expected="no column of that name",
+            remedy="bounds = false under [local]",
+        )
+    return tuple(names)
+
+
+def bound_names(names: Sequence[str]) -> list[str]:
+    """What the columns with the ends of ranges are called.
+
+    >>> bound_names(["age"])
+    ['age_low', 'age_high']
+    """
+    return [f"{name}_{end}" for name in names for end in ("low", "high")]
 
 
 def _bare(cell: str) -> str:

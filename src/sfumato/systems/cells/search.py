@@ -10,16 +10,15 @@ import numpy as np
 
 from sfumato.errors import StudyError, UnreachableError, nearest, shortened
 from sfumato.front import Front, Objective, Point, numbered
-from sfumato.hierarchies.hierarchy import flat
 from sfumato.measures.standard import GENERAL_LOSS, K
 from sfumato.measures.suppression import budget
 from sfumato.plans.boxes import BoxPlan
 from sfumato.runtime.arrays import Counts64, Flags, Floats
 from sfumato.study import Study
 from sfumato.systems.cells.agreeing import completed, restored, supported
+from sfumato.systems.cells.bases import Base, Span, bases_of, grouped_table, spread
 from sfumato.systems.cells.exact import Program, solve, variables
 from sfumato.systems.cells.patterns import Blanks
-from sfumato.systems.cells.patterns import numbered as keys_of
 from sfumato.systems.goals import check_weights
 from sfumato.systems.registry import system_named
 from sfumato.systems.run import Run
@@ -38,9 +37,10 @@ MOST_COLUMNS = 16
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Blanks for one k, how they were found, and a bound on their cost where there is one."""
+    """Blanks for one k after a recoding, how they were found, and a bound on their cost where there is one."""
 
     k: int
+    base: Base
     blanks: Blanks
     method: str
     bound: float | None
@@ -58,10 +58,13 @@ def search_cells(study: Study, table: FrequencyTable, run: Run) -> Front:
         raise UnreachableError(
             f"the table has {table.rows} records, fewer than k = {min(settings.k)}", expected=f"k up to {table.rows}"
         )
-    if settings.reading == "strict":
-        solutions = _strict(study, table, run, ks, weights, allowed, most)
-    else:
-        solutions = _agreeing(study, table, run, ks, weights, allowed, most)
+    solutions: list[Solution] = []
+    bases = bases_of(study, table)
+    for number, base in enumerate(bases):
+        problem = Problem(study, table, base, weights, allowed, most)
+        solutions += problem.strict(run, ks) if settings.reading == "strict" else problem.agreeing(run, ks)
+        if run.stopped or run.tell(number + 1, len(bases)):
+            break
     if not solutions:
         raise UnreachableError(
             "no way was found to blank cells within the limits",
@@ -74,7 +77,7 @@ def search_cells(study: Study, table: FrequencyTable, run: Run) -> Front:
         objectives,
         numbered(points, objectives[0]),
         settings.reading,
-        all(one.method == "exact" for one in solutions),
+        len(bases) == 1 and all(one.method == "exact" for one in solutions),
         len(solutions),
         0,
         time.perf_counter() - started,
@@ -83,6 +86,7 @@ def search_cells(study: Study, table: FrequencyTable, run: Run) -> Front:
         system="cells",
         found_how=f"{settings.reading} reading, "
         + ", ".join(dict.fromkeys(one.method for one in solutions))
+        + (f", after {len(bases) - 1} recodings and none" if len(bases) > 1 else "")
         + f", seed {study.search.seed}",
         tuples=table.tuples,
     )
@@ -121,120 +125,122 @@ def _limits(study: Study, table: FrequencyTable) -> tuple[Flags, Counts64]:
     return np.array(allowed), np.array(most, dtype=np.int64)
 
 
-def _program(
-    study: Study, table: FrequencyTable, k: int, weights: Floats, allowed: Flags, most: Counts64
-) -> Solution | None:
-    """The integer program, where it is small enough and nothing else is demanded of classes."""
-    settings = study.cells
-    if variables(len(table.columns), table.tuples) > settings.exact or set(study.search.constraints) - {K.name}:
-        return None
-    strict = settings.reading == "strict"
-    share = study.search.max_suppression if strict else settings.blank_records
-    spent = budget(share, table.records) - table.removed if share < 1 else table.rows
-    problem = Program(table.codes.T.copy(), table.counts, k, weights, allowed, most, spent, strict)
-    blanks, bound = solve(problem)
-    if blanks is None or bound is None:
-        return None
-    gone = (table.rows - int(blanks.count.sum())) * float(weights.sum())
-    proven = blanks.cost(weights) + gone <= bound + 1e-6
-    return Solution(k, blanks, "exact" if proven else "integer program, stopped", bound)
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Cells to blank after one recoding: what each costs, which columns may be blanked, and how often."""
 
+    study: Study
+    table: FrequencyTable
+    base: Base
+    weights: Floats
+    allowed: Flags
+    most: Counts64
 
-def _strict(
-    study: Study,
-    table: FrequencyTable,
-    run: Run,
-    ks: Sequence[int],
-    weights: Floats,
-    allowed: Flags,
-    most: Counts64,
-) -> list[Solution]:
-    """A blank as a value of its own is a local recoding whose trees have leaves and a root, so that system searches."""
-    solved = {k: _program(study, table, k, weights, allowed, most) for k in ks}
-    solutions = [one for one in solved.values() if one is not None]
-    left = [k for k in ks if solved[k] is None]
-    if not left:
-        run.tell(len(ks), len(ks))
+    def program(self, k: int) -> Solution | None:
+        """The integer program, where it is small enough and nothing else is demanded of classes."""
+        study, table, settings = self.study, self.table, self.study.cells
+        if variables(len(table.columns), table.tuples) > settings.exact or set(study.search.constraints) - {K.name}:
+            return None
+        strict = settings.reading == "strict"
+        share = study.search.max_suppression if strict else settings.blank_records
+        spent = budget(share, table.records) - table.removed if share < 1 else table.rows
+        problem = Program(self.base.codes, table.counts, k, self.weights, self.allowed, self.most, spent, strict)
+        blanks, bound = solve(problem)
+        if blanks is None or bound is None:
+            return None
+        gone = (table.rows - int(blanks.count.sum())) * float(self.weights.sum())
+        proven = blanks.cost(self.weights) + gone <= bound + 1e-6
+        method = "exact" if proven else "integer program, stopped"
+        return Solution(k, self.base, blanks, method, None if self.base.recodes else bound)
+
+    def strict(self, run: Run, ks: Sequence[int]) -> list[Solution]:
+        """A blank as a value of its own: local recoding along trees of leaves and a root, so that system searches."""
+        solved = {k: self.program(k) for k in ks}
+        solutions = [one for one in solved.values() if one is not None]
+        left = [k for k in ks if solved[k] is None]
+        if not left:
+            return solutions
+        weights, allowed = self.weights, self.allowed
+        prices = np.where(allowed | (weights == 0), weights, weights * NEVER)
+        plain = bool(allowed.all()) and not self.study.cells.limits and not self.base.recodes
+        grouped, of = grouped_table(self.table, self.base)
+        kept: list[Solution] = []
+        for _ in range(TRIES):
+            found = self._local(grouped, run, left, prices)
+            blanks = [(int(p.values[K.name]), self._blanks(of, p.plan), p.bound) for p in found.points]
+            over = np.zeros(len(weights), dtype=np.bool_)
+            for _, one, _ in blanks:
+                over |= one.blanked() > self.most
+            kept = [
+                Solution(k, self.base, one, "heuristic", bound if plain else None)
+                for k, one, bound in blanks
+                if not np.any(one.blanked() > self.most) and not np.any(one.blanked()[~allowed])
+            ]
+            if not over.any() or run.stopped:
+                break
+            prices = np.where(over, prices * DEARER, prices)
+        return solutions + kept
+
+    def _local(self, grouped: FrequencyTable, run: Run, ks: Sequence[int], prices: Floats) -> Front:
+        """The local recodings of a table whose trees have leaves and a root."""
+        settings = self.study.cells
+        update = {"constrained": True, "breaks": None, "order": None}
+        columns = {name: self.study.columns[name].model_copy(update=update) for name in grouped.columns}
+        domains = [replace(d, along_tree=True, leaves=len(d.hierarchy.leaves)) for d in grouped.domains]
+        chosen = dict(zip(grouped.columns, prices.tolist(), strict=True))
+        largest = max(chosen.values())
+        section = {name: price * min(1.0, 1e6 / largest) for name, price in chosen.items()}
+        search = {"k": list(ks), "effort": settings.effort, "passes": settings.passes}
+        flattened = self.study.with_columns(columns).with_settings({"local": search})
+        flattened = flattened.with_search(system="local").with_search(weights=section)
+        return system_named("local").search(flattened, run, replace(grouped, domains=tuple(domains)))
+
+    def _blanks(self, of: Counts64, plan: object) -> Blanks:
+        """A plan of boxes over groups as blanks: a label is one group, or all of them."""
+        if not isinstance(plan, BoxPlan):
+            raise TypeError("no plan of boxes")
+        masks = [sum(1 << j for j, (first, last) in enumerate(spans) if first != last) for spans in plan.labels]
+        given = [(t, masks[owner], count) for t, owner, count in plan.members if owner >= 0]
+        members = np.array(spread(of, self.table.counts, given), dtype=np.int64).reshape(-1, 3)
+        return Blanks(self.base.codes, self.table.counts, *(part.copy() for part in members.T)).merged()
+
+    def agreeing(self, run: Run, ks: Sequence[int]) -> list[Solution]:
+        """The integer program where it is small, else the better of two starts; limits on columns bind both."""
+        solutions = [one for one in (self.program(k) for k in ks) if one is not None]
+        left = [k for k in ks if k not in {one.k for one in solutions}]
+        whole = int(self.study.cells.blank_records * self.table.rows)
+        weights = self.weights
+        strict = self.strict(run, left) if left else []
+        for k in left:
+            first = supported(self.base.codes, self.table.counts, k, weights, self.allowed)
+            if first is None:
+                continue
+            starts = [one.blanks for one in strict if one.k >= k]
+            quick = completed(first, k, weights, self.allowed, whole)
+            starts += [] if quick is None else [quick]
+            tried = [restored(start, k, weights) for start in starts]
+            fit = [one for one in tried if not np.any(one.blanked() > self.most) and one.whole <= whole]
+            if fit:
+                best = min(fit, key=lambda one: one.cost(weights))
+                bound = None if self.base.recodes else first.cost(weights)
+                solutions.append(Solution(k, self.base, best, "heuristic", bound))
         return solutions
-    prices = np.where(allowed | (weights == 0), weights, weights * NEVER)
-    plain = bool(allowed.all()) and not study.cells.limits
-    for _ in range(TRIES):
-        found = _local(study, table, run, left, prices)
-        blanks = [(int(point.values[K.name]), _blanks(table, point.plan), point.bound) for point in found.points]
-        over = np.zeros(len(weights), dtype=np.bool_)
-        for _, one, _ in blanks:
-            over |= one.blanked() > most
-        kept = [
-            Solution(k, one, "heuristic", bound if plain else None)
-            for k, one, bound in blanks
-            if not np.any(one.blanked() > most) and not np.any(one.blanked()[~allowed])
-        ]
-        if not over.any() or run.stopped:
-            break
-        prices = np.where(over, prices * DEARER, prices)
-    return solutions + kept
 
 
-def _local(study: Study, table: FrequencyTable, run: Run, ks: Sequence[int], prices: Floats) -> Front:
-    """The local recodings of a table whose trees have leaves and a root."""
-    settings = study.cells
-    columns = {
-        name: study.columns[name].model_copy(update={"constrained": True, "breaks": None}) for name in table.columns
-    }
-    domains = [replace(d, hierarchy=flat(d.name, d.hierarchy.leaves), along_tree=True) for d in table.domains]
-    chosen = dict(zip(table.columns, prices.tolist(), strict=True))
-    largest = max(chosen.values())
-    section = {name: price * min(1.0, 1e6 / largest) for name, price in chosen.items()}
-    search = {"k": list(ks), "effort": settings.effort, "passes": settings.passes}
-    flattened = study.with_columns(columns).with_settings({"local": search})
-    flattened = flattened.with_search(system="local").with_search(weights=section)
-    return system_named("local").search(flattened, run, replace(table, domains=tuple(domains)))
-
-
-def _blanks(table: FrequencyTable, plan: object) -> Blanks:
-    """A plan of boxes as blanks: a label is one value, or all of them."""
-    if not isinstance(plan, BoxPlan):
-        raise TypeError("no plan of boxes")
-    masks = [sum(1 << j for j, (first, last) in enumerate(spans) if first != last) for spans in plan.labels]
-    members = np.array([entry for entry in plan.members if entry[1] >= 0], dtype=np.int64).reshape(-1, 3)
-    mask = np.array(masks, dtype=np.int64)[members[:, 1]]
-    return Blanks(table.codes.T.copy(), table.counts, members[:, 0].copy(), mask, members[:, 2].copy()).merged()
-
-
-def _agreeing(
-    study: Study,
-    table: FrequencyTable,
-    run: Run,
-    ks: Sequence[int],
-    weights: Floats,
-    allowed: Flags,
-    most: Counts64,
-) -> list[Solution]:
-    """The integer program where it is small, else the better of two starts; limits on columns bind both."""
-    solutions = [one for one in (_program(study, table, k, weights, allowed, most) for k in ks) if one is not None]
-    left = [k for k in ks if k not in {one.k for one in solutions}]
-    whole = int(study.cells.blank_records * table.rows)
-    strict = _strict(study, table, run, left, weights, allowed, most) if left else []
-    for k in left:
-        first = supported(table.codes.T.copy(), table.counts, k, weights, allowed)
-        if first is None:
-            continue
-        starts = [one.blanks for one in strict if one.k >= k]
-        quick = completed(first, k, weights, allowed, whole)
-        starts += [] if quick is None else [quick]
-        tried = [restored(start, k, weights) for start in starts]
-        fit = [one for one in tried if not np.any(one.blanked() > most) and one.whole <= whole]
-        if fit:
-            best = min(fit, key=lambda one: one.cost(weights))
-            solutions.append(Solution(k, best, "heuristic", first.cost(weights)))
-    run.tell(len(ks), len(ks))
-    return solutions
+def _lost(base: Base, blanks: Blanks, weights: Floats) -> float:
+    """What the released records lose: a blank all of its cell, a group its share."""
+    bits = (blanks.mask[:, None] >> np.arange(blanks.columns)) & 1
+    total = 0.0
+    for j, weight in enumerate(weights):
+        lost = np.where(bits[:, j] == 1, 1.0, base.losses[j][blanks.codes[blanks.of, j]])
+        total += float(weight) * float((lost * blanks.count).sum())
+    return total
 
 
 def _point(study: Study, table: FrequencyTable, one: Solution, weights: Floats) -> Point:
     blanks = one.blanks
     gone = table.rows - int(blanks.count.sum()) + table.removed
-    cost = blanks.cost(weights) + gone * float(weights.sum())
+    cost = _lost(one.base, blanks, weights) + gone * float(weights.sum())
     full = float(weights.sum()) * table.records
     source, released = blanks.agreeing()
     figures = {K.name: int(blanks.sizes().min()), AGREEING: int(min(source.min(), released.min()))}
@@ -247,11 +253,12 @@ def _point(study: Study, table: FrequencyTable, one: Solution, weights: Floats) 
         "blank_records": blanks.whole,
         "readings": figures | {"matching": blanks.matching()},
     }
+    details |= {"after": one.base.name} if one.base.name else {}
     bound = one.bound
     if bound is not None and bound > 0:
         details["floor"], details["ratio"] = bound / full, cost / bound
     values = {name: float(figures[name]), GENERAL_LOSS.name: cost}
-    return Point(0, values, cost / full, gone, plan_of(table, blanks), bound, details)
+    return Point(0, values, cost / full, gone, plan_of(table, one.base, blanks), bound, details)
 
 
 def _front(points: Sequence[Point], privacy: Objective) -> list[Point]:
@@ -263,20 +270,19 @@ def _front(points: Sequence[Point], privacy: Objective) -> list[Point]:
     return kept
 
 
-def plan_of(table: FrequencyTable, blanks: Blanks) -> BoxPlan:
+def plan_of(table: FrequencyTable, base: Base, blanks: Blanks) -> BoxPlan:
     """Blanks as a plan of boxes: patterns are classes, a blank is the label of all values."""
     ends = [(d.hierarchy.leaves[d.order[0]], d.hierarchy.leaves[d.order[-1]]) for d in table.domains]
-    owner = np.full(len(blanks.of), -1, dtype=np.int64)
-    labels: list[tuple[tuple[str, str], ...]] = []
-    for mask in np.unique(blanks.mask).tolist():
-        some = np.flatnonzero(blanks.mask == mask)
-        keys = keys_of(blanks.codes, mask)[blanks.of[some]]
-        _, first, number = np.unique(keys, return_index=True, return_inverse=True)
-        owner[some] = number.reshape(-1) + len(labels)
-        for t in blanks.of[some][first].tolist():
-            values = [d.labels[table.codes[j, t]] for j, d in enumerate(table.domains)]
-            labels.append(tuple(ends[j] if mask >> j & 1 else (v, v) for j, v in enumerate(values)))
+    names: dict[tuple[Span, ...], int] = {}
+    owner = []
+    for t, mask in zip(blanks.of.tolist(), blanks.mask.tolist(), strict=True):
+        groups = blanks.codes[t]
+        spans = (ends[j] if mask >> j & 1 else base.spans[j][groups[j]] for j in range(blanks.columns))
+        owner.append(names.setdefault(tuple(spans), len(names)))
     left = blanks.counts - np.bincount(blanks.of, weights=blanks.count, minlength=len(blanks.counts)).astype(np.int64)
-    members = [*zip(blanks.of.tolist(), owner.tolist(), blanks.count.tolist(), strict=True)]
+    merged: dict[tuple[int, int], int] = {}
+    for t, own, count in zip(blanks.of.tolist(), owner, blanks.count.tolist(), strict=True):
+        merged[t, own] = merged.get((t, own), 0) + count
+    members = [(t, own, count) for (t, own), count in merged.items()]
     members += [(t, -1, int(left[t])) for t in np.flatnonzero(left > 0).tolist()]
-    return BoxPlan(table.columns, tuple(labels), tuple(sorted(members)))
+    return BoxPlan(table.columns, tuple(names), tuple(sorted(members)))

@@ -23,7 +23,7 @@ from sfumato.runtime.stages import recording, stage
 from sfumato.study import Study
 from sfumato.systems.applying import Applying
 from sfumato.systems.cells.pages import pages_of
-from sfumato.systems.cells.patterns import Blanks
+from sfumato.systems.cells.patterns import agreement
 from sfumato.systems.cells.search import AGREEING, search_cells
 from sfumato.systems.goals import check_measures
 from sfumato.systems.run import Run
@@ -36,9 +36,8 @@ REASON = "counts agreement with source records, so it is measured with the sourc
 def beside(plan: Assigned) -> Mapping[str, dict[str, Any]]:
     """The (k, k) reading of a file, record by record, from the classes that it was compared with."""
     inside = plan.owner >= 0
-    blank = (plan.high - plan.low > 1) @ (1 << np.arange(len(plan.columns)))
-    blanks = Blanks(plan.codes.T.copy(), plan.counts, plan.of[inside], blank[plan.owner[inside]], plan.count[inside])
-    source, released = blanks.agreeing()
+    rows = np.bincount(plan.owner[inside], weights=plan.count[inside], minlength=plan.classes).astype(np.int64)
+    source, released = agreement(plan.codes, plan.counts, plan.low, plan.high, rows)
     value = float(min(source.min(), released.min()))
     return {AGREEING: {"value": value, "measured_on": "source", "reason": REASON}}
 
