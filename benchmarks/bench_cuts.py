@@ -13,7 +13,8 @@ from sfumato.algorithms import memetic
 from sfumato.algorithms.dominance import hypervolume, non_dominated
 from sfumato.algorithms.memetic import State
 from sfumato.reproduce.cuts import paper_setting
-from sfumato.systems.cuts.search import CutSearch, loop_settings
+from sfumato.systems.cuts.prepared import CutSearch
+from sfumato.systems.cuts.search import loop_settings
 from sfumato.systems.lattice.search import search_lattice
 from sfumato.systems.run import Run
 from sfumato.systems.search import search as find_front

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sfumato.comparisons.baselines import baselines
     from sfumato.comparisons.cost import Cost, Costs
     from sfumato.comparisons.page import draw_baselines
-    from sfumato.decide import Answer, Choice, Preset, ask, pick, presets
+    from sfumato.decide import Answer, Choice, Preset, pick, presets
     from sfumato.errors import (
         DataError,
         HierarchyError,
@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from sfumato.sources.roles import Role
     from sfumato.study import Study, read
     from sfumato.systems.apply import apply_plan
+    from sfumato.systems.ask import ask
     from sfumato.systems.channel.disguise import disguise
     from sfumato.systems.channel.estimate import estimate
     from sfumato.systems.draw import draw
@@ -109,7 +110,7 @@ _HOMES = {
     "StudyError": "errors",
     "UnreachableError": "errors",
     "apply_plan": "systems.apply",
-    "ask": "decide",
+    "ask": "systems.ask",
     "attack": "systems.groups.attack.attack",
     "audit": "auditing.audit",
     "baselines": "comparisons.baselines",

@@ -172,7 +172,7 @@ def test_a_front_without_classes_says_what_it_cannot_tell(
     assert (answer.offer.point, answer.offer.k) == (4, 5)
     assert not answer.questions[0].answered
     with pytest.raises(InputError, match=r"cannot answer for 10\.0 %") as caught:
-        sf.ask(old, max_loss=0.3, max_suppression=0.1, folder=tmp_path / "out")
+        sf.ask(old, max_loss=0.3, max_suppression=0.1, folder=tmp_path / "out", search=False)
     assert "--max-suppression 0.1 -o" in caught.value.remedy
     with pytest.raises(MeasureError, match="no column is sensitive"):
         sf.ask(replace(lattice, classes=replace(lattice.classes, diverse=False)), min_l=2)  # type: ignore[type-var]

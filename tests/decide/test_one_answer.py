@@ -6,11 +6,39 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.errors import UnreachableError
+from sfumato.errors import InputError, UnreachableError
+from sfumato.measures.classes import classify
+from sfumato.runtime.arrays import Flags, Floats
 from sfumato.systems.lattice.problem import Figures
 from sfumato.systems.lattice.search import Search
 
 QUESTIONS = 200
+FEW = 10  # where each front is asked more, or brute force is slower, the rest is published
+COUNTS = [FEW, pytest.param(QUESTIONS, marks=pytest.mark.published)]
+
+
+def random_k(rng: np.random.Generator, table: sf.FrequencyTable) -> int:
+    return int(np.exp(rng.uniform(0, np.log(table.records))))
+
+
+def least(losses: Floats, fits: Flags) -> float | None:
+    return float(losses[fits].min()) if fits.any() else None
+
+
+def picked(front: sf.Front, **limits: float) -> float | None:
+    """The loss of what pick chooses; None where nothing keeps the limits."""
+    try:
+        return sf.pick(front, **limits).point.loss
+    except UnreachableError:
+        return None
+
+
+def answered(front: sf.Front, table: sf.FrequencyTable, **limits: float) -> float | None:
+    """The same of ask."""
+    try:
+        return sf.ask(front, table=table, **limits).offer.loss
+    except UnreachableError:
+        return None
 
 
 @pytest.fixture(scope="module", params=[0.0, 0.02])
@@ -19,6 +47,12 @@ def asked(request: pytest.FixtureRequest, adult: sf.FrequencyTable) -> tuple[sf.
     study = sf.read(sf.sample("adult")).with_search(max_suppression=request.param)
     ready = Search.prepare(study, adult)
     return sf.search(study, table=adult), ready.problem.figures(ready.problem.rollup.all_nodes), adult
+
+
+def figures_of(study: sf.Study, table: sf.FrequencyTable) -> Figures:
+    """Every release of every node of a study's lattice."""
+    problem = Search.prepare(study, table).problem
+    return problem.figures(problem.rollup.all_nodes)
 
 
 def test_pick_ask_and_brute_force_agree(asked: tuple[sf.Front, Figures, sf.FrequencyTable]) -> None:
@@ -54,3 +88,119 @@ def test_baselines_have_the_answer_of_the_front(asked: tuple[sf.Front, Figures, 
         best = sf.pick(front, min_k=least).point
         assert found.row("lattice_optimum", least).loss == pytest.approx(best.loss, rel=1e-12)
         assert found.row("lattice", least).loss == pytest.approx(best.loss, rel=1e-12)
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_questions_for_k_and_l_together(adult: sf.FrequencyTable, count: int) -> None:
+    study = sf.read(sf.sample("adult")).with_search(objectives=["k", "distinct_l", "general_loss"])
+    front, every = sf.search(study, table=adult), figures_of(study, adult)
+    k, l, losses = every.worst[:, 0], every.worst[:, 1], every.losses / (len(adult.columns) * adult.records)
+    rng = np.random.default_rng(18)
+    for number in range(count):
+        size, level = random_k(rng, adult), int(rng.integers(1, 15))
+        if number % 2:
+            best = least(losses, (k >= size) & (l >= level))
+            assert best == pytest.approx(answered(front, adult, min_k=size, min_l=level))
+            assert best == pytest.approx(picked(front, min_k=size, min_distinct_l=level))
+        else:
+            limit = float(rng.uniform(0.2, 1))
+            most = k[losses <= limit + 1e-12].max()
+            assert sf.ask(front, max_loss=limit, prefer="k", table=adult).offer.k == most
+            assert sf.pick(front, max_loss=limit).point.values["k"] == most
+
+
+@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("constraints", [{"t_closeness": 0.5}, {"k": 4, "distinct_l": 3}])
+def test_questions_where_the_search_demands_more(
+    adult: sf.FrequencyTable, constraints: dict[str, float], count: int
+) -> None:
+    """Every answer keeps what was demanded, also under another suppression than the point's own."""
+    study = sf.read(sf.sample("adult")).with_search(constraints=constraints, max_suppression=0.05)
+    front, ready = sf.search(study, table=adult), Search.prepare(study, adult)
+    every = ready.problem.figures(ready.problem.rollup.all_nodes)
+    fits = ready.problem.violation(every) == 0
+    k, losses = every.worst[:, 0], every.losses / (len(adult.columns) * adult.records)
+    rng = np.random.default_rng(19)
+    for number in range(count):
+        if number % 2:
+            size = random_k(rng, adult)
+            best = least(losses, fits & (k >= size))
+            assert best == pytest.approx(answered(front, adult, min_k=size))
+            assert best == pytest.approx(picked(front, min_k=size))
+        else:
+            limit = float(rng.uniform(0.3, 1))
+            within = fits & (losses <= limit + 1e-12)
+            if within.any():
+                assert sf.ask(front, max_loss=limit, table=adult).offer.k == k[within].max()
+                assert sf.pick(front, max_loss=limit).point.values["k"] == k[within].max()
+
+
+@pytest.mark.published
+def test_questions_to_a_front_of_cuts(adult: sf.FrequencyTable) -> None:
+    """Every size threshold of every recoding of the front, from its class table; pick knows the points alone."""
+    settings = {"system": "cuts", "algorithm": None, "generations": 6, "population": 16, "threads": 1}
+    study = sf.read(sf.sample("adult")).with_search(**settings, problem=2, max_suppression=0.1, local_search=2)
+    front = sf.search(study, table=adult)
+    sizes, losses = [], []
+    for number in range(len(front.classes)):
+        point = next(point for point in front.points if front.recoding_of[point.id] == number)
+        classes = classify(adult, point.recoding_plan.recoding(adult))
+        order = np.argsort(classes.rows)
+        gone = np.cumsum(classes.rows[order]) - classes.rows[order]
+        for place in np.flatnonzero(gone <= 0.1 * adult.records):
+            if place == 0 or classes.rows[order[place]] > classes.rows[order[place - 1]]:
+                kept = classes.with_suppressed(classes.rows < classes.rows[order[place]])
+                sizes.append(int(classes.rows[order[place]]))
+                losses.append(sf.measure("general_loss").value(kept) / (len(adult.columns) * adult.records))
+    k, loss = np.array(sizes), np.array(losses)
+    rng = np.random.default_rng(20)
+    for number in range(QUESTIONS):
+        size, limit = random_k(rng, adult), float(rng.uniform(0.2, 1))
+        if number % 2:
+            best = least(loss, k >= size)
+            assert best == pytest.approx(answered(front, adult, min_k=size))
+            of_points = picked(front, min_k=size)
+            assert of_points is None or (best is not None and of_points >= best - 1e-12)
+        elif (loss <= limit + 1e-12).any():
+            assert sf.ask(front, max_loss=limit, table=adult).offer.k == k[loss <= limit + 1e-12].max()
+
+
+def test_a_question_outside_is_answered_by_the_search_for_it(adult: sf.FrequencyTable) -> None:
+    """Another suppression limit, a diversity that was not sought: the front's recodings are not the best ones then."""
+    front = sf.search(sf.read(sf.sample("adult")), table=adult)
+    for asked, changed in (
+        ({"min_k": 10, "max_suppression": 0.1}, {"max_suppression": 0.1}),
+        ({"min_k": 5, "min_l": 5}, {"constraints": {"distinct_l": 5}}),
+    ):
+        answer = sf.ask(front, **asked, table=adult)
+        other = sf.search(front.study.with_search(**changed), table=adult)
+        assert answer.improved
+        assert answer.searched is not None
+        assert answer.searched.offer.loss == sf.pick(other, min_k=asked["min_k"]).point.loss < answer.offer.loss
+        assert sf.ask(front, **asked, table=adult, search=False).searched is None
+    assert sf.ask(front, min_k=10, table=adult).searched is None
+    # Nothing in the front has it; the search does.
+    with pytest.raises(UnreachableError):
+        sf.ask(front, max_loss=0.19, min_k=9, max_suppression=0.1, table=adult, search=False)
+    assert sf.ask(front, max_loss=0.19, min_k=9, max_suppression=0.1, table=adult).offer.k >= 9
+    # Classes that also went by t: sizes do not tell what another limit would do.
+    demanding = sf.search(front.study.with_search(constraints={"t_closeness": 0.5}), table=adult)
+    with pytest.raises(InputError, match="criteria that sizes and diversities do not tell"):
+        sf.ask(demanding, min_k=5, max_suppression=0.05, table=adult, search=False)
+    other = sf.search(demanding.study.with_search(max_suppression=0.05), table=adult)
+    asked_again = sf.ask(demanding, min_k=5, max_suppression=0.05, table=adult)
+    assert asked_again.offer.loss == sf.pick(other, min_k=5).point.loss
+
+
+def test_pick_proposes_to_relax_either_limit(adult: sf.FrequencyTable) -> None:
+    front = sf.search(sf.read(sf.sample("adult")), table=adult)
+    with pytest.raises(UnreachableError) as caught:
+        sf.pick(front, min_k=20, max_loss=0.3)
+    cheap, private = sf.pick(front, min_k=20).point, sf.pick(front, max_loss=0.3).point
+    first, second = caught.value.remedy.split(", or ")
+    assert first == f"min_k = {private.values['k']:.0f} reaches point {private.id}"
+    assert second.startswith("max_loss = 0.4")
+    assert second.endswith(f" reaches point {cheap.id}")
+    with pytest.raises(InputError, match="does not limit any figure") as outside:
+        sf.pick(front, max_t_closeness=0.4)
+    assert outside.value.remedy == "search with constraints = { t_closeness = 0.4 }, then pick"

@@ -35,7 +35,7 @@ def command(
     as_json: AsJson = False,
 ) -> None:
     """The best release within limits, the binding limits, worthwhile relaxations, and four common questions."""
-    from sfumato.decide import ask
+    from sfumato.systems.ask import ask
     from sfumato.systems.registry import load_front
 
     answer = ask(
@@ -64,6 +64,9 @@ def _print(answer: Answer) -> None:
         put(f"  limits: {answer.limits.says()}")
         binds = [LIMITS[name] for name in answer.binds]
         put(f"  binding limits: {', '.join(binds) or 'none: this is the best in the front'}")
+        if answer.searched is not None:
+            better = answer.searched.says if answer.improved else "nothing better"
+            put(f"  a search for exactly this finds {better}")
         for text in answer.notes:
             put(f"  {text}")
         _section("Worthwhile relaxations", [relaxation.says for relaxation in answer.relaxations] or ["none nearby"])
@@ -90,6 +93,8 @@ def _print(answer: Answer) -> None:
         note(f"publish it: {answer.publish}")
     if answer.command:
         note(f"search with this limit: {answer.command}")
+        if answer.searched is not None and answer.improved:
+            note(f"publish what it finds: {answer.searched.publish}")
 
 
 def _section(title: str, lines: list[str]) -> None:

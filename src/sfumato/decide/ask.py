@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,15 +20,28 @@ from sfumato.decide.presets import Preset, presets
 from sfumato.decide.questions import Asker, Question
 from sfumato.decide.relax import Relaxation, binding, reach, relaxations
 from sfumato.decide.revise import with_suppression
-from sfumato.decide.searches import better_searches, search_command, searched_limit
+from sfumato.decide.searches import (
+    better_searches,
+    search_command,
+    searched_folder,
+    searched_limit,
+    study_for,
+    takes_seconds,
+)
 from sfumato.decide.sentences import whole
 from sfumato.errors import InputError, MeasureError
 from sfumato.front import Front
 from sfumato.measures.facts import Form
 from sfumato.measures.standard import DISTINCT_L, K
 from sfumato.notebook.card import card
+from sfumato.plans.levels import LevelPlan
 from sfumato.runtime.figures import number, percent
 from sfumato.tables.frequency import FrequencyTable
+
+
+class OutsideError(InputError):
+    """A question that a front cannot answer; its remedy is the search that does."""
+
 
 USUAL_LOSS, USUAL_SUPPRESSION = 0.25, 0.10  # what the four questions are asked with where nothing is given
 
@@ -51,6 +65,7 @@ class Answer:
     notes: tuple[str, ...]
     command: str
     publish: str
+    search: Callable[[], Answer] | None = None
 
     def __repr__(self) -> str:
         return f"<Answer: {self.says}>"
@@ -80,6 +95,25 @@ class Answer:
     def says(self) -> str:
         """The answer in one line."""
         return whole(self.offer, self.wish.privacy, self.wish.both)
+
+    @cached_property
+    def searched(self) -> Answer | None:
+        """The answer of a search for exactly this question, where the front's own was for another and takes seconds.
+
+        None where the front was searched for this question already, or a search takes longer (`command` is the one to
+        run).
+        """
+        return None if self.search is None else self.search()
+
+    @property
+    def improved(self) -> bool:
+        """Whether that search finds a better release."""
+        if self.searched is None:
+            return False
+        other = self.searched.offer
+        less = other.loss < self.offer.loss - 1e-12
+        more = self.wish.gain_of(other) - self.wish.gain_of(self.offer)
+        return less if self.wish.least_loss else more > 1e-9 or (more > -1e-9 and less)
 
     @cached_property
     def choice(self) -> Choice:
@@ -128,6 +162,9 @@ class Answer:
             "questions": [question.as_dict() for question in self.questions],
             "notes": list(self.notes),
             "command": self.command or None,
+            "searched": self.searched.offer.as_dict() | {"says": self.searched.says, "better": self.improved}
+            if self.searched is not None
+            else None,
         }
 
 
@@ -141,12 +178,15 @@ def ask(
     prefer: str | None = None,
     table: FrequencyTable | None = None,
     folder: Path | None = None,
+    search: Callable[..., Front] | None = None,
 ) -> Answer:
     """The best release within limits: most privacy, or with `min_k` or `min_l` and no loss limit the least loss.
 
     The suppression limit is the searched one unless given. k and ℓ together are balanced; `prefer` seeks one of them
     ("k" or "l"). With the table at hand it is not read again; `folder` is that of the front, which
-    commands that are offered name.
+    commands that are offered name. A question outside of the limits that the front was searched with is answered from
+    its recodings; with a `search`, `answer.searched` is the answer of a search for exactly that question, if it takes
+    seconds, and what the recodings cannot tell at all is answered by that search.
 
     Args:
         front: the front.
@@ -168,6 +208,9 @@ def ask(
     (18, 0.288, 1496)
     >>> answer.relaxations[0].says
     'loss 30.7 % instead of 30.0 %: k 26 instead of 18'
+    >>> searched = ask(front, max_loss=0.30, max_suppression=0.05, search=sf.search).searched
+    >>> searched.offer.k, round(searched.offer.loss, 3), searched.front.exact
+    (18, 0.288, True)
     """
     if not front.recodes:
         raise InputError(
@@ -179,7 +222,29 @@ def ask(
     given = usual if max_suppression is None else max_suppression
     limits = checked(front.rows, max_loss, given, min_k, min_l)
     wish = _wish(front, limits, prefer)
-    offers = _offers(front, limits, wish, usual, folder)
+    other = study_for(front, limits) if search is not None and takes_seconds(front) else None
+
+    def by_search() -> Answer:
+        if search is None or other is None:
+            raise ValueError("no search answers this")
+        known = table_of(front) if table is None else table
+        return ask(
+            search(other, table=known),
+            max_loss=max_loss,
+            max_suppression=other.search.max_suppression,
+            min_k=min_k,
+            min_l=min_l,
+            prefer=prefer,
+            table=known,
+            folder=None if folder is None else searched_folder(folder, limits.max_suppression),
+        )
+
+    try:
+        offers = _offers(front, limits, wish, usual, folder)
+    except OutsideError:
+        if other is None:
+            raise
+        return by_search()
     if min_l is not None and not np.any(offers.l > 0):
         raise MeasureError("min_l where no column is sensitive", expected="a sensitive column, or no min_l")
     found = wish.best(offers, limits.met(offers))
@@ -187,6 +252,8 @@ def ask(
         steps = Curve.of(offers.some(limits.met(offers)), wish.privacy)
         best = steps.knee() or offers.at(found, wish.privacy)
     elif found is None:
+        if other is not None:
+            return by_search()
         raise unreachable(front, limits, wish)
     else:
         best = offers.at(found, wish.privacy)
@@ -210,9 +277,14 @@ def ask(
         floor=floor,
         fit=fitted(curve.loss, curve.values),
         questions=_four(front, offers, limits, commands),
-        notes=(*alone(offers, limits, best), *notes_of(front, limits, best, usual), *alphabetical(front, table)),
+        notes=(
+            *alone(offers, limits, best),
+            *notes_of(front, limits, best, usual, other is not None),
+            *alphabetical(front, table),
+        ),
         command="" if limits.max_suppression == usual else search_command(limits.max_suppression, folder),
         publish=publish_command(folder, best),
+        search=None if other is None else by_search,
     )
 
 
@@ -231,18 +303,29 @@ def _wish(front: Front, limits: Limits, prefer: str | None) -> Wish:
 def _offers(front: Front, limits: Limits, wish: Wish, usual: float, folder: Path | None) -> Offers:
     """What can be told: from histograms where they tell what is sought, else of the points as they are."""
     told = wish.privacy.form is not None
-    if front.classes is not None and told:
+    others = any(isinstance(point.plan, LevelPlan) and point.plan.limits for point in front.points)
+    if front.classes is not None and told and not others:
         reached = max(reach(limits.max_suppression, 0.5), reach(USUAL_SUPPRESSION, 0.5))
-        return offers_of(front, int(np.ceil(reached * front.rows)))
+        return _demanded(front, offers_of(front, int(np.ceil(reached * front.rows))))
     if limits.max_suppression != usual:
         why = "it was saved without its classes" if told else f"{wish.privacy.title} cannot be derived from class sizes"
-        raise InputError(
+        if others:
+            why = "its classes are also suppressed by criteria that sizes and diversities do not tell"
+        raise OutsideError(
             f"the front was searched with {percent(usual)} suppressed, so it cannot answer for "
             f"{percent(limits.max_suppression, 0.0)}: {why}",
             expected=f"max_suppression of {usual:g}",
             remedy=search_command(limits.max_suppression, folder),
         )
     return points_of(front)
+
+
+def _demanded(front: Front, offers: Offers) -> Offers:
+    """The offers that keep what the search demanded: another suppression must not give it up."""
+    least = front.study.search.constraints
+    risk = least.get("prosecutor_risk", 1.0)
+    k, l = max(least.get(K.name, 0.0), 1.0 / risk), least.get(DISTINCT_L.name, 0.0)
+    return offers.some((offers.k >= k - 1e-9) & (offers.l >= l - 1e-9 if l > 1 else True))
 
 
 def _four(front: Front, offers: Offers, limits: Limits, commands: dict[int, str]) -> tuple[Question, ...]:

@@ -107,20 +107,21 @@ def alone(offers: Offers, limits: Limits, best: Offer) -> list[str]:
     return [f"k = 1: unique records remain identifiable.{way}"]
 
 
-def notes_of(front: Front, limits: Limits, best: Offer, usual: float) -> tuple[str, ...]:
+def notes_of(front: Front, limits: Limits, best: Offer, usual: float, searched: bool = False) -> tuple[str, ...]:
+    """What to know of an answer; what a search would do better is not said where one is run."""
     notes = []
     if not best.searched:
         kept = f"classes below {best.suppress_below:,} records" if best.suppress_below > 1 else ""
         level = f"classes with fewer than {best.diversity_below} sensitive values" if best.diversity_below > 1 else ""
         goes = " and ".join(part for part in (kept, level) if part) or "nothing"
         notes.append(f"This is the recoding of point {best.point} with a different suppression: {goes} suppressed.")
-    if limits.max_suppression != usual:
+    if limits.max_suppression != usual and not searched:
         notes.append(
             f"The recodings were searched with {'any suppression' if usual >= 1 else percent(usual) + ' suppressed'}; "
             "a search with the requested limit may find better ones."
         )
     names = {objective.name for objective in front.objectives} | set(front.study.search.constraints)
-    if limits.min_l is not None and DISTINCT_L.name not in names and front.system == "lattice":
+    if limits.min_l is not None and DISTINCT_L.name not in names and front.system == "lattice" and not searched:
         wanted = json.dumps([K.name, DISTINCT_L.name, GENERAL_LOSS.name])
         notes.append(
             f"The recodings were not searched for ℓ: objectives = {wanted} under [search] finds the best ones."

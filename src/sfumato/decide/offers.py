@@ -200,8 +200,10 @@ def points_of(front: Front) -> Offers:
             front.classes.of(number).achieved(plan.suppress_below, plan.diversity_below)
             for number, plan in zip(front.recoding_of, plans, strict=True)
         ]
-        k = np.array([size for size, _, _ in told])
-        l = np.array([held if front.classes.diverse else -1 for _, held, _ in told])
+        # A point whose classes also went by another criterion has at least what its thresholds say.
+        same = np.array([gone == point.suppressed for (_, _, gone), point in zip(told, front.points, strict=True)])
+        k = np.where(same, [size for size, _, _ in told], k)
+        l = np.where(same, [held if front.classes.diverse else -1 for _, held, _ in told], l)
     return Offers(
         front,
         np.arange(count),

@@ -172,10 +172,13 @@ def _limit(front: Front, name: str, value: float) -> Limit:
     figures = _figures(front)
     if way not in ("min", "max") or figure not in figures:
         known = [f"{'min' if _larger_is_better(front, one) else 'max'}_{one}" for one in figures]
+        remedy = nearest(name, known)
+        if front.recodes and way in ("min", "max") and figure in known_measures():
+            remedy = f"search with constraints = {{ {figure} = {value:g} }}, then pick"
         raise InputError(
             f'"{name}" does not limit any figure of this front',
             expected="one of: " + ", ".join(known),
-            remedy=nearest(name, known),
+            remedy=remedy,
         )
     if math.isnan(value):
         raise InputError(f"{name} is not a number", expected="a number")

@@ -1,13 +1,18 @@
-"""The searches that answer what a front cannot: the exact command."""
+"""The searches that answer what a front cannot: the study, whether it takes seconds, the exact command."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+from sfumato.decide.limits import Limits
 from sfumato.front import Front
 from sfumato.measures.facts import Form
 from sfumato.measures.registry import measure
 from sfumato.measures.standard import DISTINCT_L, K
+from sfumato.study import Study
+
+QUICK = 200_000_000  # evaluations times tuples, which is a few seconds of the compiled walk
 
 
 def searched_limit(front: Front) -> float:
@@ -20,6 +25,28 @@ def searched_limit(front: Front) -> float:
     return settings.max_suppression
 
 
+def study_for(front: Front, limits: Limits) -> Study | None:
+    """The study whose front answers a question that is outside of a front's limits; None where it is inside."""
+    changed: dict[str, Any] = {}
+    settings = front.study.search
+    if limits.max_suppression != searched_limit(front):
+        changed["max_suppression"] = min(limits.max_suppression, 0.999)
+    names = {objective.name for objective in front.objectives} | set(settings.constraints)
+    if limits.min_l is not None and DISTINCT_L.name not in names:
+        changed["constraints"] = dict(settings.constraints) | {DISTINCT_L.name: limits.min_l}
+    return front.study.with_search(**changed) if changed else None
+
+
+def takes_seconds(front: Front) -> bool:
+    """Whether a search like the one that found a front takes seconds: it was complete, and did little."""
+    return front.exact and front.system == "lattice" and front.evaluations * (front.tuples or front.rows) <= QUICK
+
+
+def searched_folder(folder: Path, max_suppression: float) -> Path:
+    """Where the command that searches with another limit puts its front."""
+    return folder.with_name(f"{folder.name}-suppression-{max_suppression:g}")
+
+
 def search_command(max_suppression: float, folder: Path | None, problem: int | None = None) -> str:
     """The command that searches the same study with another limit, or for another of the four problems."""
     run = "run.toml" if folder is None else str(folder / "run.toml")
@@ -30,7 +57,7 @@ def search_command(max_suppression: float, folder: Path | None, problem: int | N
         name += f"-problem-{problem}"
     parts.append(f"--max-suppression {min(max_suppression, 0.999):g}")
     if problem is None:
-        name += f"-suppression-{max_suppression:g}"
+        name = str(searched_folder(Path(name), max_suppression))
     return " ".join([*parts, f"-o {name}"])
 
 

@@ -36,7 +36,7 @@ from sfumato.sources.engines.engine import open_engine
 from sfumato.sources.sampling import distinct, rows_of, sampled
 from sfumato.sources.source import Source
 from sfumato.study import Study
-from sfumato.systems.cuts.search import CutSearch
+from sfumato.systems.cuts.prepared import CutSearch
 from sfumato.systems.lattice.prepared import Search
 from sfumato.systems.search import search
 from sfumato.tables.frequency import FrequencyTable

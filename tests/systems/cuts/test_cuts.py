@@ -39,7 +39,7 @@ SMALL = {"system": "cuts", "algorithm": None, "generations": 6, "population": 16
 @pytest.fixture(autouse=True)
 def few_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
     """The lattice that seeds a search is looked at for a moment only."""
-    monkeypatch.setattr("sfumato.systems.cuts.search.LATTICE_NODES", 300)
+    monkeypatch.setattr("sfumato.systems.cuts.prepared.LATTICE_NODES", 300)
 
 
 def adult_cuts(problem: int, **given: object) -> sf.Study:

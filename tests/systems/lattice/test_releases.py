@@ -12,13 +12,14 @@ from tests.strategies import tables
 from tests.systems.lattice.releases import CRITERIA, every_release, front_of
 
 import sfumato as sf
+from sfumato.algorithms.exact import spread
 from sfumato.errors import UnreachableError
 from sfumato.hierarchies.hierarchy import Hierarchy
 from sfumato.measures.goal import Goal
 from sfumato.measures.registry import known_measures
 from sfumato.systems.lattice.problem import LatticeProblem
-from sfumato.tables.domain import domain_of
-from sfumato.tables.frequency import FrequencyTable, from_codes
+from sfumato.tables.domain import Domain, domain_of
+from sfumato.tables.frequency import FrequencyTable, Population, from_codes
 
 SEX = Hierarchy.from_paths("sex", [("m", "*"), ("f", "*")])
 ZIP = Hierarchy.from_paths("zip", [("a", "ab", "*"), ("b", "ab", "*"), ("c", "c", "*")])
@@ -151,3 +152,63 @@ def test_a_mean_over_records_gains_by_a_threshold_on_size() -> None:
     assert (0.3333, 4.0) not in values  # the joined zip codes have 2/6 for 3.5
     assert (0.3333, 3.5) in values
     assert min(values) == (0.1667, 7.5)  # the three men with joined zip codes, the others suppressed
+
+
+@given(data=st.data())
+@settings(max_examples=30)
+def test_a_population_is_walked_like_it_is_counted(data: st.DataObject) -> None:
+    """Journalist risk with k, ℓ or t: people whom the table lacks are in no class of it, and count in theirs."""
+    table = data.draw(tables())
+    extra = np.stack([data.draw(codes_of(domain, 3)) for domain in table.domains]).astype(np.int32)
+    every, place = np.unique(np.hstack([table.codes, extra]), axis=1, return_inverse=True)
+    counts = np.bincount(place.reshape(-1), weights=[*(2 * table.counts), 1, 4, 2]).astype(np.int64)
+    table = replace(table, population=Population(every, counts))
+    known = known_measures()
+    chosen = [known[name] for name in data.draw(st.sampled_from([["k"], ["distinct_l"], ["t_closeness"], []]))]
+    goals = [Goal(m, m.direction) for m in (known["journalist_risk"], *chosen, known["general_loss"])]
+    most = data.draw(st.integers(0, table.records - 1))
+    problem, plain = LatticeProblem(table, goals, most), LatticeProblem(table, goals, most)
+    assert problem.walks
+    plain.walks = False
+    nodes = problem.rollup.all_nodes
+    one, two = problem.figures(nodes), plain.figures(nodes)
+    np.testing.assert_array_equal(one.start, two.start)
+    for i in range(len(nodes)):
+        rows = slice(int(one.start[i]), int(one.start[i + 1]))
+        mine, theirs = (np.column_stack([f.suppressed[rows], f.values[rows]]) for f in (one, two))
+        np.testing.assert_allclose(sorted(mine.tolist()), sorted(theirs.tolist()), rtol=1e-9, atol=1e-12)
+
+
+def codes_of(domain: Domain, count: int) -> st.SearchStrategy[list[int]]:
+    return st.lists(st.integers(0, len(domain.labels) - 1), min_size=count, max_size=count)
+
+
+@given(data=st.data())
+@settings(max_examples=30)
+def test_some_nodes_are_as_in_a_walk_over_all(data: st.DataObject) -> None:
+    """Columns between two branches of the walk are rolled up at once, whatever nodes are asked for, in any order."""
+    table = data.draw(tables())
+    names = data.draw(st.sampled_from([["k"], ["k", "distinct_l"], ["k", "t_closeness"]]))
+    goals = [Goal(m, m.direction) for m in (known_measures()[name] for name in (*names, "general_loss"))]
+    problem = LatticeProblem(table, goals, data.draw(st.integers(0, table.records - 1)), threads=1)
+    nodes = problem.rollup.all_nodes
+    some = np.array(data.draw(st.lists(st.integers(0, len(nodes) - 1), min_size=1, max_size=6)))
+    one, two = problem.figures(nodes[some]), problem.figures(nodes)
+    for i, place in enumerate(some.tolist()):
+        mine = slice(int(one.start[i]), int(one.start[i + 1]))
+        theirs = slice(int(two.start[place]), int(two.start[place + 1]))
+        np.testing.assert_array_equal(one.values[mine], two.values[theirs])
+        np.testing.assert_array_equal(one.worst[mine], two.worst[theirs])
+        np.testing.assert_array_equal(one.bounds[i], two.bounds[place])
+
+
+@pytest.mark.parametrize("rises", [False, True])
+def test_a_bound_is_given_to_all_finer_nodes(rises: bool) -> None:
+    """Against every pair of nodes: the highest bound of those that are coarser (finer, if bounds rise)."""
+    shape = (2, 3, 1, 4)
+    values = np.random.default_rng(3).normal(size=24)
+    nodes = np.array(list(np.ndindex(*shape)))
+    coarser = (nodes[None] >= nodes[:, None]).all(axis=2)
+    expected = np.where(coarser.T if rises else coarser, values, -np.inf).max(axis=1)
+    spread(values, shape, rises)
+    np.testing.assert_array_equal(values, expected)

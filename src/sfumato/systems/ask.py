@@ -1,0 +1,52 @@
+"""The publisher's questions, with the search at hand that answers what a front cannot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sfumato.decide import Answer
+from sfumato.decide import ask as asked
+from sfumato.front import Front
+from sfumato.systems.search import search as find
+from sfumato.tables.frequency import FrequencyTable
+
+
+def ask(
+    front: Front,
+    *,
+    max_loss: float | None = None,
+    max_suppression: float | None = None,
+    min_k: float | None = None,
+    min_l: float | None = None,
+    prefer: str | None = None,
+    table: FrequencyTable | None = None,
+    folder: Path | None = None,
+    search: bool = True,
+) -> Answer:
+    """The best release within limits: most privacy, or with `min_k` or `min_l` and no loss limit the least loss.
+
+    The suppression limit is the searched one unless given. k and ℓ together are balanced; `prefer` seeks one of them
+    ("k" or "l"). With the table at hand it is not read again; `folder` is that of the front, which commands that are
+    offered name.
+
+    A question outside of the limits that the front was searched with is answered from its recodings. Where a search
+    for exactly that question takes seconds, `answer.searched` is what it finds (`answer.improved` says if it is
+    better), and a question that the recodings cannot answer is answered by it; without `search` none is run.
+
+    >>> import sfumato as sf
+    >>> front = sf.search(sf.read(sf.sample("adult")))
+    >>> answer = sf.ask(front, max_loss=0.30, max_suppression=0.05)
+    >>> answer.offer.k, answer.searched.offer.k, answer.improved
+    (18, 18, False)
+    """
+    return asked(
+        front,
+        max_loss=max_loss,
+        max_suppression=max_suppression,
+        min_k=min_k,
+        min_l=min_l,
+        prefer=prefer,
+        table=table,
+        folder=folder,
+        search=find if search else None,
+    )
