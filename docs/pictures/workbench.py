@@ -21,6 +21,10 @@ from sfumato.samples.groups_census import make_census
 
 HERE = Path(__file__).parent
 WIDTHS = {"wide": (1280, 860), "middle": (1024, 768), "narrow": (390, 1180)}
+VIEWPORT = (
+    "declare",
+    "at-risk",
+)  # what stays in place while the page scrolls would stand in the middle of a whole page
 KEPT = ("wide", "narrow")  # in the documents, in light colours
 # Chromium writes WebP itself: no library for pictures is needed.
 ENCODE = """async (png) => {
@@ -66,7 +70,9 @@ def draw(page: Page, encoder: Page, name: str, look: Path | None) -> None:
             page.wait_for_timeout(350)
             if look:
                 look.mkdir(exist_ok=True, parents=True)
-                page.screenshot(path=look / f"{name}-{width}-{scheme}.png", full_page="dialog" not in name)
+                page.screenshot(
+                    path=look / f"{name}-{width}-{scheme}.png", full_page=name not in VIEWPORT and "dialog" not in name
+                )
             if scheme == "light" and width in KEPT:
                 picture = base64.b64encode(page.screenshot()).decode()
                 encoded = base64.b64decode(encoder.evaluate(ENCODE, picture))
@@ -100,7 +106,7 @@ def views(page: Page) -> Iterator[str]:
     page.click("#at-risk summary")
     page.wait_for_selector("#grid")
     page.wait_for_timeout(1500)
-    page.locator(".sticky").evaluate("place => place.scrollTo(0, place.scrollHeight)")
+    page.locator(".sticky").evaluate("place => place.scrollTo(0, document.getElementById('at-risk').offsetTop - 80)")
     yield "at-risk"
     with dialog(page, "[data-tree='marital-status']", "#hierarchy .node"):
         yield "tree-dialog"

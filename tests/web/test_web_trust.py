@@ -143,6 +143,7 @@ def published(bench: httpx.Client, study: str, root: Path, **given: Any) -> list
     return sorted((root / ended["found"]["folder"] / "public" / "data.csv").read_text("utf-8").splitlines())
 
 
+@pytest.mark.published
 def test_the_answer_to_a_question_is_replayed_by_commands(
     bench: httpx.Client, searched: tuple[str, str], root: Path, tmp_path: Path
 ) -> None:
@@ -157,6 +158,7 @@ def test_the_answer_to_a_question_is_replayed_by_commands(
     )
 
 
+@pytest.mark.published
 def test_a_search_that_was_stopped_is_replayed_to_the_same_file(
     bench: httpx.Client, root: Path, tmp_path: Path
 ) -> None:
