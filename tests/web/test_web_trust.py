@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
+from fastapi import HTTPException
 from tests.web.bench import Server, declare, server, wait, write_table
+
+from sfumato.web.routes.declaring import while_connected
 
 ACCEPT = dict.fromkeys(("k", "l", "t", "raw", "uniques", "earlier"), "a made-up table for a test")
 
@@ -175,3 +179,22 @@ def test_a_search_that_was_stopped_is_replayed_to_the_same_file(
     last = ended["found"]["points"] - 1
     rows = published(bench, study, root, job=job, point=last, accept=ACCEPT)
     assert replayed(bench, at, tmp_path / "again", job=job, point=last) == rows
+
+
+def test_a_question_whose_client_went_away_is_given_up() -> None:
+    ended: list[str] = []
+
+    class Gone:
+        async def is_disconnected(self) -> bool:
+            return True
+
+    async def endless() -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            ended.append("cancelled")  # the desk stops its worker here
+            raise
+
+    with pytest.raises(HTTPException) as raised:
+        asyncio.run(while_connected(cast(Any, Gone()), endless()))
+    assert (raised.value.status_code, ended) == (499, ["cancelled"])
