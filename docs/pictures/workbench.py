@@ -14,13 +14,19 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 from tests.web.bench import server
 
+import sfumato as sf
+from sfumato.report.audit_page import audit_page
 from sfumato.samples.groups_census import make_census
 
 HERE = Path(__file__).parent
 WIDTHS = {"wide": (1280, 860), "middle": (1024, 768), "narrow": (390, 1180)}
+VIEWPORT = (
+    "declare",
+    "at-risk",
+)  # what stays in place while the page scrolls would stand in the middle of a whole page
 KEPT = ("wide", "narrow")  # in the documents, in light colours
 # Chromium writes WebP itself: no library for pictures is needed.
 ENCODE = """async (png) => {
@@ -44,6 +50,7 @@ def main() -> None:
         seeds = "known_seeds = 1\nfresh_seeds = 1\n"
         made.run.write_text(made.run.read_text("utf-8") + more + seeds, "utf-8")
         chromium = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        written_pages(chromium, Path(folder))
         with server(root) as served:
             page = chromium.new_page()
             page.set_default_timeout(150_000)
@@ -56,6 +63,20 @@ def main() -> None:
         chromium.close()
 
 
+def written_pages(chromium: Browser, folder: Path) -> None:
+    """The pages that the command line writes: the map of the sample's front, and its audit."""
+    study = sf.read(sf.sample("adult"))
+    front = sf.search(study)
+    sf.draw(front, folder / "map.html", chosen=4)
+    (folder / "audit.html").write_text(audit_page(sf.audit(study), "adult.data.gz"), "utf-8")
+    for name, width, height in (("map", 1200, 900), ("audit", 1100, 1330)):
+        page = chromium.new_page(viewport={"width": width, "height": height})
+        page.goto((folder / f"{name}.html").as_uri())
+        page.wait_for_timeout(1500)
+        page.screenshot(path=HERE / f"{name}.png")
+        page.close()
+
+
 def draw(page: Page, encoder: Page, name: str, look: Path | None) -> None:
     for width, size in WIDTHS.items():
         page.set_viewport_size({"width": size[0], "height": size[1]})
@@ -66,7 +87,9 @@ def draw(page: Page, encoder: Page, name: str, look: Path | None) -> None:
             page.wait_for_timeout(350)
             if look:
                 look.mkdir(exist_ok=True, parents=True)
-                page.screenshot(path=look / f"{name}-{width}-{scheme}.png", full_page="dialog" not in name)
+                page.screenshot(
+                    path=look / f"{name}-{width}-{scheme}.png", full_page=name not in VIEWPORT and "dialog" not in name
+                )
             if scheme == "light" and width in KEPT:
                 picture = base64.b64encode(page.screenshot()).decode()
                 encoded = base64.b64decode(encoder.evaluate(ENCODE, picture))
@@ -100,7 +123,7 @@ def views(page: Page) -> Iterator[str]:
     page.click("#at-risk summary")
     page.wait_for_selector("#grid")
     page.wait_for_timeout(1500)
-    page.locator(".sticky").evaluate("place => place.scrollTo(0, place.scrollHeight)")
+    page.locator(".sticky").evaluate("place => place.scrollTo(0, document.getElementById('at-risk').offsetTop - 80)")
     yield "at-risk"
     with dialog(page, "[data-tree='marital-status']", "#hierarchy .node"):
         yield "tree-dialog"
@@ -163,8 +186,12 @@ def views(page: Page) -> Iterator[str]:
     page.click("[data-step=open]")
     page.click(".files button:has-text('census')")
     page.click("[data-file='census/run.toml']")
+    page.wait_for_selector("#where:has-text('census')")
     page.click("#to-declare")
+    page.wait_for_selector("#group-form, #group-withhold")
+    yield "groups-declared"
     page.click("#to-search")
+    page.wait_for_selector("#start-groups")
     yield "groups-form"
     page.click("#start-groups")
     page.wait_for_selector(".job[data-status=done]")

@@ -47,7 +47,7 @@ def page(browser: Any, workbench: Server) -> Iterator[Any]:
     found = context.new_page()
     said: list[str] = []
     asked: set[str] = set()
-    found.set_default_timeout(30_000)
+    found.set_default_timeout(120_000)
     found.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
     found.on("pageerror", lambda error: said.append(str(error)))
     found.on("response", lambda answer: said.append(answer.url) if answer.status >= 400 else None)

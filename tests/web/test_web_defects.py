@@ -71,6 +71,7 @@ def test_opening(page: Any, workbench: Server) -> None:
     assert "my people" in page.locator("[data-study]").first.inner_text()
 
 
+@pytest.mark.published
 def test_many_columns_are_declared_at_once(page: Any, workbench: Server) -> None:
     """A8, and the list of columns: filter, selection, roles in bulk, undo."""
     names = [f"c{number}" for number in range(40)]
@@ -135,7 +136,9 @@ def test_the_hierarchy_dialog_keeps_what_it_shows(browser: Any, workbench: Serve
     page.click("[data-tree=sex]")
     page.wait_for_selector("#hierarchy .node")
     held: list[Any] = []
-    page.route("**/hierarchy/edit", lambda route: route.continue_() if held else held.append(route))  # one late
+    page.route(
+        "**/hierarchy/edit", lambda route: route.continue_() if held else held.append(route)
+    )  # the first is late
     for label in ("F", "M"):
         page.check(f"#hierarchy .node[data-level='0'][data-label='{label}'] input")
     page.fill("#label-name", "anyone")
@@ -276,6 +279,7 @@ def test_limits_must_be_possible(workbench: Server, searched: tuple[str, str]) -
             assert "a limit of" in refused.json()["error"]["what"]
 
 
+@pytest.mark.published
 def test_a_lost_server_is_told_and_a_new_one_asks_for_its_key(browser: Any, tmp_path: Path) -> None:
     """A16."""
     write_table(tmp_path / "people.csv", rows=60)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
+from fastapi import HTTPException
 from tests.web.bench import Server, declare, server, wait, write_table
+
+from sfumato.web.routes.declaring import while_connected
 
 ACCEPT = dict.fromkeys(("k", "l", "t", "raw", "uniques", "earlier"), "a made-up table for a test")
 
@@ -143,6 +147,7 @@ def published(bench: httpx.Client, study: str, root: Path, **given: Any) -> list
     return sorted((root / ended["found"]["folder"] / "public" / "data.csv").read_text("utf-8").splitlines())
 
 
+@pytest.mark.published
 def test_the_answer_to_a_question_is_replayed_by_commands(
     bench: httpx.Client, searched: tuple[str, str], root: Path, tmp_path: Path
 ) -> None:
@@ -157,6 +162,7 @@ def test_the_answer_to_a_question_is_replayed_by_commands(
     )
 
 
+@pytest.mark.published
 def test_a_search_that_was_stopped_is_replayed_to_the_same_file(
     bench: httpx.Client, root: Path, tmp_path: Path
 ) -> None:
@@ -173,3 +179,22 @@ def test_a_search_that_was_stopped_is_replayed_to_the_same_file(
     last = ended["found"]["points"] - 1
     rows = published(bench, study, root, job=job, point=last, accept=ACCEPT)
     assert replayed(bench, at, tmp_path / "again", job=job, point=last) == rows
+
+
+def test_a_question_whose_client_went_away_is_given_up() -> None:
+    ended: list[str] = []
+
+    class Gone:
+        async def is_disconnected(self) -> bool:
+            return True
+
+    async def endless() -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            ended.append("cancelled")  # the desk stops its worker here
+            raise
+
+    with pytest.raises(HTTPException) as raised:
+        asyncio.run(while_connected(cast(Any, Gone()), endless()))
+    assert (raised.value.status_code, ended) == (499, ["cancelled"])

@@ -25,7 +25,7 @@ export async function declareStep(place) {
   const says = h("div", {});
   const review = h("div", {});
   const bar = h("div", { class: "bottom", role: "region", "aria-label": "What is missing" });
-  const settings = h("div", { class: "row spread top" });
+  const settings = h("div", { class: "row top", style: "margin-bottom:.6rem" });
   const candidates = h("div", {});
   const risk = riskCard();
   const refresh = later(() => risk.measure(), 350);
@@ -84,7 +84,7 @@ export async function declareStep(place) {
   }
   function drawSettings() {
     const declared = state.declared.study;
-    fill(settings, h("h2", {}, "Role of each column"),
+    fill(settings,
       field("A missing value means", select(MISSING, declared.data.missing ?? "drop", (missing) => change({ data: { ...without(declared.data), missing } })), "What happens to missing values in measured columns"),
       field("Codes for missing values", h("input", {
         value: (declared.data.na ?? []).join(", "), size: 12,
@@ -108,7 +108,7 @@ export async function declareStep(place) {
     if (event.key === "y") { event.preventDefault(); redo(); }
   };
   addEventListener("keydown", keys);
-  fill(place, h("h1", {}, "Declare the columns"), h("div", { class: "columns" }, h("div", { class: "card" }, settings, says, candidates, review, list.element), h("div", { class: "sticky" }, risk.element)), bar);
+  fill(place, h("h1", {}, "Declare the columns"), h("div", { class: "columns" }, h("div", { class: "card" }, h("h2", {}, "Role of each column"), settings, says, candidates, review, list.element), h("div", { class: "sticky" }, risk.element)), bar);
   risk.measure();
   return () => { removeEventListener("keydown", keys); risk.cancel(); };
 }

@@ -44,12 +44,14 @@ let opening = false; // a second click on a file that is being opened would make
 async function opened(body, says) {
   if (opening) return;
   opening = true;
+  const main = document.getElementById("main");
+  main.inert = true; // what is shown is of another table, and about to go
   try {
     const found = await attempt(() => post("/studies", body, says ?? "reading the table …"));
     if (!found) return;
     state.declared = found;
     go({ step: "open", study: found.id, job: null, point: null });
-  } finally { opening = false; }
+  } finally { opening = false; main.inert = false; }
 }
 
 async function chooseTable(file) {
