@@ -62,7 +62,7 @@ coverage: $(STAMP)  ## Which lines the tests reach, without the page and without
 	$(BIN)/python -m coverage report
 
 test-scale: $(SCALE)  ## Spark (a cluster on loopback; Java 17 or newer) and databases (Debian's PostgreSQL).
-	$(BIN)/python -m pytest -m "scale and not published" -n 2 --dist loadfile tests/scale
+	$(BIN)/python -m pytest -m "scale and not published" -n 2 --dist loadfile tests/scale tests/docs/test_blocks.py
 
 test-hostile: $(STAMP)  ## Thousands of spoiled folders and requests, hundreds of kills: the long versions of the tests of hostile input.
 	SFUMATO_FUZZ=2000 SFUMATO_KILLS=200 SFUMATO_REQUESTS=5000 $(BIN)/python -m pytest -s tests/hostile tests/web/test_web_schema.py tests/runtime/test_interrupted.py
@@ -84,10 +84,15 @@ audit-dependencies: $(STAMP)  ## Check dependencies against the recorded advisor
 bench: $(STAMP)  ## Measure speed and print tables (benchmarks/RESULTS.md keeps them).
 	$(BIN)/python -m benchmarks
 
+bench-peers: $(STAMP)  ## Compare with anjana and pycanon, installed in an environment of their own.
+	test -x build/peers/bin/python || $(PYTHON) -m venv build/peers
+	build/peers/bin/python -m pip install --quiet --disable-pip-version-check 'anjana>=1.1' 'pycanon>=1.3'
+	$(BIN)/python -m benchmarks.bench_peers build/peers/bin/python
+
 docs: $(STAMP)  ## Build the documentation site, strictly and without a network: build/site/index.html.
 	PYTHONPATH=. $(BIN)/python -m tools.build_site
 
-test-docs: docs  ## Build the site, and visit every page in a browser (needs chromium).
+test-docs: docs  ## Build the site, visit every page in a browser (needs chromium), run its longer pages.
 	$(BIN)/python -m pytest -m site tests/docs
 
 test-package: $(STAMP)  ## Build wheel and source archive, install them in clean environments, run the demo there.

@@ -154,13 +154,6 @@ def pages() -> dict[str, str]:
 def _text(page: Page) -> str:
     lines = [f"# {page.title}", "", f"{page.about} All names are in `import sfumato as sf`.", ""]
     for name, members in page.names.items():
-        shown = ", ".join(members)
-        lines += [
-            f"## sf.{name} {{ #{name} }}",
-            "",
-            f"::: {home(name)}",
-            "    options:",
-            f"      members: [{shown}]",
-            "",
-        ]
+        options = {"heading": f'"sf.{name}"', "toc_label": f'"sf.{name}"', "members": f"[{', '.join(members)}]"}
+        lines += [f"::: {home(name)}", "    options:", *(f"      {key}: {value}" for key, value in options.items()), ""]
     return "\n".join(lines)

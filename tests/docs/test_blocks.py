@@ -10,7 +10,22 @@ from tests.docs.blocks import Block, Runner, blocks, same
 
 DOCS = Path(__file__).parents[2] / "docs"
 FOLDERS = ("tutorial", "howto", "coming-from", "explanation")
-LONG = {"howto/spark.md": pytest.mark.scale}  # what else they need
+# Pages that take more than a few processor seconds are run with the site, by make test-docs.
+LONG = dict.fromkeys(
+    [
+        "howto/finer-recodings.md",
+        "howto/next-year.md",
+        "howto/policy.md",
+        "howto/randomized-response.md",
+        "howto/review-board.md",
+        "howto/several-releases.md",
+        "howto/skewed-sensitive.md",
+        "howto/verify.md",
+        "howto/what-others-lose.md",
+    ],
+    pytest.mark.site,
+)
+LONG["howto/spark.md"] = pytest.mark.scale
 PAGES = sorted(path.relative_to(DOCS).as_posix() for folder in FOLDERS for path in (DOCS / folder).glob("*.md"))
 
 
