@@ -47,7 +47,7 @@ def main() -> None:
         root.mkdir()
         made = make_census(root / "census", 6_000, 300, 12, seed=3)
         more = "\n[groups.attack]\nseeds = 1\nfolds = 3\n[groups.protect]\nattackers = ['exact']\nlevels = 2\n"
-        seeds = "known_seeds = 1\nfresh_seeds = 1\n"
+        seeds = "known_seeds = 1\nfresh_seeds = 1\nsealed_attackers = []\n"
         made.run.write_text(made.run.read_text("utf-8") + more + seeds, "utf-8")
         chromium = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         written_pages(chromium, Path(folder))

@@ -294,9 +294,9 @@ DDI = """<?xml version="1.0" encoding="UTF-8"?>
 def test_two_groups_at_once(small: Path, capsys: Capture) -> None:
     change('secret = [{ job = "55*" }]', 'secret = [{ job = "55*" }]\nold = [{ age = "45.." }]')(small)
     lines = (small / "t.csv").read_text("utf-8").splitlines()
-    crowd = [f"{50 + i % 9},{1 + i % 2},B,11" for i in range(60)]
+    crowd = [f"{50 + i % 9},{1 + i % 2},B,11" for i in range(40)]
     (small / "t.csv").write_text("\n".join(lines + crowd) + "\n", encoding="utf-8")
-    change("[groups.vital]", PROTECT + "[groups.vital]")(small)
+    change("[groups.vital]", PROTECT + "suspicious_partners = true\n[groups.vital]")(small)
     change('area = ["town"]', 'area = ["town"]\nexpert = ["A", "B"]')(small)
     words = ("search", str(small / "run.toml"), "-o", str(small / "out"), "--set", "groups.protect.test_seed=1")
     code, found = json_of(capsys, *words)

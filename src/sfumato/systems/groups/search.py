@@ -25,7 +25,7 @@ from sfumato.systems.groups.roles import Roles
 from sfumato.systems.groups.swapped import read_released
 from sfumato.systems.run import Run
 
-AROUND = (0.85, 1.0, 1.3)  # levels that are tried with looser caps as well: less, all, and more than the whole way
+AROUND = (1.0, 1.1, 1.2)  # levels that are tried with looser caps as well: the whole way and beyond
 NOTHING = SwapPlan(np.zeros(0, np.int64), np.zeros(0, np.int64), 0.0, 0.0, exact=True)
 LEAST_COST, TARGETED = "least cost", "targeted record swapping"
 

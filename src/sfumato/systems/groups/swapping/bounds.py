@@ -17,7 +17,7 @@ UNDER_MEAN = 0.75
 SPARE = 0.05
 SLACKS = (0.15, 0.3, 0.6, 1.2, 2.4, np.inf)
 LIFT = 4.0  # times the mean weight, from which on a record is suspected where everybody has a weight
-WIDE = (0.6, 1.2, 2.4)
+WIDE = (1.2, 2.4)
 
 
 @dataclass(frozen=True)
