@@ -70,6 +70,8 @@ def downcoding_section(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """What someone learns who knows that small boxes were wanted."""
     found = manifest["own"]["downcoding"]
     records = max(found["records"], 1)
+    if not found["attacked"]:
+        return {"title": "Downcoding", "sentences": ["The attack was not made: there are too many classes."]}
     right = f" ({percent(found['pinned_right'] / found['pinned'])} of these rightly)" if found["pinned"] else ""
     sentences = [
         "Someone who knows that classes with small labels were wanted can cross out values for which a record would "
