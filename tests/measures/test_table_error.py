@@ -75,3 +75,9 @@ def test_mondrian_on_adult_is_as_published() -> None:
     errors = box_errors(cells.codes, cells.counts, widths, partition.low, partition.high, partition.rows)
     assert len(errors) == 28
     assert mean_and_largest(errors) == (pytest.approx(0.2564, abs=5e-5), pytest.approx(0.673, abs=5e-4))
+
+
+def test_a_column_of_very_many_values_is_not_tabulated() -> None:
+    frame = pd.DataFrame({"code": [str(i) for i in range(2_001)], "sex": ["F", "M", "F"] * 667})
+    classes = classify(sf.Study(frame, quasi_identifiers=["code", "sex"]).table())
+    assert "more than 2,000 values" in (measure("table_error").available(classes) or "")

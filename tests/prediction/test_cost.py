@@ -32,6 +32,15 @@ def test_a_table_that_is_read_whole(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert {pair["figure"] for pair in found["compared"]} >= {"rows", "tuples", "search, CPU s", "peak, MiB"}
 
 
+@pytest.mark.parametrize("system", ["local", "cells", "channel"])
+def test_a_system_whose_cost_is_not_known_is_refused(system: str) -> None:
+    study = sf.Study(
+        data={"path": "people.csv"}, columns={"age": {"role": "quasi_identifier"}}, search={"system": system}
+    )
+    with pytest.raises(sf.InputError, match="cannot be predicted"):
+        predict(study)
+
+
 def test_a_table_of_which_some_rows_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study = sf.read(write_people(tmp_path / "people", 60_000, seed=3)).with_search(algorithm="exhaustive")
     monkeypatch.setattr(room, "SAMPLE", 6_000)

@@ -31,7 +31,7 @@ class Cost:
 
     `loss` is the share of d·N, suppressed records with full loss; `l` the least number of different values of a
     sensitive column in a class; `labels_per_value` how many different labels a value carries on average (1 if the
-    recoding is global).
+    recoding is global), `table_error` the mean error of two-way tables where the recoding is local.
     """
 
     method: str
@@ -42,6 +42,7 @@ class Cost:
     suppressed: int | None = None
     classes: int | None = None
     labels_per_value: float | None = None
+    table_error: float | None = None
     note: str = ""
 
     @property

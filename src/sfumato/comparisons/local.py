@@ -9,6 +9,7 @@ import numpy as np
 
 from sfumato.comparisons.cost import Cost
 from sfumato.comparisons.mondrian import Cells, Grid, Partition, mondrian
+from sfumato.measures.two_way import MOST_VALUES, box_errors, mean_and_largest
 from sfumato.plans.segments import Segment, segment_of
 from sfumato.runtime.arrays import Counts64, Floats
 from sfumato.study import Study
@@ -71,7 +72,17 @@ class LocalTable:
             suppressed=0,
             classes=partition.classes,
             labels_per_value=partition.labels_per_value(),
+            table_error=_table_error(partition),
         )
+
+
+def _table_error(partition: Partition) -> float | None:
+    """The mean error of two-way tables, each label spread evenly over its units; None for very wide columns."""
+    cells, widths = partition.cells, np.diff(partition.grid.unit).tolist()
+    if max(widths) > MOST_VALUES:
+        return None
+    errors = box_errors(cells.codes, cells.counts, widths, partition.low, partition.high, partition.rows)
+    return mean_and_largest(errors)[0]
 
 
 def space_of(study: Study, table: FrequencyTable) -> CutSpace:

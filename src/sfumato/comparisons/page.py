@@ -98,8 +98,13 @@ def sentences(costs: Costs) -> list[str]:
         said.append(
             "Mondrian's recoding is local: it cuts through all columns at once, so the same value can carry different "
             f"labels in different classes (at k = {k:,}, {local[0].title}: {local[0].labels_per_value:.1f} labels for "
-            "a value on average). Each class is described for itself, which keeps the loss low; but the labels of a "
-            "column overlap, so records cannot be counted by one set of categories."
+            "a value on average). Each class is described for itself, which keeps the loss low. The labels of a column "
+            "overlap, so a record is counted by spreading it evenly over the values of its label"
+            + (
+                f"; in a table of two columns that misplaces {percent(local[0].table_error)} of the records on average."
+                if local[0].table_error is not None
+                else "."
+            )
         )
     if whole:
         names = ", ".join(row.title for row in whole)

@@ -15,6 +15,7 @@ import numpy as np
 from sfumato.runtime.arrays import Codes, Counts64, Floats
 
 Pair = tuple[int, int]
+MOST_VALUES = 2_000  # of a column: tables of wider ones would fill the memory
 
 
 def source_tables(codes: Codes, counts: Counts64, widths: Sequence[int]) -> dict[Pair, Floats]:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.auditing.whole import whole_file
-from sfumato.errors import UnreachableError
+from sfumato.errors import InputError, UnreachableError
 from sfumato.front import Front
 from sfumato.plans.levels import LevelPlan
 from sfumato.release import pack
@@ -35,7 +35,7 @@ from sfumato.runtime.stages import peak_memory, recording, stage
 from sfumato.sources.engines.engine import open_engine
 from sfumato.sources.sampling import distinct, rows_of, sampled
 from sfumato.sources.source import Source
-from sfumato.study import Study
+from sfumato.study import ALGORITHMS, Study
 from sfumato.systems.cuts.prepared import CutSearch
 from sfumato.systems.lattice.prepared import Search
 from sfumato.systems.search import search
@@ -105,6 +105,11 @@ def predict(study: Study) -> Prediction:
     Returns:
         What each stage is expected to take.
     """
+    if study.system not in ALGORITHMS:
+        raise InputError(
+            f"the cost of a search of the {study.system} system cannot be predicted",
+            expected=f"a run file of {' or '.join(ALGORITHMS)}",
+        )
     source = study.source()
     rows = rows_of(source)
     with Scratch(parent=study.engine_options.temp_folder) as scratch:

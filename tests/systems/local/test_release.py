@@ -247,6 +247,25 @@ def test_ranges_are_released_with_their_ends(tmp_path: Path) -> None:
         bounded(clash, Assigned.load(release.folder))
 
 
+def test_a_sensitive_column_with_a_hierarchy_of_its_own(tmp_path: Path) -> None:
+    """Its file is gone when the release is verified and applied: the release has its own copy."""
+    frame = table_of(np.random.default_rng(12), 80)
+    write_csv(tmp_path / "ill.csv", [["flu", "mild", "*"], ["cold", "mild", "*"], ["gout", "hard", "*"]])
+    tree = {"role": "sensitive", "distance": "hierarchical"}
+    tree |= {"hierarchy": {"path": str(tmp_path / "ill.csv"), "header": False, "separator": ","}}
+    study = study_of(frame, tmp_path / "p.csv", search={"constraints": {"t_closeness": 0.5}}, local={"k": [4]})
+    study = study.with_settings({"columns": {"ill": tree}})
+    front = sf.search(study)
+    release = published(study, front, 0, tmp_path / "release")
+    assert release.manifest["figures"]["t_closeness"]["value"] <= 0.5
+    (tmp_path / "ill.csv").unlink()
+    assert sf.verify(release.folder, tmp_path / "p.csv")
+    applied = sf.apply_plan(release.folder, tmp_path / "p.csv", tmp_path / "next", state=tmp_path / "s", accept=ACCEPT)
+    assert applied.manifest["figures"]["k"]["value"] >= 4
+    assert applied.manifest["loss"] <= release.manifest["loss"] + 1e-9 or applied.manifest["suppressed"]
+    assert sf.verify(applied.folder, tmp_path / "p.csv")
+
+
 def test_a_plan_that_is_not_true_of_its_table_is_not_released(tmp_path: Path) -> None:
     write_csv(tmp_path / "one.csv", [["age"], *[[a] for a in (20, 20, 22, 22)]])
     study = sf.Study(

@@ -16,7 +16,7 @@ from sfumato.measures.classes import ClassTable
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
-from sfumato.measures.two_way import Pair, mean_and_largest, source_tables, table_errors
+from sfumato.measures.two_way import MOST_VALUES, Pair, mean_and_largest, source_tables, table_errors
 from sfumato.runtime.arrays import Floats
 from sfumato.tables.frequency import FrequencyTable
 
@@ -34,6 +34,12 @@ def errors(classes: ClassTable) -> Property:
     rows = np.where(classes.kept, classes.rows, 0)
     mean, _ = mean_and_largest(table_errors(_source(classes.table), classes.groups, rows, spread))
     return classes.per_class(np.full(len(classes.rows), mean), hidden=mean)
+
+
+def too_wide(classes: ClassTable) -> str | None:
+    """Why the tables are not made: a column has too many values."""
+    wide = [domain.name for domain in classes.table.domains if len(domain.labels) > MOST_VALUES]
+    return f"is not computed: {wide[0]} has more than {MOST_VALUES:,} values" if wide else None
 
 
 def oracle(records: Records, record: int) -> float:  # noqa: ARG001
@@ -66,5 +72,6 @@ MEASURE = Measure(
     "its values, to make it that of the source; the mean over all pairs of columns.",
     citation="total variation distance of two-way tables",
     unit="share",
+    unfit=too_wide,
     suppressed="own",
 )

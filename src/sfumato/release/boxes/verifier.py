@@ -101,7 +101,8 @@ def _point(manifest: Manifest) -> list[Difference]:
 def rows_again(check: Check, study: Study) -> list[Difference]:
     """Put the records of the source into their classes again: the same tuples, and the same rows in any order."""
     plan = Assigned.load(check.folder)
-    table = study.table(trees=plan.trees())
+    trees = pack.load_hierarchies(check.folder, check.manifest["hierarchies"])
+    table = study.table(trees={**trees, **plan.trees()})
     if not np.array_equal(table.codes, plan.codes) or not np.array_equal(table.counts, plan.counts):
         return [Difference(FILE, "its tuples are not those of the source")]
     with open_engine(study.engine, study.engine_options) as engine:

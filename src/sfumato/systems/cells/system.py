@@ -18,26 +18,41 @@ from sfumato.release.draft import Draft
 from sfumato.release.manifest import Manifest
 from sfumato.release.policy import acceptances
 from sfumato.release.verify import Verifier
+from sfumato.runtime.arrays import Counts64
 from sfumato.runtime.figures import number, number_or_infinity, percent
 from sfumato.runtime.stages import recording, stage
 from sfumato.study import Study
 from sfumato.systems.applying import Applying
 from sfumato.systems.cells.pages import pages_of
-from sfumato.systems.cells.patterns import agreement
+from sfumato.systems.cells.patterns import Blanks, agreement
 from sfumato.systems.cells.search import AGREEING, search_cells
 from sfumato.systems.goals import check_measures
 from sfumato.systems.run import Run
 from sfumato.systems.system import Publishing, Verdict
 from sfumato.tables.frequency import FrequencyTable
 
+PAIRS = 10**10  # of classes and tuples to set side by side where labels are groups
 REASON = "counts agreement with source records, so it is measured with the source"
 
 
 def beside(plan: Assigned) -> Mapping[str, dict[str, Any]]:
     """The (k, k) reading of a file, record by record, from the classes that it was compared with."""
     inside = plan.owner >= 0
+    width = plan.high - plan.low
+    blank = (width == [len(column.values) for column in plan.columns]) & (width > 1)
+    if np.all(blank | (width == 1)):  # single values and blanks: counted mask by mask
+        mask = blank @ (1 << np.arange(len(plan.columns)))
+        blanks = Blanks(plan.codes.T.copy(), plan.counts, plan.of[inside], mask[plan.owner[inside]], plan.count[inside])
+        source, released = blanks.agreeing()
+        return _figure(source, released)
+    if plan.classes * len(plan.counts) > PAIRS:
+        return {}
     rows = np.bincount(plan.owner[inside], weights=plan.count[inside], minlength=plan.classes).astype(np.int64)
     source, released = agreement(plan.codes, plan.counts, plan.low, plan.high, rows)
+    return _figure(source, released)
+
+
+def _figure(source: Counts64, released: Counts64) -> dict[str, dict[str, Any]]:
     value = float(min(source.min(), released.min()))
     return {AGREEING: {"value": value, "measured_on": "source", "reason": REASON}}
 

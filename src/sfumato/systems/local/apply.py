@@ -10,6 +10,7 @@ import numpy as np
 
 from sfumato.errors import InputError, UnreachableError
 from sfumato.front import Front, Objective, Point
+from sfumato.hierarchies import Hierarchy
 from sfumato.hierarchies.hierarchy import flat
 from sfumato.hierarchies.labels import number
 from sfumato.measures.standard import GENERAL_LOSS, K
@@ -27,7 +28,7 @@ from sfumato.runtime.arrays import Codes, Counts64, Floats
 from sfumato.runtime.compiled import compiled
 from sfumato.sources.cells import MISSING
 from sfumato.sources.engines.engine import open_engine
-from sfumato.study import Study, without_trees
+from sfumato.study import Study, read, without_trees
 from sfumato.systems.applying import Applying, Unseen, limit_warnings, unknown, unseen_values
 from sfumato.systems.local.criteria import Limits, class_table, limits_of
 from sfumato.systems.local.pages import pages_of
@@ -45,8 +46,9 @@ class Moved:
 
 def apply_boxes(given: Applying) -> Draft:
     """The release of another table by the classes of a release, or of a point of a front."""
-    plan, study, k = saved_boxes(given.folder, given.point, given.run)
-    study = reading(study, given.table).with_engine(given.engine, given.options)
+    saved = saved_boxes(given.folder, given.point, given.run)
+    plan = saved.plan
+    study = reading(saved.study, given.table).with_engine(given.engine, given.options)
     trees = {column.name: flat(column.name, column.values) for column in plan.columns}
     with open_engine(study.engine, study.engine_options) as engine:
         strange = unseen_values(engine, study.source(), study, trees)
@@ -55,21 +57,37 @@ def apply_boxes(given: Applying) -> Draft:
     more = {one.column: one.values for one in strange}
     moved = [_moved(column, more.get(column.name, ()), study) for column in plan.columns]
     study = _ordered(study, plan, moved).with_accepted(acceptances(given.accept))
-    table = study.table(trees={c.name: flat(c.name, m.values) for c, m in zip(plan.columns, moved, strict=True)})
-    front, earlier = _front(study, table, plan, moved, k)
+    trees = {c.name: flat(c.name, m.values) for c, m in zip(plan.columns, moved, strict=True)}
+    table = study.table(trees={**saved.trees, **trees}, distances=saved.distances)
+    front, earlier = _front(study, table, plan, moved, saved.k)
     noted = [*_noted(strange), *limit_warnings(study, front)]
     return BoxDraft.of(front, front.points[0], pages_of, given=table, earlier=earlier, noted=noted)
 
 
-def saved_boxes(folder: Path, point: int | None, run: str | Path | None) -> tuple[Assigned, Study, int]:
-    """The classes of a release or of a point, the study that they are of, and k."""
+@dataclass(frozen=True, eq=False)
+class Saved:
+    """The classes of a release or of a point, the study that they are of, k, and what sensitive columns need."""
+
+    plan: Assigned
+    study: Study
+    k: int
+    trees: Mapping[str, Hierarchy]
+    distances: Mapping[str, str]
+
+
+def saved_boxes(folder: Path, point: int | None, run: str | Path | None) -> Saved:
+    """The plan of a release folder, or of a point of a front's folder."""
     if (folder / pack.MANIFEST).is_file():
         manifest = pack.read_manifest(folder)
         if point is not None and point != manifest["point"]["id"]:
             raise InputError(
                 f"the release is point {manifest['point']['id']}, not {point}", expected="the point that was published"
             )
-        return Assigned.load(folder), without_trees(study_of(manifest)), int(manifest["point"]["values"][K.name])
+        trees = pack.load_hierarchies(folder, manifest["hierarchies"])
+        released = read(folder / pack.RUN).columns
+        distances = {name: column.distance for name, column in released.items() if column.distance is not None}
+        k = int(manifest["point"]["values"][K.name])
+        return Saved(Assigned.load(folder), without_trees(study_of(manifest)), k, trees, distances)
     front = load_front(folder, run)
     if point is None:
         raise InputError("a front has many plans", expected=f"a point from 0 to {len(front.points) - 1}")
@@ -77,7 +95,9 @@ def saved_boxes(folder: Path, point: int | None, run: str | Path | None) -> tupl
     chosen = front.point(point)
     if not isinstance(chosen.plan, BoxPlan):
         raise InputError("the point has no classes of its own", expected="a front of local recodings")
-    return assigned(front.study, front.study.table(), chosen.plan, ""), front.study, int(chosen.values[K.name])
+    table = front.study.table()
+    plan = assigned(front.study, table, chosen.plan, "")
+    return Saved(plan, front.study, int(chosen.values[K.name]), {}, pack.distances_of(table))
 
 
 def _moved(column: BoxColumn, unseen: Sequence[str], study: Study) -> Moved:

@@ -17,7 +17,7 @@ from sfumato.front import Front, Point
 from sfumato.measures.standard import GENERAL_LOSS, K
 from sfumato.plans.boxes import BoxPlan
 from sfumato.release.boxes.assigned import assigned
-from sfumato.release.boxes.downcoding import CELLS, downcode, values_left
+from sfumato.release.boxes.downcoding import CELLS, CLASSES, downcode, values_left
 from sfumato.release.readback import same
 from sfumato.study import Study
 from sfumato.systems.local.criteria import joined_equals
@@ -45,10 +45,12 @@ def moved(classes: Classes, k: int, slack: float, rng: np.random.Generator) -> C
         owner.append(np.int64(other))
         count.append(np.int64(number))
 
-    left, _ = values_left(*boxes, costs, classes.labels.unit, CELLS)
     starts = classes.labels.unit[:-1]
-    size = np.add.reduceat(left, starts, axis=1)
-    narrowed = np.flatnonzero(np.any(size < classes.high - classes.low, axis=1))
+    narrowed = np.zeros(0, np.int64)
+    if len(rows) <= CLASSES:
+        left, _ = values_left(*boxes, costs, classes.labels.unit, CELLS)
+        size = np.add.reduceat(left, starts, axis=1)
+        narrowed = np.flatnonzero(np.any(size < classes.high - classes.low, axis=1))
     tuples, homes = np.array(cell), np.array(owner)
     for c in rng.permutation(narrowed[rng.random(len(narrowed)) < 0.5]).tolist():
         codes = cells.codes[tuples]

@@ -55,7 +55,9 @@ def floor_section(point: Mapping[str, Any]) -> dict[str, Any]:
 
 def counting_section(manifest: Mapping[str, Any], how: str) -> dict[str, Any]:
     """How to count from the file, and what that costs."""
-    error = manifest["figures"]["table_error"]
+    error = manifest["figures"].get("table_error")
+    if error is None:
+        return {"title": "Counting from the file", "sentences": [how]}
     cost = (
         f"Tables of two key columns made so are off by {percent(error['value'])} of the records on average and by "
         f"{percent(error['largest'])} at most. A value carries {manifest['own']['labels_per_value']:.1f} different "
@@ -68,6 +70,8 @@ def downcoding_section(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """What someone learns who knows that small boxes were wanted."""
     found = manifest["own"]["downcoding"]
     records = max(found["records"], 1)
+    if not found["attacked"]:
+        return {"title": "Downcoding", "sentences": ["The attack was not made: there are too many classes."]}
     right = f" ({percent(found['pinned_right'] / found['pinned'])} of these rightly)" if found["pinned"] else ""
     sentences = [
         "Someone who knows that classes with small labels were wanted can cross out values for which a record would "
