@@ -309,7 +309,7 @@ def _offers(front: Front, limits: Limits, wish: Wish, usual: float, folder: Path
         return _demanded(front, offers_of(front, int(np.ceil(reached * front.rows))))
     if limits.max_suppression != usual:
         why = "it was saved without its classes" if told else f"{wish.privacy.title} cannot be derived from class sizes"
-        if others:
+        if told and others:
             why = "its classes are also suppressed by criteria that sizes and diversities do not tell"
         raise OutsideError(
             f"the front was searched with {percent(usual)} suppressed, so it cannot answer for "
