@@ -317,3 +317,49 @@ def test_static_files_are_compressed_and_kept(workbench: Server) -> None:
         assert again.status_code == 304
         assert bench.get("/api/about").headers["cache-control"] == "no-store"
         json.dumps(bench.get("/api/about").json()["systems"])
+
+
+def test_what_a_group_withholds_is_declared_on_the_page(workbench: Server) -> None:
+    """A18: what the refusal asks for can be done without a run file."""
+    with workbench.client() as bench:
+        study = bench.post("/api/studies", json={"path": "census/run.toml"}).json()
+        assert study["name"] == "census"  # A30: not the path of the file
+        groups = study["study"]["groups"]
+        assert groups["auxiliary"][0]["path"] == "census/aux.csv"
+        at_ = f"/api/studies/{study['id']}"
+        kept = bench.put(at_, json={"groups": groups | {"withhold": ["sex"]}})
+        assert kept.status_code == 200, kept.text
+        assert kept.json()["study"]["groups"]["withhold"] == ["sex"]
+        assert kept.json()["study"]["groups"]["auxiliary"] == groups["auxiliary"]
+        away = groups | {"auxiliary": [{"path": "../aux.csv"}]}
+        assert bench.put(at_, json={"groups": away}).status_code == 422
+
+
+def test_two_kinds_of_bars_are_told_apart(page: Any, workbench: Server, searched: tuple[str, str]) -> None:
+    """A24, A26, A27: the same figure is written one way; nothing is red that is not bad; "all others" stands apart."""
+    study, _ = searched
+    at(page, workbench, "declare", study)
+    page.wait_for_selector("#risk .tile")
+    tiles = {tile.inner_text(): tile.get_attribute("class") for tile in page.locator("#risk .tile").all()}
+    smallest = next(text for text in tiles if "smallest class" in text)
+    assert ("bad" in tiles[smallest]) == smallest.startswith("1")  # A26
+    drawn = """async () => {
+      const { spread } = await import("/static/charts/bars.js");
+      const chart = spread({ kind: "values", labels: ["a", "b"], counts: [5, 4], rest: 9 }, 60);
+      document.body.append(chart);
+      chart.chart.now();
+      const row = chart.getContext("2d").getImageData(0, chart.height - 6, chart.width, 1).data;
+      const colour = (share) => [...row.slice(4 * Math.round(chart.width * share)).slice(0, 4)];
+      const found = [colour(0.16), colour(0.5), colour(0.86)].map(String);
+      chart.remove();
+      return found;
+    }"""
+    first, second, others = page.evaluate(drawn)
+    assert first == second != others  # A27
+    written = """async () => {
+      const { valueText } = await import("/static/settings.js");
+      return [valueText("t")(0.5633), valueText("t_closeness")(0.5633), valueText("uniques")(0.25)];
+    }"""
+    one, other, share = page.evaluate(written)
+    assert one == other  # A24
+    assert share == "25.0 %"

@@ -127,6 +127,19 @@ def test_a_search_and_a_point_with_the_keyboard_alone(page: Any) -> None:
     page.wait_for_selector("#point-title:text-is('Point 1')")
     page.reload()  # the address knows the point
     page.wait_for_selector("#point-title:text-is('Point 1')")
+    tab_to(page, "#to-publish")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#publish")
+    tab_to(page, "#publish")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#refused, #result .verified")
+    for number in range(page.locator("#refused textarea").count()):
+        tab_to(page, "#refused textarea")
+        page.keyboard.type(f"a made-up table for a test {number}")
+    if page.locator("#refused").count():
+        tab_to(page, "#accept")
+        page.keyboard.press("Enter")
+    page.wait_for_selector("#result .verified")
 
 
 def test_one_killed_job_is_told_in_words_and_the_others_finish(page: Any, workbench: Server) -> None:

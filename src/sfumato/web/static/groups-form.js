@@ -15,7 +15,7 @@ export async function declareGroups(saved = () => go({ step: "search" })) {
   const name = h("input", { value: group, id: "group-name", size: 14, placeholder: "military" });
   const where = select(["", ...columns], column, () => {}, { id: "group-column" });
   const which = h("input", { value: [values].flat().join(", "), id: "group-values", size: 18, placeholder: "55*, 3..7" });
-  const area = select(["", ...columns], (now.area ?? [""])[0], () => {}, { id: "group-area" });
+  const areas = new Set(now.area ?? []);
   const attributes = new Map(Object.entries(now.attributes ?? {}).map(([, attribute]) => [attribute.column, Boolean(attribute.ordinal)]));
   const auxiliary = h("input", { value: now.auxiliary?.[0]?.path ?? "", id: "group-auxiliary", list: "auxiliary-files", size: 24, placeholder: "a file of the folder" });
   const withhold = new Set(now.withhold ?? []);
@@ -25,15 +25,18 @@ export async function declareGroups(saved = () => go({ step: "search" })) {
 
   async function keep() {
     const known = Object.fromEntries(Object.values(now.attributes ?? {}).map((attribute) => [attribute.column, attribute]));
-    const groups = { ...now, vital: { [name.value.trim() || "group"]: [{ [where.value]: listed(which.value) }] }, area: [area.value],
+    const { [group]: _, ...otherGroups } = now.vital ?? {};
+    const { [column]: __, ...otherConditions } = conditions[0] ?? {};
+    const groups = { ...now, vital: { [name.value.trim() || "group"]: [{ [where.value]: listed(which.value), ...otherConditions }, ...conditions.slice(1)], ...otherGroups }, area: columns.filter((each) => areas.has(each)),
       attributes: Object.fromEntries([...attributes.keys()].map((each) => [each, known[each] ?? { column: each, ordinal: true, quantiles: 3 }])),
-      auxiliary: auxiliary.value.trim() ? [{ ...(now.auxiliary?.[0] ?? {}), path: auxiliary.value.trim() }] : [], withhold: [...withhold], other_columns: others.value || undefined };
+      auxiliary: auxiliary.value.trim() ? [{ ...(now.auxiliary?.[0] ?? {}), path: auxiliary.value.trim() }, ...(now.auxiliary ?? []).slice(1)] : [], withhold: [...withhold], other_columns: others.value || undefined };
     const found = await attempt(() => changeStudy({ groups }, "checking …"), says);
     if (found) { fill(says); tell("frame"); saved(); }
   }
   return h("div", { class: "card", id: "group-form" }, h("p", {}, "An attacker learns from another file, in which the group is named, how its members look, and counts such people per area of your file. Say who is in the group, and which columns both files share."),
-    says, h("div", { class: "row top" }, field("Name of the group", name), field("Members have in column", where), field("one of the values", which, "Values with commas between; 55* is what starts with 55, 3..7 a range"), field("Area", area), field("The attacker learns from", auxiliary, "Another file with the same columns, in which the group can be recognised")),
+    says, h("div", { class: "row top" }, field("Name of the group", name), field("Members have in column", where), field("one of the values", which, "Values with commas between; 55* is what starts with 55, 3..7 a range"), field("The attacker learns from", auxiliary, "Another file with the same columns, in which the group can be recognised")),
     h("datalist", { id: "auxiliary-files" }, (files?.files ?? []).filter((file) => file.kind === "table").map((file) => h("option", { value: file.path }))),
+    h("h3", { style: "margin-top:.8rem" }, "Areas are told apart by"), h("div", { class: "pills", id: "group-area" }, columns.map((each) => pill(areas, each))),
     h("h3", { style: "margin-top:.8rem" }, "Characteristics that both files have"), h("div", { class: "pills", id: "group-attributes" }, columns.map((each) => pill(attributes, each))),
     h("h3", { style: "margin-top:.8rem" }, "Columns that are not released"), h("div", { class: "pills", id: "group-withhold" }, columns.map((each) => pill(withhold, each))),
     h("div", { class: "row top", style: "margin:.8rem 0" }, field("Other columns", others)), h("div", { class: "row" }, button("Keep and go on →", keep, { class: "main", id: "keep-groups" }), Object.keys(now).length > 0 && button("Search as it is →", () => saved(), { class: "plain", id: "to-search" })));

@@ -28,7 +28,7 @@ export async function drawGroups(place) {
     attack.rules.length > 0 && h("div", { class: "card" }, h("h2", {}, "How the attacker recognises members"), table(["rule", { text: "RCF", title: "How much more often members meet the rule than others" }, { text: "support", title: "The share of all records that meet it" }], attack.rules.slice(0, 12).map((rule) => [h("td", { class: "wrap" }, rule.words), rule.rcf === null ? "∞" : number(rule.rcf), number(rule.support)]))));
 }
 
-const HEADS = ["point", { text: "reduction", title: "How far the sensitive areas are brought down to the level of the others" }, "swaps", "cost", { text: "lower bound", title: "A proven lower bound of the cost" }, { text: "known and fresh attacks find", title: "Attacks that plans are fitted to and chosen by" }, { text: "sealed attacks find", title: "Attacks made when the plans were ready: the verdict is theirs" }, ""];
+const HEADS = ["point", { text: "reduction", title: "How far the sensitive areas are brought down to the level of the others" }, "swaps", "cost", { text: "lower bound", title: "A proven lower bound of the cost" }, { text: "known and fresh attacks find", title: "Attacks that plans are fitted to and chosen by" }, { text: "sealed attacks find", title: "Attacks made when the plans were ready: the verdict is theirs" }, "choice"];
 
 function drawPoints(place, protection) {
   const choose = (id) => { note({ point: id }); drawPoints(place, protection); };

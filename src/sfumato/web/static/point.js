@@ -61,7 +61,7 @@ export async function drawComparison(place, one, two, close) {
   const able = state.about.measures.filter((each) => ["sizes", "sensitive", "cells"].includes(each.reads)).map((each) => [each.name, each.title]);
   fill(place, h("div", { class: "card", id: "who-pays" }, h("div", { class: "row spread" }, h("h2", {}, `Effect on records: point ${one} (A) against point ${two} (B)`),
     h("div", { class: "row" }, select(able, chosen, (next) => { place.dataset.measure = next; drawComparison(place, one, two, close); }, { "aria-label": "Measure" }), button("Close", close, { class: "plain small" }))),
-  table(["", `A: point ${one}`, `B: point ${two}`], sides.map(([name, ...cells]) => [h("td", {}, h("b", {}, name)), ...cells.map((cell, at) => h("td", { class: cells[0] === cells[1] ? "wrap quiet" : at ? "wrap" : "wrap" }, cell))]), { id: "side-by-side", style: "margin-bottom:.8rem" }),
+  table(["figure", `A: point ${one}`, `B: point ${two}`], sides.map(([name, ...cells]) => [h("td", {}, h("b", {}, name)), ...cells.map((cell, at) => h("td", { class: cells[0] === cells[1] ? "wrap quiet" : at ? "wrap" : "wrap" }, cell))]), { id: "side-by-side", style: "margin-bottom:.8rem" }),
   h("div", { class: "halves" },
     h("div", {}, h("figure", {}, curves([{ x: found.share, y: found.curves[0], colour: "second" }, { x: found.share, y: found.curves[1], colour: "ink", dashed: true }], {
       label: "the measure of every record under both points, sorted", xTitle: "share of the records, worst first", yTitle: found.title, logY: true, xText: (value) => percent(value, 0),

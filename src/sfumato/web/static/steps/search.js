@@ -138,7 +138,7 @@ export async function searchStep(place) {
     return h("div", { style: "margin-top:.8rem" }, h("div", { class: "row" }, "Compare", one, "with", two, button("Compare", async () => {
       const found = await attempt(() => get(`${here()}/fronts${query({ one: one.value, two: two.value })}`), compared);
       if (!found) return;
-      fill(compared, table(["", ...[one, two].map((each) => each.selectedOptions[0].textContent)], [
+      fill(compared, table(["figure", ...[one, two].map((each) => each.selectedOptions[0].textContent)], [
         ["points", ...found.points.map(number)],
         [defined("hypervolume", "The share of the box around both fronts that a front dominates; more is better"), ...found.hypervolume.map((value) => value.toFixed(4))],
         [defined("dominated by the other", "Points that the other front dominates"), ...found.dominated.map(number)], ["also in the other", number(found.shared), number(found.shared)]]));
