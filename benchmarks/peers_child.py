@@ -9,7 +9,23 @@ from pathlib import Path
 
 import pandas as pd
 
-COLUMNS = ["age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship", "race", "sex", "capital-gain", "capital-loss", "hours-per-week", "native-country", "salary-class"]
+COLUMNS = [
+    "age",
+    "workclass",
+    "fnlwgt",
+    "education",
+    "education-num",
+    "marital-status",
+    "occupation",
+    "relationship",
+    "race",
+    "sex",
+    "capital-gain",
+    "capital-loss",
+    "hours-per-week",
+    "native-country",
+    "salary-class",
+]
 QUASI = ["age", "workclass", "education", "marital-status", "race", "sex", "native-country", "salary-class"]
 SECRET = ["occupation"]
 
