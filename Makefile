@@ -17,6 +17,7 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
+demo: export SFUMATO_STATE = demo/state
 demo: $(STAMP)  ## The main job on the bundled Adult table: search, pick, map, publish, verify.
 	@rm -rf demo && mkdir demo
 	@$(BIN)/sfumato sample adult -o demo/adult
@@ -24,7 +25,7 @@ demo: $(STAMP)  ## The main job on the bundled Adult table: search, pick, map, p
 	@$(BIN)/sfumato search demo/adult/run.toml -o demo/front
 	@$(BIN)/sfumato pick demo/front --max-loss 0.30
 	@$(BIN)/sfumato map demo/front --point 4
-	@SFUMATO_STATE=demo/state $(BIN)/sfumato publish demo/front --point 4 -o demo/release --reason "demo: most k within 30 % loss"
+	@$(BIN)/sfumato publish demo/front --point 4 -o demo/release --reason "demo: most k within 30 % loss"
 	@$(BIN)/sfumato verify demo/release --source demo/adult/adult.data.gz
 	@$(BIN)/sfumato search demo/adult/cuts.toml -o demo/cuts --json > demo/cuts.json
 	@$(BIN)/sfumato ask demo/cuts --max-loss 0.25 --max-suppression 0.10

@@ -52,10 +52,11 @@ def test_risk_as_sdcmicro_measures_it(shared: Path, tmp_path: Path) -> None:
         name for name in study.columns if name in KEYS
     ]
     audit = sf.audit(study)
-    assert audit["uniques"] * audit.rows == pytest.approx(157)
+    assert [round(audit[name] * audit.rows) for name in ("uniques", "below_3", "below_5")] == [157, 281, 458]
     with (shared / "data/sdcmicro/reference/testdata_indivrisk.csv").open() as file:
         theirs = [{name: float(value) for name, value in row.items()} for row in csv.DictReader(file)]
     assert sum(row["risk"] for row in theirs) == pytest.approx(10.7782989187, abs=1e-8)
+    assert [sum(row["fk"] < k for row in theirs) for k in (2, 3, 5)] == [157, 281, 458]
     three = sum(row["risk"] for row in theirs if row["fk"] == 3)
     closed = sum(closed_form_of_three(row["Fk"]) for row in theirs if row["fk"] == 3)
     assert audit["individual_risk"] * audit.rows == pytest.approx(10.7782989187 - three + closed, abs=1e-8)

@@ -64,21 +64,23 @@ def test_the_source_archive_builds_the_same_wheel(built: tuple[Path, Path], tmp_
     assert sorted(zipfile.ZipFile(wheel).namelist()) == sorted(zipfile.ZipFile(built[0]).namelist())
 
 
-def demo_steps() -> list[str]:
-    """The commands of `make demo` that are Sfumato's."""
-    recipe = re.search(r"^demo:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+def demo_steps() -> tuple[dict[str, str], list[str]]:
+    """The environment of `make demo`, and those of its commands that are Sfumato's."""
+    text = (ROOT / "Makefile").read_text("utf-8")
+    recipe = re.search(r"^demo: \$.*\n((?:\t.*\n)+)", text, re.MULTILINE)
     assert recipe is not None
-    return [line.strip().removeprefix("@") for line in recipe[1].splitlines() if "$(BIN)/sfumato" in line]
+    steps = [line.strip().removeprefix("@") for line in recipe[1].splitlines() if "$(BIN)/sfumato" in line]
+    return dict(re.findall(r"^demo: export (\w+) = (\S+)$", text, re.MULTILINE)), steps
 
 
 def test_the_demo_runs_without_the_repository(installed: Path, tmp_path: Path) -> None:
     """Done when, 5."""
     assert "Everything that Sfumato itself needs is there." in call(installed / "sfumato", "doctor", folder=tmp_path)
     (tmp_path / "demo").mkdir()
-    steps = demo_steps()
+    given, steps = demo_steps()
     assert len(steps) >= 9
     for step in steps:
-        call("bash", "-euc", step.replace("$(BIN)", str(installed)), folder=tmp_path)
+        call("bash", "-euc", step.replace("$(BIN)", str(installed)), folder=tmp_path, **given)
     assert (tmp_path / "demo" / "release" / "public" / "external.html").is_file()
     assert (tmp_path / "demo" / "front" / "map.html").is_file()
 
