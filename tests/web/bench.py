@@ -50,9 +50,9 @@ def client(root: Path, *options: str) -> Iterator[httpx.Client]:
         yield bench
 
 
-def declare(bench: httpx.Client, **search: Any) -> str:
-    """A study of people.csv, declared and checked."""
-    study = str(bench.post("/api/studies", json={"path": "people.csv"}).json()["id"])
+def declare(bench: httpx.Client, table: str = "people.csv", **search: Any) -> str:
+    """A study of people.csv, or of a table like it, declared and checked."""
+    study = str(bench.post("/api/studies", json={"path": table}).json()["id"])
     columns = {
         "age": {"role": "quasi_identifier", "hierarchy": {"build": "interval", "widths": [5, 10, 20]}},
         "zip": {"role": "quasi_identifier", "hierarchy": {"build": "prefix"}},

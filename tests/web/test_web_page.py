@@ -192,7 +192,8 @@ def test_a_group_is_attacked_and_protected(page: Any) -> None:
     page.wait_for_selector("#result .verified")
     page.wait_for_selector(".step.publish >> text=attacks find 0 of")  # in the list, asked for again
     page.click("#tools button")
-    assert "sfumato publish front --point 0 -o release" in _shown(page, "Commands")
+    shown = _shown(page, "Commands")
+    assert "sfumato publish front --point 0 --reason 'no attack finds the base' --accept 'uniques=a synthetic" in shown
 
 
 def test_markup_in_a_column_name_is_only_a_name(page: Any) -> None:
