@@ -45,7 +45,7 @@ def alone(codes: Counts64, members: Flags) -> float:
     one value in thousands tells nothing by itself.
 
     >>> round(alone(np.array([0, 0, 0, 1, 1, 1, 1, 1]), np.array([1, 1, 0, 0, 0, 0, 0, 0], bool)), 2)
-    0.67
+    0.58
     """
     half = np.zeros(len(members), np.bool_)
     for kind in (np.flatnonzero(members), np.flatnonzero(~members)):

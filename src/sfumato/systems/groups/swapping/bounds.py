@@ -62,8 +62,9 @@ def lowered(held: Floats, sensitive: Sequence[int], level: float, targets: Mappi
 
     A level beyond 1 goes all the way, to as much less: 1.4 to six tenths of what is under the mean.
 
-    >>> lowered(np.array([4.0, 0, 0]), [0], 0.5, None)[0], lowered(np.array([4.0, 0, 0]), [0], 1.5, None)[0]
-    (2.5, 0.5)
+    >>> held = np.array([4.0, 0, 0])
+    >>> lowered(held, [0], 0.5, None).tolist(), lowered(held, [0], 1.5, None).tolist()
+    ([2.5, 0.0, 0.0], [0.5, 0.0, 0.0])
     """
     aim = UNDER_MEAN * held.mean() * (2 - max(level, 1.0))
     level = min(level, 1.0)
