@@ -52,6 +52,7 @@ API = {
             "prefixes": (),
             "dates": (),
             "rare_values": (),
+            "top_bottom": (),
             "flat": (),
             "hierarchy_file": (),
             "Hierarchy": ("from_paths", "with_leaf"),

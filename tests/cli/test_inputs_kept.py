@@ -42,6 +42,7 @@ CASES: dict[str, tuple[Sequence[str], Sequence[str]]] = {
         ["groups/run.toml", "groups/t.csv", "groups/aux.csv"],
     ),
     "groups ipums": (["x.xml", "-o", "TARGET"], ["x.xml", "x.dat"]),
+    "import sdcmicro": (["script.R", "people.csv", "-o", "TARGET"], ["script.R", "people.csv"]),
 }
 PAIRS = [(command, name) for command, (_, names) in CASES.items() for name in names]
 
@@ -61,6 +62,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     protected_study(folder / "groups")
     (folder / "x.xml").write_text(DDI, "utf-8")
     (folder / "x.dat").write_text("0301\n0452\n0181\n", "utf-8")
+    (folder / "script.R").write_text("s <- createSdcObj(d, keyVars = c('age', 'sex'))\n", "utf-8")
     return folder
 
 

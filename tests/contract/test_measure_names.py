@@ -18,13 +18,21 @@ PARTS = {end: {name.split("_")[-1 if end else 0] for name in NAMES if "_" in nam
 
 # Modules that may hold the name of a measure, which names, and why.
 ALLOWED = {
-    "study/study.py": ({"k", "general_loss"}, "defaults of the run file, which is read before any measure is known"),
+    "study/sections.py": ({"k", "general_loss"}, "defaults of the run file, which is read before any measure is known"),
     "measures/facts.py": (
         {"k", "weighted_k", "weighted_l"},
         "figures of a histogram of classes, as the answers of `ask` spell them",
     ),
     "release/history/side_by_side.py": ({"k"}, "the first letter of columns of SQL: k0, k1 …"),
     "study/policy.py": ({"k", "uniques"}, "names of the policy's rules, as a run file spells them"),
+    "migration/arx_settings.py": (
+        {
+            *("k", "distinct_l", "entropy_l", "recursive_l", "t_closeness", "beta_likeness", "enhanced_beta"),
+            *("delta_disclosure", "arx_loss", "precision", "discernibility", "non_uniform_entropy"),
+            *("average_class_size", "general_loss"),
+        },
+        "which measure each criterion and quality model of ARX is, as a run file spells it",
+    ),
     "sources/profile.py": ({"uniques"}, "a field of a column's profile: values that occur once"),
 }
 

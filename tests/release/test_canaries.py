@@ -156,4 +156,4 @@ def test_cuts(tmp_path: Path) -> None:
     for name, text in texts(release.public).items():
         for what, canary in canaries(release, tmp_path / "secretproject.csv").items():
             assert canary not in text, (name, what)
-        assert re.search(r"(?<!\d)97(?!\d)", text) is None or name == "data.csv", name
+        assert re.search(r"(?<!\d)97(?!\d)", re.sub("[0-9a-f]{64}", "", text)) is None or name == "data.csv", name

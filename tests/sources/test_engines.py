@@ -72,7 +72,6 @@ def test_addresses_are_not_paths() -> None:
 @pytest.mark.parametrize(
     "settings",
     [
-        {"data": {"path": "sqlite:/etc/people.db", "table": "people"}},
         {"data": {"path": "t.csv"}, "population": {"path": "postgresql://host/db", "table": "people"}},
         {"data": {"path": "t.csv"}, "engine": "spark"},
     ],
@@ -80,6 +79,11 @@ def test_addresses_are_not_paths() -> None:
 def test_the_workbench_opens_files_only(settings: dict[str, Any]) -> None:
     with pytest.raises(sf.InputError, match="the workbench reads files"):
         paths_of(sf.Study(**settings))
+
+
+def test_the_file_of_a_database_is_among_those_that_must_be_in_the_folder() -> None:
+    study = sf.Study(data={"path": "sqlite:/etc/people.db", "table": "people"})
+    assert paths_of(study) == [Path("/etc/people.db")]
 
 
 @pytest.mark.parametrize(
@@ -127,6 +131,7 @@ def test_the_shared_sql_is_in_words_that_every_engine_knows() -> None:
         "database.py",
         "microfile.py",
         "swapped.py",
+        "wide.py",
     }
     for path in package.rglob("*.py"):
         text = path.read_text("utf-8")

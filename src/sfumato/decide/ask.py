@@ -32,7 +32,7 @@ from sfumato.decide.sentences import whole
 from sfumato.errors import InputError, MeasureError
 from sfumato.front import Front
 from sfumato.measures.facts import Form
-from sfumato.measures.standard import DISTINCT_L, K
+from sfumato.measures.standard import DISTINCT_L, PROSECUTOR_RISK, K
 from sfumato.notebook.card import card
 from sfumato.plans.levels import LevelPlan
 from sfumato.runtime.figures import number, percent
@@ -323,7 +323,7 @@ def _offers(front: Front, limits: Limits, wish: Wish, usual: float, folder: Path
 def _demanded(front: Front, offers: Offers) -> Offers:
     """The offers that keep what the search demanded: another suppression must not give it up."""
     least = front.study.search.constraints
-    risk = least.get("prosecutor_risk", 1.0)
+    risk = least.get(PROSECUTOR_RISK.name, 1.0)
     k, l = max(least.get(K.name, 0.0), 1.0 / risk), least.get(DISTINCT_L.name, 0.0)
     return offers.some((offers.k >= k - 1e-9) & (offers.l >= l - 1e-9 if l > 1 else True))
 

@@ -7,19 +7,21 @@ that is about one of them takes it from here, and everything else asks a measure
 from __future__ import annotations
 
 from sfumato.measures.facts import Form
-from sfumato.measures.loss import general_loss, generalization_loss, suppression_loss
+from sfumato.measures.loss import general_loss, generalization_loss, suppression_loss, table_error
 from sfumato.measures.measure import Measure
-from sfumato.measures.privacy import distinct_l, k, t_closeness, weighted_k, weighted_l
+from sfumato.measures.privacy import distinct_l, k, prosecutor_risk, t_closeness, weighted_k, weighted_l
 
 K: Measure = k.MEASURE
 DISTINCT_L: Measure = distinct_l.MEASURE
 T_CLOSENESS: Measure = t_closeness.MEASURE
+PROSECUTOR_RISK: Measure = prosecutor_risk.MEASURE
 WEIGHTED_K: Measure = weighted_k.MEASURE
 WEIGHTED_L: Measure = weighted_l.MEASURE
 
 GENERAL_LOSS: Measure = general_loss.MEASURE  # as a share of its highest value, the `loss` of a point
 GENERALIZATION_LOSS: Measure = generalization_loss.MEASURE  # the part of it that released records have
 SUPPRESSION_LOSS: Measure = suppression_loss.MEASURE  # the part that suppressed records have
+TABLE_ERROR: Measure = table_error.MEASURE
 
 # The measure that each figure of a histogram is the value of.
 OF_FORM: dict[Form, Measure] = {

@@ -25,13 +25,23 @@ def ask(
 ) -> Answer:
     """The best release within limits: most privacy, or with `min_k` or `min_l` and no loss limit the least loss.
 
-    The suppression limit is the searched one unless given. k and ℓ together are balanced; `prefer` seeks one of them
-    ("k" or "l"). With the table at hand it is not read again; `folder` is that of the front, which commands that are
-    offered name.
-
     A question outside of the limits that the front was searched with is answered from its recodings. Where a search
     for exactly that question takes seconds, `answer.searched` is what it finds (`answer.improved` says if it is
-    better), and a question that the recodings cannot answer is answered by it; without `search` none is run.
+    better), and a question that the recodings cannot answer is answered by it.
+
+    Args:
+        front: the front that is asked.
+        max_loss: the largest loss, as a share.
+        max_suppression: the largest share of suppressed records; the searched one unless given.
+        min_k: the smallest k.
+        min_l: the smallest distinct ℓ.
+        prefer: "k" or "l", where both were sought; they are balanced otherwise.
+        table: the front's table, where it is at hand: it is not read again then.
+        folder: the folder of the front, for the commands that are offered.
+        search: whether a search may be run.
+
+    Returns:
+        The answer, with what binds it and what relaxing a limit would give.
 
     >>> import sfumato as sf
     >>> front = sf.search(sf.read(sf.sample("adult")))

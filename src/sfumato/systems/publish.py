@@ -58,6 +58,6 @@ def rehearse(choice: Choice, *, state: str | Path | None = None) -> Rehearsal:
     >>> import sfumato as sf
     >>> front = sf.search(sf.read(sf.sample("adult")))
     >>> [finding.key for finding in rehearse(sf.pick(front, point=0)).findings]
-    ['k']
+    ['raw', 'k', 'l', 't', 'uniques']
     """
     return rehearse_draft(system_named(choice.front.system).draft(choice, Publishing()), state=state)

@@ -73,5 +73,7 @@ MEASURE = Measure(
     citation="total variation distance of two-way tables",
     unit="share",
     unfit=too_wide,
+    formula="mean over pairs of columns of ½ Σ |p(a, b) − q(a, b)|, with each label of q spread evenly over its values",
+    use="What an analyst who tabulates two columns loses; comparable between global and local recodings.",
     suppressed="own",
 )

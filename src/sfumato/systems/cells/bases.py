@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sfumato.front import Front
+from sfumato.measures.standard import GENERAL_LOSS, K
 from sfumato.plans.plan import RecodingPlan
 from sfumato.runtime.arrays import Codes, Counts64, Floats
 from sfumato.study import Study
@@ -71,7 +72,7 @@ def bases_of(study: Study, table: FrequencyTable) -> list[Base]:
     if settings.after is None or settings.bases == 0:
         return bases
     searched = study.with_search(system=settings.after).with_search(
-        max_suppression=0.0, constraints={}, objectives=("k", "general_loss")
+        max_suppression=0.0, constraints={}, objectives=(K.name, GENERAL_LOSS.name)
     )
     front: Front = system_named(settings.after).search(searched, Run(), table)
     points = [point for point in front.points if point.loss > 0]

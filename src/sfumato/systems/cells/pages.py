@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from sfumato.measures.standard import K
 from sfumato.release import pack
 from sfumato.release.facts import external_facts
 from sfumato.release.manifest import Content
@@ -41,7 +42,7 @@ def cells_page(manifest: Mapping[str, Any]) -> str:
     readings = details["readings"]
     matching = "not counted" if readings["matching"] is None else number(readings["matching"])
     read = [
-        ["strict: a blank is a value of its own", number(readings["k"])],
+        ["strict: a blank is a value of its own", number(readings[K.name])],
         ["agreeing (k, k): with source records, and source records with released ones", number(readings["agreeing"])],
         ["blanks match anything among released rows, as in sdcMicro (no protection by itself)", matching],
     ]
@@ -52,7 +53,7 @@ def cells_page(manifest: Mapping[str, Any]) -> str:
     sections: list[dict[str, Any]] = [
         {"title": "Blanked cells", "sentences": [READ[own["algorithm"]], bound], "heads": ["column", "cells", "share"]}
         | {"rows": rows},
-        {"title": "k in each reading", "sentences": [], "heads": ["reading", "k"], "rows": read},
+        {"title": "k in each reading", "sentences": [], "heads": ["reading", K.name], "rows": read},
         {"title": "Counting from the file", "sentences": [COUNT]},
     ]
     return recoded_page(

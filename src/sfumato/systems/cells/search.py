@@ -190,7 +190,7 @@ class Problem:
         chosen = dict(zip(grouped.columns, prices.tolist(), strict=True))
         largest = max(chosen.values())
         section = {name: price * min(1.0, 1e6 / largest) for name, price in chosen.items()}
-        search = {"k": list(ks), "effort": settings.effort, "passes": settings.passes}
+        search = {K.name: list(ks), "effort": settings.effort, "passes": settings.passes}
         flattened = self.study.with_columns(columns).with_settings({"local": search})
         flattened = flattened.with_search(system="local").with_search(weights=section)
         return system_named("local").search(flattened, run, replace(grouped, domains=tuple(domains)))

@@ -10,6 +10,7 @@ import numpy as np
 
 from sfumato.decide import Choice
 from sfumato.front import Front
+from sfumato.measures.standard import K
 from sfumato.plans.boxes import BoxPlan
 from sfumato.release.boxes.assigned import Assigned
 from sfumato.release.boxes.draft import BoxDraft
@@ -122,7 +123,7 @@ class Cells:
             "suppressed": [number(point.suppressed) for point in points],
             "cost / bound": [f"{p.details['ratio']:.3f}" if "ratio" in p.details else "–" for p in points],
             "k strict / (k, k) / blanks match": [
-                f"{r['k']} / {r['agreeing']} / {'–' if r['matching'] is None else r['matching']}" for r in readings
+                f"{r[K.name]} / {r['agreeing']} / {'–' if r['matching'] is None else r['matching']}" for r in readings
             ],
             "method": [str(point.details["method"]) for point in points],
         }

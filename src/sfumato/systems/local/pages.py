@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from sfumato.measures.standard import TABLE_ERROR
 from sfumato.release import pack
 from sfumato.release.facts import external_facts
 from sfumato.release.manifest import Content
@@ -55,7 +56,7 @@ def floor_section(point: Mapping[str, Any]) -> dict[str, Any]:
 
 def counting_section(manifest: Mapping[str, Any], how: str) -> dict[str, Any]:
     """How to count from the file, and what that costs."""
-    error = manifest["figures"].get("table_error")
+    error = manifest["figures"].get(TABLE_ERROR.name)
     if error is None:
         return {"title": "Counting from the file", "sentences": [how]}
     cost = (

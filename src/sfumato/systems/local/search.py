@@ -31,6 +31,7 @@ KS = (2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100)
 ORDERS = 100  # orders of the columns that are tried, fewer where there are very many cells
 FEWEST = 10
 SORTED = 20_000_000  # cells sorted in all
+SIZES = "sizes"  # of a saved state: the values of k that are done
 LOOKED = 10**9  # cells that a pass of the floor may look at
 
 
@@ -148,7 +149,7 @@ def _met(solution: Solution, table: FrequencyTable, limits: Limits, allowed: int
 
 def state_of(solutions: Sequence[Solution]) -> dict[str, Any]:
     """What was found so far, as arrays."""
-    parts: dict[str, Any] = {"k": np.array([one.k for one in solutions], np.int64)}
+    parts: dict[str, Any] = {SIZES: np.array([one.k for one in solutions], np.int64)}
     for one in solutions:
         classes = one.classes
         parts[f"entries{one.k}"] = np.stack([classes.cell, classes.owner, classes.count])
@@ -160,7 +161,7 @@ def state_of(solutions: Sequence[Solution]) -> dict[str, Any]:
 def solutions_from(parts: Mapping[str, Any], labels: Labels, cells: Cells) -> dict[int, Solution]:
     """What was found before a search was interrupted."""
     solutions = {}
-    for k in parts["k"].tolist() if "k" in parts else ():
+    for k in parts[SIZES].tolist() if SIZES in parts else ():
         floor = float(parts[f"floor{k}"])
         classes = Classes.of(labels, cells, *parts[f"entries{k}"])
         method = str(parts[f"method{k}"])

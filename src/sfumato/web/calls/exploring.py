@@ -19,7 +19,7 @@ from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.measure import Measure
 from sfumato.measures.planned import suppress_by_plan
 from sfumato.measures.registry import attackers, headlines, measure
-from sfumato.measures.standard import K
+from sfumato.measures.standard import DISTINCT_L, K
 from sfumato.release.foreseen import foreseen
 from sfumato.report.audit_page import BINS
 from sfumato.systems.registry import load_front
@@ -41,6 +41,7 @@ def front(places: Places, study: str, job: str) -> dict[str, Any]:
         "stopped": about.get("status") == "stopped",
         "max_suppression": saved.study.search.max_suppression,
         "policy": saved.study.policy.model_dump(mode="json", exclude={"accept"}),
+        "ruled": {K.name: K.name, "l": DISTINCT_L.name},  # the measures of the policy's rules
         "changes": changes_since(places, study, saved.study),
     }
     try:

@@ -11,8 +11,8 @@ function sentence(whole) {
   const [be, them] = names.length === 1 ? ["is", "it"] : ["are", "them"];
   const share = percent(whole.quasi_identifiers_and_kept.unique_share);
   return h("p", { class: aboveLimit(whole) ? "warning all-columns" : "quiet all-columns", title: names.length ? `Not counted: ${names.join(", ")}` : null },
-    names.length ? `${plural(names.length, "column")} ${be} released unchanged and ${be} not counted in any figure; with ${them} ${share} of the records are unique.`
-      : `Every released column is counted in the figures; ${share} of the records are unique.`);
+    names.length ? `${plural(names.length, "column")} ${be} released unchanged and ${be} not counted in any figure; with ${them}, sensitive columns aside, ${share} of the records are unique.`
+      : `Every released column is counted in the figures; sensitive columns aside, ${share} of the records are unique.`);
 }
 
 // The sentence, and the figures over all released columns together, sensitive ones included.
