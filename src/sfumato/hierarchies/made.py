@@ -64,6 +64,14 @@ def top_bottom(*widths: float, bottom: float | None = None, top: float | None = 
 
     Everything below `bottom` stands together, and everything from `top` on; the widths add levels of intervals between.
 
+    Args:
+        *widths: widths of the levels between the ends, finest first, each a multiple of the one before.
+        bottom: the lowest value that is kept.
+        top: the value from which on all stand together.
+
+    Returns:
+        A recipe.
+
     >>> top_bottom(5, top=85).top
     85.0
     """
