@@ -81,13 +81,13 @@ export async function explorer(front, jobs) {
 
   // The answer to a question stands where its own figures put it, which may be no point of the search.
   function marks() {
-    const answer = offered && [front.ruled.k, front.ruled.l, "loss", "suppressed"].includes(yName) && ["loss", "suppressed"].includes(xName) ? { x: offered[xName], y: yName === front.ruled.l ? offered.l : yName === front.ruled.k ? offered.k : offered[yName] } : null;
+    const answer = offered && [front.ruled?.k, front.ruled?.l, "loss", "suppressed"].includes(yName) && ["loss", "suppressed"].includes(xName) ? { x: offered[xName], y: yName === front.ruled?.l ? offered.l : yName === front.ruled?.k ? offered.k : offered[yName] } : null;
     return { chosen: state.point, knee: front.knee, rival, answer: answer && Number.isFinite(answer.y) ? answer : null };
   }
   function policyLines() {
     const policy = front.policy ?? {};
-    if (yName === front.ruled.k) return [...new Set([policy.k ?? 3, 5, 10])].map((each) => ({ value: each, text: each === policy.k ? `k ${each}: your policy` : `k ${each}`, floor: each === policy.k }));
-    return yName === front.ruled.l ? [{ value: policy.l ?? 2, text: `ℓ ${policy.l ?? 2}: your policy`, floor: true }] : [];
+    if (yName === front.ruled?.k) return [...new Set([policy.k ?? 3, 5, 10])].map((each) => ({ value: each, text: each === policy.k ? `k ${each}: your policy` : `k ${each}`, floor: each === policy.k }));
+    return yName === front.ruled?.l ? [{ value: policy.l ?? 2, text: `ℓ ${policy.l ?? 2}: your policy`, floor: true }] : [];
   }
   function drawMap() {
     const points = front.points.map((point) => ({ id: point.id, x: value(point, xName), y: value(point, yName) })).sort((a, b) => a.x - b.x);
