@@ -363,7 +363,7 @@ def test_a_front_of_given_shares_is_no_table_to_publish(
     front = tmp_path / "front"
     assert _json(capsys, "search", channel_run(tmp_path, prior="prior.csv", records=1000), "-o", front)[0] == 0
     code, said = _json(capsys, "publish", front, "--point", "1", "-o", tmp_path / "out")
-    assert (code, "there is no table to disguise" in said["error"]["what"]) == (2, True), said
+    assert (code, "no table is declared" in said["error"]["what"]) == (2, True), said
     assert not (tmp_path / "out").exists()
     assert _json(capsys, "channel", "export", front, "--point", "1", "-o", tmp_path / "c.json")[0] == 0
     words = ["channel", "disguise", "--data", people, "--channel", tmp_path / "c.json", "-o", tmp_path / "out"]

@@ -107,7 +107,7 @@ def guarded(app: FastAPI, hosts: Iterable[str]) -> ASGIApp:
 
 
 async def _keep(desks: Desks, trash: Trash) -> None:
-    """Stop workers that nobody asks, and delete for good what was deleted a while ago."""
+    """Stop idle workers, and remove deleted studies and releases once they can no longer be restored."""
     while True:
         await asyncio.sleep(20)
         await desks.send_home()

@@ -74,7 +74,7 @@ def limit_memory(gigabytes: float) -> None:
 
 
 def attend(places: Places, questions: TextIO, answers: TextIO) -> None:
-    """Answer until nobody asks any more."""
+    """Answer questions until the pipe is closed."""
     for line in questions:
         asked = json.loads(line)
         answers.write(json.dumps(answer(places, asked["call"], asked["with"]), ensure_ascii=False) + "\n")

@@ -25,7 +25,7 @@ def refuse_unlike(front: Front) -> None:
     given = study.channel.prior
     if given is not None and study.folder / study.data.path == study.folder / given:
         raise InputError(
-            "the front was searched with shares from a file, so there is no table to disguise",
+            "the front was searched with shares from a file, and no table is declared that could be disguised",
             expected="a run file with a table under [data]",
             remedy="sfumato channel export writes a channel, and sfumato channel disguise takes it for a table",
         )

@@ -195,7 +195,7 @@ def _crossed(
     most_takers: int,
     rng: np.random.Generator,
 ) -> int:
-    """The head of one list and the tail of another; a record that stands twice is dropped."""
+    """The head of one list and the tail of another; a record that occurs twice is dropped."""
     head = int(rng.random() * (len(givers_a) + 1))
     tail = int(rng.random() * (len(givers_b) + 1))
     used_g = np.zeros(most_givers, np.bool_)

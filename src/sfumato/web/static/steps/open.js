@@ -59,7 +59,7 @@ async function chooseTable(file) {
   if (!found) return;
   const dialog = h("dialog", { "aria-label": `Tables of ${file.name}`, onclose: () => dialog.remove() }, h("h2", {}, `Tables of ${file.name}`),
     h("ul", { class: "files" }, found.tables.map((name) => h("li", {}, button(name, () => { dialog.close(); opened({ path: file.path, table: name }); }, { "data-table": name })))),
-    !found.tables.length && h("p", {}, "There is no table in it."), h("div", { class: "row foot" }, button("Cancel", () => dialog.close(), { class: "plain" })));
+    !found.tables.length && h("p", {}, "This database contains no tables."), h("div", { class: "row foot" }, button("Cancel", () => dialog.close(), { class: "plain" })));
   document.body.append(dialog);
   dialog.showModal();
 }
