@@ -184,7 +184,7 @@ def views(page: Page) -> Iterator[str]:
     page.evaluate("scrollTo(0, 0)")
     yield "channel"
     page.click("[data-step=open]")
-    page.click(".files button:has-text('census')")
+    page.click("[data-folder=census]")
     page.click("[data-file='census/run.toml']")
     page.wait_for_selector("#where:has-text('census')")
     page.click("#to-declare")

@@ -169,6 +169,6 @@ def confirmed(page: Any, table: str) -> None:
     page.wait_for_selector("#reviewed")
     for open_ in range(page.locator("select.open").count(), 0, -1):
         page.locator("select.open").first.select_option("quasi_identifier")
-        page.wait_for_function(f"document.querySelectorAll('select.open').length < {open_}")
+        page.locator("select.open").nth(open_ - 1).wait_for(state="detached")
     page.click("#reviewed")
     page.wait_for_selector("#reviewed", state="detached")

@@ -1,4 +1,4 @@
-"""One workbench and one browser for all tests of the page; a small disk."""
+"""One browser for all tests of the page, a workbench for each file of them; a small disk."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from tests.web.bench import HOSTILE, Server, server, write_table
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def workbench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server over a folder with small tables; as many jobs run at once as one test asks for."""
-    if CHROMIUM is None:
-        pytest.skip("there is no chromium to drive (apt-get install chromium)")
+    """A server over a folder with small tables; as many jobs run at once as one test asks for.
+
+    Each file of tests has its own: studies that another file left would be in its lists.
+    """
     root = tmp_path_factory.mktemp("bench")
     write_table(root / "people.csv")
     write_table(root / "hostile.csv", names=f"age,{HOSTILE},sex,ill")
@@ -32,7 +33,9 @@ def workbench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture(scope="session")
-def browser(workbench: Server) -> Iterator[Any]:
+def browser() -> Iterator[Any]:
+    if CHROMIUM is None:
+        pytest.skip("there is no chromium to drive (apt-get install chromium)")
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     with playwright.sync_playwright() as driver:
         found = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])

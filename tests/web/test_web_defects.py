@@ -71,7 +71,7 @@ def test_opening(page: Any, workbench: Server) -> None:
     page.set_viewport_size({"width": 1280, "height": 900})
     page.locator("li:has([data-study])").first.locator(".danger").click()
     page.click("#toast-act")  # Undo
-    page.wait_for_function(f"document.querySelectorAll('[data-study]').length === {before}")
+    page.locator("[data-study]").nth(before - 1).wait_for()
     assert "my people" in page.locator("[data-study]").first.inner_text()
 
 

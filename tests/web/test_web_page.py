@@ -173,7 +173,7 @@ def test_a_channel_is_found_and_a_column_disguised(page: Any, tmp_path: Path) ->
 
 
 def test_a_group_is_attacked_and_protected(page: Any) -> None:
-    page.click(".files button:has-text('census')")
+    page.click("[data-folder=census]")
     page.click("[data-file='census/run.toml']")
     page.click("#to-declare")
     page.click("#to-search")

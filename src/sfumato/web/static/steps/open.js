@@ -33,7 +33,7 @@ async function listed(card, folder) {
   fill(card, h("h2", {}, "Tables in ", state.about.folder, folder && `/${folder}`),
     h("ul", { class: "files" },
       folder && h("li", {}, button(["↑ ", up || state.about.folder], () => listed(card, up))),
-      found.folders.map((name) => h("li", {}, button([h("span", { "aria-hidden": "true" }, "▸"), name], () => into(name)))),
+      found.folders.map((name) => h("li", {}, button([h("span", { "aria-hidden": "true" }, "▸"), name], () => into(name), { "data-folder": name }))),
       found.files.map((file) => h("li", {}, button([h("span", { "aria-hidden": "true" }, { table: "▦", database: "⛁" }[file.kind] ?? "⚙"), h("span", { class: "long" }, file.name), h("small", {}, file.kind, " · ", size(file.bytes))],
         () => file.kind === "database" ? chooseTable(file) : opened({ path: file.path }), { "data-file": file.path })))),
     !found.files.length && !found.folders.length && h("p", { class: "quiet" }, "No table or run file here."),
