@@ -4,9 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SCALE := $(VENV)/.installed-scale
+EVERY := not published and not scale and not site and not package
+QUICK := not long and $(EVERY)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo compiled test test-fast coverage test-hostile installed-scale test-scale test-published lint audit-dependencies bench docs test-docs test-package sbom bench-peers pictures clean
+.PHONY: help demo compiled test test-long test-fast coverage test-hostile installed-scale test-scale test-published lint audit-dependencies bench docs test-docs test-package sbom bench-peers pictures clean
 
 help:  ## Show what there is to make.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -48,18 +50,21 @@ installed-scale: $(SCALE)  ## Install what all tests need, Spark and databases i
 compiled: $(STAMP)  ## Compile the loops once, so that not every worker of the tests does.
 	$(BIN)/python -m tests.warm
 
-test: $(STAMP)  ## Check style, types and import direction, then run all tests but the slow ones.
+test: $(STAMP)  ## Check style, types and import direction, then run all tests but the slow ones: ten minutes on two cores.
 	@$(MAKE) --no-print-directory -j 2 lint compiled
-	$(BIN)/python -m pytest -m "not published and not scale and not site and not package" -n 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -m "$(QUICK)" -n 3 --dist loadfile --no-loadscope-reorder
+
+test-long: $(STAMP)  ## The tests of more than a few seconds each: whole journeys in a browser, kills, spoiled folders, larger tables.
+	$(BIN)/python -m pytest -m "long and $(EVERY)" -n 3 --dist loadfile --no-loadscope-reorder
 
 FAST := tests/hierarchies tests/tables tests/measures tests/algorithms tests/decide/test_knee.py tests/systems/lattice tests/report tests/sources/test_settings.py tests/runtime/test_toml.py
 MORE := tests/decide/test_ask.py tests/systems/test_all_systems.py tests/systems/groups/test_rules.py tests/systems/channel/test_model.py tests/systems/channel/test_engines.py tests/cli/test_cli.py tests/cli/test_channel.py tests/cli/test_numbers.py tests/cli/test_inspect.py
 
 test-fast: $(STAMP)  ## The inner loop: no browser, no kills, no Spark.
-	$(BIN)/python -m pytest -q -m "not published and not scale and not site and not package" $(FAST)
+	$(BIN)/python -m pytest -q -m "$(QUICK)" $(FAST)
 
 coverage: $(STAMP)  ## Which lines the tests reach, without the page and without processes of their own.
-	$(BIN)/python -m coverage run -m pytest -q -m "not published and not scale and not site and not package" $(FAST) $(MORE)
+	$(BIN)/python -m coverage run -m pytest -q -m "$(QUICK)" $(FAST) $(MORE)
 	$(BIN)/python -m coverage report
 
 test-scale: $(SCALE)  ## Spark (a cluster on loopback; Java 17 or newer) and databases (Debian's PostgreSQL).
@@ -71,7 +76,7 @@ test-hostile: $(STAMP)  ## Thousands of spoiled folders and requests, hundreds o
 
 test-published: $(SCALE)  ## Reproduce the slow published tables.
 	SFUMATO_EXAMPLES=100 $(BIN)/python -m pytest -m published
-	SFUMATO_EXAMPLES=100 $(BIN)/python -m pytest -m "not published and not scale and not site and not package" tests/contract tests/measures tests/systems tests/tables tests/comparisons tests/decide tests/release/test_joint.py
+	SFUMATO_EXAMPLES=100 $(BIN)/python -m pytest -m "$(EVERY)" tests/contract tests/measures tests/systems tests/tables tests/comparisons tests/decide tests/release/test_joint.py
 
 lint: audit-dependencies  ## Style, types, import direction, known holes in dependencies.
 	$(BIN)/ruff format --check .

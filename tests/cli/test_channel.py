@@ -314,6 +314,7 @@ def test_several_limits_are_kept_at_once(people: Path, tmp_path: Path, capsys: p
     assert (code, said["error"]["expected"]) == (3, "limits that a point meets at once")
 
 
+@pytest.mark.long
 def test_square_with_a_cap_and_optrr(people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def points(found: Any) -> list[dict[str, Any]]:
         return [{**point, **point["values"]} for point in found["points"]]
@@ -370,6 +371,7 @@ def test_a_front_of_given_shares_is_no_table_to_publish(
     assert _json(capsys, *words)[0] == 0
 
 
+@pytest.mark.long
 def test_reports_are_drawn_with_the_probabilities_of_the_matrix(people: Path, tmp_path: Path) -> None:
     from sfumato.plans.channel import Channel
     from sfumato.study import Study

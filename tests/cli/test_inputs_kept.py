@@ -78,6 +78,7 @@ def refused(files: Path, command: str, target: str, monkeypatch: pytest.MonkeyPa
     assert contents(files) == before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("command", "name"), PAIRS, ids=[f"{c}: {n}" for c, n in PAIRS])
 def test_an_input_is_not_overwritten(
     files: Path, command: str, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -37,6 +37,7 @@ def _options(path: Path) -> list[str]:
     return [text for text in texts if OPTION.search(text)]
 
 
+@pytest.mark.long
 def test_no_text_of_the_library_names_an_option_of_the_command_line() -> None:
     modules = [path for path in sorted(SOURCE.rglob("*.py")) if path.relative_to(SOURCE).parts[0] not in DOORS]
     assert len(modules) > 200

@@ -155,6 +155,7 @@ def test_datafly_by_hand() -> None:
 AGES = [("20", "20s", "*"), ("21", "20s", "*"), ("30", "30s", "*")]
 
 
+@pytest.mark.long
 def test_a_front_of_cuts_beside_them() -> None:
     education = {
         "education": sf.read(sf.sample("adult")).columns["education"].model_copy(update={"constrained": False})

@@ -18,6 +18,7 @@ def run_file(tmp_path: Path) -> str:
     return str(tmp_path / "adult" / "run.toml")
 
 
+@pytest.mark.long
 def test_for_people_and_as_a_page(run_file: str, tmp_path: Path, capsys: Capture) -> None:
     page = tmp_path / "baselines.html"
     assert run(["search", run_file, "-o", str(tmp_path / "front")]) == 0

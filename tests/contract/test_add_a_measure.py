@@ -92,6 +92,7 @@ def added(folder: Path) -> Iterator[None]:
     forget()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("added")
 @pytest.mark.parametrize(
     "settings",
@@ -135,6 +136,7 @@ def test_one_file_and_everything_works(settings: dict[str, Any], tmp_path: Path)
     assert audit.as_dict()["measures"][NAME]["title"] == "squared loss"
 
 
+@pytest.mark.long
 def test_one_file_and_no_test_fails(folder: Path, tmp_path: Path) -> None:
     """The tests that go over all measures, over the docs and over the source, with the file in place."""
     (tmp_path / "one_more_measure.py").write_text(PLUGIN.format(folder=str(folder)), "utf-8")

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 import sfumato
 from sfumato.measures.registry import known_measures
 
@@ -64,6 +66,7 @@ def name_tests(tree: ast.AST) -> Iterator[tuple[str, int]]:
                 yield text, line
 
 
+@pytest.mark.long
 def test_no_module_goes_by_the_name_of_a_measure() -> None:
     found = []
     for name, tree in modules().items():

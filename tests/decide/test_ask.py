@@ -57,6 +57,7 @@ def fronts(adult: sf.FrequencyTable, lattice: sf.Front) -> dict[str, sf.Front]:
 KINDS = ["lattice", "problem 1", "problem 2", "problem 2, ℓ", "problem 3", "problem 4"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_front_is_asked_picked_and_told_as_json(
     kind: str, fronts: dict[str, sf.Front], adult: sf.FrequencyTable
@@ -134,6 +135,7 @@ def test_the_answer_is_the_best_of_all_offers(fronts: dict[str, sf.Front], adult
     assert any("searched with 10.0 %" in note for note in answer.notes)
 
 
+@pytest.mark.long
 def test_an_answer_under_another_suppression_can_be_published(
     fronts: dict[str, sf.Front], adult: sf.FrequencyTable, tmp_path: Path
 ) -> None:

@@ -55,6 +55,7 @@ def figures_of(study: sf.Study, table: sf.FrequencyTable) -> Figures:
     return problem.figures(problem.rollup.all_nodes)
 
 
+@pytest.mark.long
 def test_pick_ask_and_brute_force_agree(asked: tuple[sf.Front, Figures, sf.FrequencyTable]) -> None:
     front, every, table = asked
     k, losses = every.worst[:, 0], every.losses / (len(table.columns) * table.records)
@@ -109,6 +110,7 @@ def test_questions_for_k_and_l_together(adult: sf.FrequencyTable, count: int) ->
             assert sf.pick(front, max_loss=limit).point.values["k"] == most
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("constraints", [{"t_closeness": 0.5}, {"k": 4, "distinct_l": 3}])
 def test_questions_where_the_search_demands_more(
@@ -165,6 +167,7 @@ def test_questions_to_a_front_of_cuts(adult: sf.FrequencyTable) -> None:
             assert sf.ask(front, max_loss=limit, table=adult).offer.k == k[loss <= limit + 1e-12].max()
 
 
+@pytest.mark.long
 def test_a_question_outside_is_answered_by_the_search_for_it(adult: sf.FrequencyTable) -> None:
     """Another suppression limit, a diversity that was not sought: the front's recodings are not the best ones then."""
     front = sf.search(sf.read(sf.sample("adult")), table=adult)

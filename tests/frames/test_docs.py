@@ -16,6 +16,7 @@ def blocks(path: Path) -> list[str]:
     return re.findall(r"```python\n(.*?)```", path.read_text("utf-8"), re.DOTALL)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["README.md", "docs/python.md"])
 def test_as_written(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Done when, 5: a first audit and a first release, in ten lines."""

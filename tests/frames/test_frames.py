@@ -58,6 +58,7 @@ def same_fronts(fronts: dict[str, sf.Front]) -> None:
         assert (front.rows, front.evaluations, front.space) == (first.rows, first.evaluations, first.space)
 
 
+@pytest.mark.long
 def test_front_of_a_frame_is_that_of_the_file(tmp_path: Path) -> None:
     """Done when, 2: points, plans and figures from frames, CSV and Parquet are identical."""
     run, frame = adult(tmp_path)

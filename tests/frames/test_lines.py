@@ -26,6 +26,7 @@ def people(rows: int = 3000) -> Columns:
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", list(MAKERS))
 def test_the_lines(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

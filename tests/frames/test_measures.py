@@ -38,6 +38,7 @@ BY_HAND = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", list(MAKERS))
 def test_by_hand(kind: str, tmp_path: Path) -> None:
     frame = MAKERS[kind](TABLE)

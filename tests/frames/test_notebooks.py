@@ -22,6 +22,7 @@ def executed(request: pytest.FixtureRequest) -> Any:
     return nbclient.NotebookClient(book, timeout=500, kernel_name="python3").execute()
 
 
+@pytest.mark.long
 def test_notebook(executed: Any) -> None:
     shown = [output for cell in executed.cells for output in cell.get("outputs", ())]
     assert not [output for output in shown if output.output_type == "error"]

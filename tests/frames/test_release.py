@@ -46,6 +46,7 @@ def test_applied_by_hand(kind: str) -> None:
 LENIENT = {"k": 1, "l": 1, "t": 1.0, "uniques": 1.0}
 
 
+@pytest.mark.long
 @KINDS
 def test_applied_rows_are_the_published_ones(kind: str, tmp_path: Path) -> None:
     frame = MAKERS[kind]({**SIX, "age": [31, 31, 35, 42, 42, 80]})
@@ -119,6 +120,7 @@ def test_a_channel_of_a_frame(tmp_path: Path) -> None:
     sf.verify(release.folder, source=frame).raise_if_failed()
 
 
+@pytest.mark.long
 def test_a_plan_is_applied_to_next_years_frame(tmp_path: Path) -> None:
     frame = pandas.DataFrame({name: cells * 2 for name, cells in SIX.items()})
     choice = sf.pick(sf.search(study_of(frame, policy=LENIENT)), min_k=6)

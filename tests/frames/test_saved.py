@@ -15,6 +15,7 @@ from tests.frames.kinds import MAKERS, ROLES, SIX
 import sfumato as sf
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", list(MAKERS))
 def test_replayed_by_the_command_line(kind: str, tmp_path: Path) -> None:
     frame = MAKERS[kind](SIX)

@@ -59,6 +59,7 @@ def faults_of(
     return faults
 
 
+@pytest.mark.long
 def test_folders_changed_at_random(
     made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

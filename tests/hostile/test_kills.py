@@ -204,6 +204,7 @@ QUICK = ("search cuts", "publish", "disguise")  # a short round has some kills o
 NAMES = tuple(CASES) if 3 * len(CASES) < KILLS else QUICK
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_killed_at_any_moment(
     name: str,

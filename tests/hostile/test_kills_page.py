@@ -59,6 +59,7 @@ def again(bench: httpx.Client, study: str, job: str) -> None:
         assert wait(bench, study, job)["status"] == "done"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("system", ["cuts", "lattice"] if NUMBER > 1 else ["cuts"])
 def test_a_job_that_is_killed_ends_the_same_when_it_runs_again(
     system: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

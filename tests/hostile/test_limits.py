@@ -134,6 +134,7 @@ def repeated(path: Path, columns: dict[str, int], rows: int) -> None:
             writer.write_table(table.replace_schema_metadata(notes))
 
 
+@pytest.mark.long
 def test_classes_of_a_front_are_read_within_limits(
     made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -38,6 +38,7 @@ def adult(rows: int = 2000) -> tuple[pd.DataFrame, dict[str, dict[int, str]]]:
     return frame, labels
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["sav", "dta", "xlsx"])
 def test_round_trip(tmp_path: Path, kind: str) -> None:
     frame, labels = adult()

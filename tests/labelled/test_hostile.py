@@ -22,6 +22,7 @@ from sfumato.sources.labelled import spreadsheet, statistical
 WRITERS = {"sav": write_sav, "dta": write_dta, "xlsx": write_xlsx}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["sav", "dta", "sas7bdat", "xlsx", "xls", "ods"])
 @pytest.mark.parametrize("raw", [b"", b"hello\n" * 50, b"PK\x03\x04" + b"$FL2@(#) SPSS"])
 def test_garbage(tmp_path: Path, kind: str, raw: bytes) -> None:

@@ -83,6 +83,7 @@ def check_croissant(path: Path) -> Any:
 ABOUT = {"title": "A survey & more", "creator": "The office", "license": "https://creativecommons.org/licenses/by/4.0/"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["csv", "sav"])
 def test_in_the_pack(tmp_path: Path, kind: str) -> None:
     study = study_of(write(tmp_path / "survey.sav")).with_settings({"release": ABOUT})

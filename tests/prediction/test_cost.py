@@ -20,6 +20,7 @@ def near(guess: float, fact: float, times: float = 2.0) -> bool:
     return fact / times <= guess <= fact * times
 
 
+@pytest.mark.long
 def test_a_table_that_is_read_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     front = sf.search(sf.read(sf.sample("adult")))
     front.save(tmp_path / "front")

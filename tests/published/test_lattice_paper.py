@@ -15,6 +15,7 @@ def check(found: Reproduced, slack: float) -> None:
         assert found.paper_setting.evaluations == pytest.approx(row.reference_evaluations, rel=0.15 + slack)
 
 
+@pytest.mark.long
 def test_one_row_with_few_seeds() -> None:
     (found,) = reproduce_lattice(seeds=4, rows=ROWS[2:3])
     check(found, slack=0.05)

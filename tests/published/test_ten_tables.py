@@ -51,6 +51,7 @@ def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SFUMATO_STATE", str(tmp_path / "state"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", dear(WIDE))
 def test_suggestions_accepted_as_they_are(name: str, shared: Path, tmp_path: Path) -> None:
     """A decision is missing, so that nothing runs; or every column that leaves is counted in some figure."""

@@ -119,6 +119,7 @@ def ran(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[
     return code, json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.long
 def test_the_commands(
     release: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

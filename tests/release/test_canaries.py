@@ -105,6 +105,7 @@ def write_labelled(table: Path, target: Path) -> None:
         pyreadstat.write_dta(frame, target, file_label="zzcanarytitle", variable_value_labels=labels)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("suffix", [".sav", ".dta", ".xlsx"])
 def test_a_labelled_release(tmp_path: Path, suffix: str) -> None:
     study = study_with_an_outlier(tmp_path, suffix)

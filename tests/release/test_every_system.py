@@ -99,6 +99,7 @@ COMMON = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 def test_every_release_has_the_same_folder_and_manifest(made: Made) -> None:
     manifest = json.loads((made.release.folder / pack.MANIFEST).read_text("utf-8"))
     assert set(manifest) == COMMON
@@ -110,6 +111,7 @@ def test_every_release_has_the_same_folder_and_manifest(made: Made) -> None:
     assert {stage.name for stage in made.release.stages} >= {"write the file", "compare every row", "measure the file"}
 
 
+@pytest.mark.long
 def test_every_release_verifies(made: Made, tmp_path: Path) -> None:
     assert sf.verify(made.release.folder)
     assert sf.verify(made.release.folder, made.folder / "people.csv")
@@ -129,6 +131,7 @@ FORGERIES: dict[str, Callable[[dict[str, Any]], None]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("forgery", FORGERIES)
 def test_a_forged_manifest_is_found(made: Made, forgery: str, tmp_path: Path) -> None:
     """With digests that fit. The pages are not forged too: so more than a page must differ."""

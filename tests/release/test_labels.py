@@ -162,6 +162,7 @@ def test_intervals_list_only_the_labels_that_occur(tmp_path: Path) -> None:
     assert labels_of(release, "age") == {"20-29", "30-39", "40-49", "50-59", "60-69"}
 
 
+@pytest.mark.long
 def test_adult_cuts_list_only_the_labels_that_occur(tmp_path: Path) -> None:
     """Three categories of the bundled table have suppressed holders only."""
     study = sf.read(sf.sample("adult").with_name("cuts.toml"))
@@ -358,6 +359,7 @@ def next_year(tmp_path: Path, *rows: str) -> Path:
     return path
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("of", ["out", "front"])
 @pytest.mark.usefixtures("grouped")
 def test_apply_names_what_the_new_file_releases(tmp_path: Path, of: str) -> None:
@@ -375,6 +377,7 @@ def test_apply_names_what_the_new_file_releases(tmp_path: Path, of: str) -> None
     assert applied.manifest["figures"]["k"]["value"] >= 5
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("of", ["out", "front"])
 @pytest.mark.usefixtures("grouped")
 def test_apply_keeps_the_labels_of_the_release(tmp_path: Path, of: str) -> None:

@@ -141,6 +141,7 @@ def adult_study(path: Path, breaks: Sequence[int], *accepted: dict[str, str]) ->
     return study_of(path, columns, *accepted)
 
 
+@pytest.mark.long
 def test_breaks_shifted_by_a_year_reveal_exact_ages(shared: Path, tmp_path: Path) -> None:
     """Publisher A3, on UCI Adult: two k-anonymous releases with ages in bands that differ by one year."""
     raw = shared / "data" / "adult-uci" / "adult.data.gz"
@@ -383,6 +384,7 @@ def test_a_disguise_beside_the_column_itself(tmp_path: Path) -> None:
     assert number("# of .* people in both files link uniquely", said) == len(pair.linked([], ["income"]))
 
 
+@pytest.mark.long
 def test_other_swaps_than_before(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Two protections with other partners: rows that differ between the two files are rows that were swapped."""
     protected_study(tmp_path)
@@ -440,6 +442,7 @@ t.released(folder / "people.csv", folder / "a", t.PEOPLE)
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_killed_while_the_folder_gets_its_name(tmp_path: Path, when: str) -> None:
     """Security M-1: a release that got its name is known to the ledger, whenever the process ended."""

@@ -42,6 +42,7 @@ def checked(front: Front, folder: Path, **options: Any) -> Release:
     return release
 
 
+@pytest.mark.long
 def test_adult_measures_as_the_search_said(tmp_path: Path) -> None:
     names = ("k", "general_loss", "distinct_l", "t_closeness", "precision", "non_uniform_entropy", "sum_k")
     front = front_of(sf.read(sf.sample("adult")), [ADULT], 301, names)
@@ -56,6 +57,7 @@ def test_adult_measures_as_the_search_said(tmp_path: Path) -> None:
     assert len(rows[0]) == 9
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("levels", [RAW, MIDDLE, TOP, {"age": 2, "post code": 2, "sex": 0}])
 @pytest.mark.parametrize("missing", ["drop", "category"])
 def test_recipes_missing_values_and_every_level(tmp_path: Path, levels: dict[str, int], missing: str) -> None:
@@ -234,6 +236,7 @@ def test_the_reports_tell_the_outside_little(tmp_path: Path) -> None:
         assert "http" not in page
 
 
+@pytest.mark.long
 def test_the_dictionary(tmp_path: Path) -> None:
     release = publish(front_of(sf.read(sf.sample("adult")), [ADULT], 301), 0, tmp_path / "adult", state=tmp_path)
     dictionary = json.loads((release.public / "dictionary.json").read_text())

@@ -20,6 +20,7 @@ def table_at(path: Path) -> sf.Study:
     return sf.Study(data={"path": str(path)}, columns=columns)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("criterion", "limit"),
     [("t_closeness", 0.3), ("entropy_l", 1.5), ("alpha_k", 0.8), ("beta_likeness", 0.5), ("distinct_l", 2)],

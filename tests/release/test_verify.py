@@ -44,6 +44,7 @@ def test_a_copy_verifies(copy: Path, published: Path) -> None:
     verify(copy, published.parent / "people.csv").raise_if_failed()
 
 
+@pytest.mark.long
 def test_one_byte_of_any_file(copy: Path) -> None:
     for path in sorted(path for path in copy.rglob("*") if path.is_file()):
         raw = path.read_bytes()
@@ -97,6 +98,7 @@ def test_one_figure_of_a_report_even_when_the_digests_are_forged(copy: Path) -> 
         resealed(copy)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "change",
     [

@@ -47,6 +47,7 @@ def test_the_map_of_a_lattice_front(lattice: sf.Front, adult: sf.FrequencyTable,
     assert "Every pair of objectives" not in text
 
 
+@pytest.mark.long
 def test_the_map_of_three_objectives(adult: sf.FrequencyTable, tmp_path: Path) -> None:
     study = sf.read(sf.sample("adult"))
     loose = {name: study.columns[name].model_copy(update={"constrained": False}) for name in ("education", "race")}

@@ -107,6 +107,7 @@ class Poison:
         return os.mkdir, (str(self.path),)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("given", [False, True], ids=["our folder", "a folder of the user's"])
 @pytest.mark.parametrize("where", ["folder", "parent"])
 def test_machine_code_that_others_could_have_written_is_not_loaded(tmp_path: Path, given: bool, where: str) -> None:
@@ -135,6 +136,7 @@ def test_our_folder_is_ours_alone_whatever_the_umask(tmp_path: Path) -> None:
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
+@pytest.mark.long
 def test_a_folder_that_cannot_be_written_is_no_fault(tmp_path: Path) -> None:
     """Machine code is kept among temporary files then, and where nothing can be written it is made each time."""
     (tmp_path / "cache").write_text("a file, not a folder", "utf-8")

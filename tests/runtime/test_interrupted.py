@@ -65,6 +65,7 @@ def working(folder: Path) -> Iterator[subprocess.Popen[str]]:
         yield running
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_command_that_is_stopped(folder: Path, sent: signal.Signals, code: int) -> None:
     with working(folder) as running:
@@ -77,6 +78,7 @@ def test_a_command_that_is_stopped(folder: Path, sent: signal.Signals, code: int
     assert not list((folder / "temp").iterdir())
 
 
+@pytest.mark.long
 def test_what_a_killed_command_leaves_is_private_and_swept_by_the_next(folder: Path) -> None:
     with working(folder) as running:
         running.kill()

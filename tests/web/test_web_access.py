@@ -30,6 +30,7 @@ def checked(page: Any, view: str) -> None:
     page.emulate_media(color_scheme="light")
 
 
+@pytest.mark.long
 def test_every_view_has_names_contrast_and_readable_text(
     page: Any, workbench: Server, searched: tuple[str, str]
 ) -> None:
@@ -60,6 +61,7 @@ def test_every_view_has_names_contrast_and_readable_text(
     checked(page, "publish")
 
 
+@pytest.mark.long
 def test_a_definition_is_shown_on_focus(page: Any, workbench: Server, searched: tuple[str, str]) -> None:
     """And there are few tab stops from the head of Explore to its question."""
     study, job = searched

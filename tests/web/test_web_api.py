@@ -111,6 +111,7 @@ def test_hierarchies_are_built_edited_imported_and_kept(bench: httpx.Client) -> 
     assert bench.put(at, json={"column": "sex", "paths": told["paths"]}).status_code == 422
 
 
+@pytest.mark.long
 def test_orders_breaks_weights_and_a_population_are_declared_or_refused(bench: httpx.Client, root: Path) -> None:
     study = declare(bench)
     at = f"/api/studies/{study}"
@@ -145,6 +146,7 @@ def test_orders_breaks_weights_and_a_population_are_declared_or_refused(bench: h
     assert "population" not in bench.put(at, json={"population": {}}).json()["study"]
 
 
+@pytest.mark.long
 def test_a_front_is_explored(bench: httpx.Client, searched: tuple[str, str]) -> None:
     study, job = searched
     at = f"/api/studies/{study}/jobs/{job}"
@@ -169,6 +171,7 @@ def test_a_front_is_explored(bench: httpx.Client, searched: tuple[str, str]) -> 
     assert bench.get(f"{at}/points/99999").status_code == 422
 
 
+@pytest.mark.long
 def test_run_file_and_program_replay_to_the_same_front(
     bench: httpx.Client, searched: tuple[str, str], tmp_path: Path, root: Path
 ) -> None:
@@ -188,6 +191,7 @@ def test_run_file_and_program_replay_to_the_same_front(
     assert manifest["loss"] == pytest.approx(point.loss, abs=1e-12)
 
 
+@pytest.mark.long
 def test_a_channel_replays_with_its_settings(
     bench: httpx.Client, tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -216,6 +220,7 @@ def test_a_channel_replays_with_its_settings(
     assert (tmp_path / "other" / "public" / "data.csv").is_file()
 
 
+@pytest.mark.long
 def test_a_channel_is_published_and_verified(bench: httpx.Client, root: Path) -> None:
     study = declare(bench)
     job = bench.post(f"/api/studies/{study}/channels", json={"column": "ill", "delta": 0.8, "points": 3}).json()["id"]
@@ -231,6 +236,7 @@ def test_a_channel_is_published_and_verified(bench: httpx.Client, root: Path) ->
     assert sorted(data.read_text("utf-8").splitlines()[0].split(",")) == ["ill", "sex"]
 
 
+@pytest.mark.long
 def test_a_point_is_published_verified_and_packed(bench: httpx.Client, searched: tuple[str, str]) -> None:
     study, job = searched
     body = {"job": job, "point": safe_point(bench, study, job), "reason": "for <b>tests</b>"}
@@ -252,6 +258,7 @@ def test_a_point_is_published_verified_and_packed(bench: httpx.Client, searched:
     assert "for &lt;b&gt;tests" in report.text
 
 
+@pytest.mark.long
 def test_state_survives_a_restart(tmp_path: Path) -> None:
     write_table(tmp_path / "people.csv")
     with client(tmp_path) as bench:

@@ -45,6 +45,7 @@ def at(page: Any, workbench: Server, *parts: object) -> None:
     page.reload()
 
 
+@pytest.mark.long
 def test_opening(page: Any, workbench: Server) -> None:
     """A9, A17, A30, A34 and the deletion of a study (A15)."""
     page.set_viewport_size({"width": 1024, "height": 700})
@@ -108,6 +109,7 @@ def test_many_columns_are_declared_at_once(page: Any, workbench: Server) -> None
     page.wait_for_selector("#grid td.risk-many, #grid td.risk-few")
 
 
+@pytest.mark.long
 def test_the_hierarchy_dialog_keeps_what_it_shows(browser: Any, workbench: Server) -> None:
     """A6, A11, A25, A27, A29. A page without the watch over its console: a wrong hierarchy is refused there too."""
     page = browser.new_page()
@@ -169,6 +171,7 @@ def test_the_hierarchy_dialog_keeps_what_it_shows(browser: Any, workbench: Serve
     page.close()
 
 
+@pytest.mark.long
 def test_exploring(page: Any, workbench: Server, searched: tuple[str, str]) -> None:
     """A12, A13, A19, A20, A21, A22, A23, A24, A31, and what a screen reader is told."""
     study, job = searched
@@ -235,6 +238,7 @@ def test_exploring(page: Any, workbench: Server, searched: tuple[str, str]) -> N
         )
 
 
+@pytest.mark.long
 def test_searches_and_releases_survive(page: Any, workbench: Server, searched: tuple[str, str]) -> None:
     """A7, A14, A15, A32, A33."""
     study, job = searched

@@ -75,6 +75,7 @@ def opened_in_a_browser(root: Path, *options: str) -> Iterator[tuple[str, str]]:
             process.stdout.close()
 
 
+@pytest.mark.long
 def test_another_user_finds_no_key_in_the_process_list_and_no_file_to_read(tmp_path: Path) -> None:
     root = Path(tempfile.mkdtemp(prefix="bench-"))
     root.chmod(0o755)
@@ -152,6 +153,7 @@ def test_the_browser_remembers_no_key(workbench: Server, browser: Any, tmp_path:
     assert not [url for url in visited if key in url]
 
 
+@pytest.mark.long
 def test_a_tab_keeps_its_session_and_a_new_one_asks_for_a_key(page: Any, workbench: Server) -> None:
     page.reload()
     page.wait_for_selector("#sample")
@@ -169,6 +171,7 @@ def test_a_tab_keeps_its_session_and_a_new_one_asks_for_a_key(page: Any, workben
         tab.wait_for_selector("#sample")
 
 
+@pytest.mark.long
 def test_a_page_whose_server_was_started_again_asks_for_a_key(browser: Any, tmp_path: Path) -> None:
     write_table(tmp_path / "people.csv")
     page = browser.new_page()

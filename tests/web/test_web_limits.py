@@ -67,6 +67,7 @@ def test_the_form_that_hands_over_a_key_has_a_limit(served: Server) -> None:
     assert answer.status_code == 413
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("body", UNWRITABLE, ids=lambda body: body[:44].decode("latin-1"))
 def test_what_cannot_be_written_is_refused_before_anything_is(bench: httpx.Client, root: Path, body: bytes) -> None:
     study = bench.post("/api/studies", json={"path": "people.csv"}).json()["id"]
@@ -98,6 +99,7 @@ def test_ids_of_jobs_have_128_bits(bench: httpx.Client) -> None:
     assert re.fullmatch(r"people-[0-9a-f]{32}", study)
 
 
+@pytest.mark.long
 def test_a_full_disk_leaves_no_study_and_no_job_behind(small_disk: Path) -> None:
     write_table(small_disk / "people.csv", rows=60)
     with server(small_disk) as served, served.client() as bench:
@@ -136,6 +138,7 @@ def _folders(root: Path) -> list[str]:
     return sorted(str(path.relative_to(root)) for path in (root / "workbench" / "studies").rglob("*") if path.is_dir())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
 def test_a_server_that_is_stopped_while_a_page_listens_says_nothing(tmp_path: Path, kind: signal.Signals) -> None:
     write_table(tmp_path / "people.csv", rows=60)

@@ -30,6 +30,7 @@ def second(root: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.CompletedProcess(command, process.returncode, text)
 
 
+@pytest.mark.long
 def test_a_second_server_is_refused_and_the_jobs_of_the_first_go_on(root: Path) -> None:
     with server(root) as first, first.client() as bench:
         study = declare(bench, system="cuts", problem=2, generations=100_000)
@@ -45,6 +46,7 @@ def test_a_second_server_is_refused_and_the_jobs_of_the_first_go_on(root: Path) 
         bench.post(f"/api/studies/{study}/jobs/{job}/stop")
 
 
+@pytest.mark.long
 def test_the_folder_of_a_server_that_was_killed_is_taken_over(root: Path) -> None:
     with server(root) as first, first.client() as bench:
         study = declare(bench, system="cuts", problem=2, generations=100_000)

@@ -42,6 +42,7 @@ def workers(served: Server) -> set[int]:
     return {pid for pid in children if b"\0desk\0" in Path(f"/proc/{pid}/cmdline").read_bytes()}
 
 
+@pytest.mark.long
 def test_a_worker_that_met_its_limit_is_replaced(served: Server, bench: httpx.Client) -> None:
     for _ in range(3):
         assert bench.post("/api/studies", json={"path": "people.csv"}).status_code == 200
@@ -55,6 +56,7 @@ def test_a_worker_that_met_its_limit_is_replaced(served: Server, bench: httpx.Cl
         assert "--memory" in answer.json()["error"]["try"]
 
 
+@pytest.mark.long
 def test_one_gigabyte_is_enough_for_the_sample(tmp_path: Path) -> None:
     with server(tmp_path, "--memory", "1") as served, served.client() as bench:
         study = bench.post("/api/studies", json={"sample": "adult"}).json()["id"]

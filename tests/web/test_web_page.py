@@ -6,6 +6,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.web.bench import HOSTILE, confirmed, drawn
 
 
@@ -70,6 +71,7 @@ def _shown(page: Any, tab: str) -> str:
     return str(page.inner_text("dialog pre"))
 
 
+@pytest.mark.long
 def test_a_tree_is_edited_and_undone(page: Any) -> None:
     confirmed(page, "people.csv")
     page.click("[data-tree=sex]")
@@ -94,6 +96,7 @@ def test_a_tree_is_edited_and_undone(page: Any) -> None:
     page.wait_for_selector("#hierarchy", state="detached")
 
 
+@pytest.mark.long
 def test_intervals_follow_the_slider_and_words_can_be_ordered(page: Any) -> None:
     confirmed(page, "people.csv")
     page.click("[data-order=sex]")
@@ -112,6 +115,7 @@ def test_intervals_follow_the_slider_and_words_can_be_ordered(page: Any) -> None
     page.wait_for_selector("#hierarchy", state="detached")
 
 
+@pytest.mark.long
 def test_a_search_is_stopped_and_its_best_kept(page: Any) -> None:
     confirmed(page, "people.csv")
     page.click("#to-search")
@@ -131,6 +135,7 @@ def test_a_search_is_stopped_and_its_best_kept(page: Any) -> None:
     page.wait_for_selector("#points tr[data-point='0']")
 
 
+@pytest.mark.long
 def test_a_channel_is_found_and_a_column_disguised(page: Any, tmp_path: Path) -> None:
     confirmed(page, "people.csv")
     assert page.input_value("select[aria-label='Role of ill']") == "sensitive"
@@ -172,6 +177,7 @@ def test_a_channel_is_found_and_a_column_disguised(page: Any, tmp_path: Path) ->
     page.wait_for_selector("#result .verified")
 
 
+@pytest.mark.long
 def test_a_group_is_attacked_and_protected(page: Any) -> None:
     page.click("[data-folder=census]")
     page.click("[data-file='census/run.toml']")

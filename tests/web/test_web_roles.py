@@ -114,6 +114,7 @@ def undecided(workbench: Server, page: Any, tmp_path: Path) -> Any:
     return page
 
 
+@pytest.mark.long
 def test_the_page_asks_for_every_role(undecided: Any) -> None:
     page = undecided
     assert "2 columns have no role yet: LT3, Q10A" in page.inner_text("#review")
@@ -136,6 +137,7 @@ def test_the_page_asks_for_every_role(undecided: Any) -> None:
     page.wait_for_selector("#estimate small[title]")
 
 
+@pytest.mark.long
 def test_a_role_takes_its_keys_with_it(undecided: Any) -> None:
     """A column that was generalized and is kept instead loses its hierarchy: left there it would be refused."""
     page = undecided
@@ -147,6 +149,7 @@ def test_a_role_takes_its_keys_with_it(undecided: Any) -> None:
     page.wait_for_selector("[data-tree=zip]")
 
 
+@pytest.mark.long
 def test_codes_for_missing_are_offered(undecided: Any) -> None:
     page = undecided
     assert "perhaps missing: -9" in page.inner_text("[data-column=age]")

@@ -45,6 +45,7 @@ def searched(served: Server) -> dict[str, str]:
     return {"study": study, "job": job}
 
 
+@pytest.mark.long
 def test_what_is_at_work_is_not_deleted_and_what_is_deleted_is_gone(served: Server) -> None:
     with served.client() as bench:
         study = declare(bench, system="cuts", problem=2, generations=100_000)
@@ -67,6 +68,7 @@ def test_what_is_at_work_is_not_deleted_and_what_is_deleted_is_gone(served: Serv
         assert bench.get("/api/files", params={"folder": ""}).json()["files"][0]["name"] == "people.csv"
 
 
+@pytest.mark.long
 @hypothesis.settings(max_examples=8, deadline=None, suppress_health_check=list(hypothesis.HealthCheck))
 @hypothesis.given(
     query=hypothesis.strategies.dictionaries(
@@ -141,6 +143,7 @@ def _answer(served: Server, known: dict[str, str], headers: dict[str, str], case
     return int(answer.status_code)
 
 
+@pytest.mark.long
 def test_no_request_breaks_the_server(served: Server, known: dict[str, str]) -> None:
     answers = attacked(served, known, served.secret(), REQUESTS * 3 // 4)
     print(f"{answers.total()} requests: {dict(sorted(answers.items()))}")
@@ -148,6 +151,7 @@ def test_no_request_breaks_the_server(served: Server, known: dict[str, str]) -> 
         assert bench.get(f"/api/studies/{known['study']}/audit").status_code == 200
 
 
+@pytest.mark.long
 def test_no_request_breaks_a_server_whose_disk_is_full(small_disk: Path) -> None:
     write_table(small_disk / "people.csv", rows=60)
     with server(small_disk, "--jobs", "1") as served:

@@ -48,6 +48,7 @@ def searched(bench: httpx.Client) -> tuple[str, str]:
     return study, job
 
 
+@pytest.mark.long
 def test_limits_that_nothing_meets_are_an_answer(bench: httpx.Client, searched: tuple[str, str]) -> None:
     study, job = searched
     asked = bench.get(f"/api/studies/{study}/jobs/{job}/ask", params={"max_loss": 0.01, "min_k": 50})
@@ -95,6 +96,7 @@ def test_deletions_can_be_undone(bench: httpx.Client, root: Path) -> None:
     assert bench.post(f"/api/trash/{undo}").status_code == 404
 
 
+@pytest.mark.long
 def test_a_release_has_a_date_a_digest_and_a_verdict_and_goes_only_when_asked(
     bench: httpx.Client, searched: tuple[str, str]
 ) -> None:

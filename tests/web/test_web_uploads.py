@@ -102,6 +102,7 @@ def test_a_table_that_changed_is_told_and_nothing_runs_until_it_is_accepted(benc
         (root / "people.csv").write_bytes(content)
 
 
+@pytest.mark.long
 def test_the_page_says_that_the_table_has_changed(page: Any, workbench: Server) -> None:
     table = write_table(workbench.root / "changing.csv", rows=50)
     page.reload()

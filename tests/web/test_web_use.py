@@ -8,6 +8,7 @@ import statistics
 import time
 from typing import Any
 
+import pytest
 from tests.web.bench import Server, confirmed, declare, drawn
 
 MANY = """async () => {
@@ -41,6 +42,7 @@ SELECT = """async (turns) => {
 }"""
 
 
+@pytest.mark.long
 def test_ten_thousand_points_stay_interactive(page: Any) -> None:
     confirmed(page, "people.csv")
     page.click("#to-search")
@@ -65,6 +67,7 @@ def test_ten_thousand_points_stay_interactive(page: Any) -> None:
     assert min(took) < 100  # a busy machine only adds to what the clock says
 
 
+@pytest.mark.long
 def test_the_first_paint_is_quick(page: Any, workbench: Server) -> None:
     took = []
     for _ in range(5):
@@ -76,6 +79,7 @@ def test_the_first_paint_is_quick(page: Any, workbench: Server) -> None:
     assert workbench.resident < 250
 
 
+@pytest.mark.long
 def test_narrow_pages_fit(page: Any) -> None:
     confirmed(page, "people.csv")
     page.set_viewport_size({"width": 390, "height": 844})
@@ -95,6 +99,7 @@ def tab_to(page: Any, selector: str) -> None:
     raise AssertionError(f"the keyboard does not reach {selector}")
 
 
+@pytest.mark.long
 def test_a_search_and_a_point_with_the_keyboard_alone(page: Any) -> None:
     tab_to(page, "[data-file='people.csv']")
     page.keyboard.press("Enter")
@@ -142,6 +147,7 @@ def test_a_search_and_a_point_with_the_keyboard_alone(page: Any) -> None:
     page.wait_for_selector("#result .verified")
 
 
+@pytest.mark.long
 def test_one_killed_job_is_told_in_words_and_the_others_finish(page: Any, workbench: Server) -> None:
     with workbench.client() as bench:
         study = declare(bench, system="cuts", problem=2, generations=100_000)

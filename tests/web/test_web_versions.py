@@ -40,6 +40,7 @@ def with_word(study: dict[str, Any], word: str) -> dict[str, Any]:
     return {"data": {**data, "na": [*data.get("na", []), word]}}
 
 
+@pytest.mark.long
 def test_of_changes_to_one_version_one_is_made_and_the_others_are_told(bench: httpx.Client) -> None:
     at = f"/api/studies/{declare(bench)}"
     read = bench.get(at)
@@ -89,6 +90,7 @@ def test_a_change_without_a_version_is_refused(served: Server, bench: httpx.Clie
             assert "If-Match" in answer.json()["error"]["expected"]
 
 
+@pytest.mark.long
 def test_what_is_run_is_what_was_read(bench: httpx.Client, root: Path) -> None:
     study = declare(bench, max_suppression=0.02)
     at = f"/api/studies/{study}"
@@ -115,6 +117,7 @@ def test_an_earlier_hierarchy_stays_for_the_fronts_that_use_it(bench: httpx.Clie
     assert root / bench.get(at).json()["study"]["columns"]["sex"]["hierarchy"] != first
 
 
+@pytest.mark.long
 def test_many_uploads_at_one_time_are_each_kept_whole(served: Server, root: Path) -> None:
     contents = [b"a,b\n" + b"".join(b"%d,%d\n" % (number, row) for row in range(20_000)) for number in range(MANY)]
 
@@ -133,6 +136,7 @@ def test_many_uploads_at_one_time_are_each_kept_whole(served: Server, root: Path
     assert left == []
 
 
+@pytest.mark.long
 def test_a_change_in_another_tab_is_told_on_the_page(browser: Any, workbench: Server) -> None:
     page = browser.new_page()
     page.set_default_timeout(60_000)
@@ -156,6 +160,7 @@ def test_a_change_in_another_tab_is_told_on_the_page(browser: Any, workbench: Se
     page.close()
 
 
+@pytest.mark.long
 def test_two_quick_changes_on_a_page_are_both_made(page: Any) -> None:
     confirmed(page, "people.csv")
     answered: list[Any] = []

@@ -70,6 +70,7 @@ def searched(bench: httpx.Client) -> tuple[str, str]:
     return study, job
 
 
+@pytest.mark.long
 def test_a_point_says_how_unique_its_records_would_be_over_all_columns(
     bench: httpx.Client, searched: tuple[str, str]
 ) -> None:
@@ -128,6 +129,7 @@ def test_the_figures_over_all_columns_have_a_type(bench: httpx.Client) -> None:
     assert {"unique", "smallest", "expected_correct_matches"} <= set(figures["required"])
 
 
+@pytest.mark.long
 def test_the_page_says_it_where_a_point_is_looked_at_and_published(page: Any, workbench: Server) -> None:
     write_incomes(workbench.root / "incomes.csv")
     with workbench.client() as bench:

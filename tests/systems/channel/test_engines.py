@@ -114,6 +114,7 @@ def test_the_barrier_s_slope_and_curvature(seed: int, epsilon: float | None) -> 
         )
 
 
+@pytest.mark.long
 def test_a_panel_of_the_paper_is_json_and_in_order() -> None:
     import json
 

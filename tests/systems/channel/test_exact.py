@@ -19,6 +19,7 @@ from sfumato.systems.channel.engines.thinning import balanced, thin
 from sfumato.systems.channel.posteriors import corners
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
 def test_every_reference_row_is_met_with_a_certificate(shared: Path, name: str) -> None:
     prior, delta = prior_of(shared, name), CASES[name]

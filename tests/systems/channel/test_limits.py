@@ -136,6 +136,7 @@ def _study(folder: Path, counts: list[int], **channel: object) -> sf.Study:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("limits", [{"delta": 0.8}, {"epsilon": 1.5}, {"delta": 0.9, "gain": 6.0}])
 def test_the_public_matrix_tells_no_more_than_the_rounded_shares(limits: dict[str, float], tmp_path: Path) -> None:
     """Two tables whose shares differ by less than the rounding have one and the same public matrix."""

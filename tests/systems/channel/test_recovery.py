@@ -30,6 +30,7 @@ def _channels() -> list[tuple[str, Floats, Floats]]:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("method", "matrix", "inverse"), _channels())
 def test_linear_estimates_are_unbiased_and_their_intervals_cover(method: str, matrix: Floats, inverse: Floats) -> None:
     prior, rng = bell(), np.random.default_rng(6)
@@ -86,6 +87,7 @@ def test_without_a_disguise_the_interval_is_wilsons() -> None:
     assert found.high.tolist() == pytest.approx([z2 / (20 + z2), 1.0])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("records", [5, 20, 80, 400])
 def test_intervals_of_small_counts_cover_and_are_never_of_width_zero(records: int) -> None:
     rng = np.random.default_rng(records)

@@ -95,6 +95,7 @@ def numbers_in(found: Any, skip: str = "matrix") -> list[float]:
     return [float(found)] if isinstance(found, int | float) and not isinstance(found, bool) else []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("engine", "design"), [("exact", "exact"), ("exact", "coarse"), ("square", "exact")])
 def test_the_true_counts_are_in_no_public_file(study: sf.Study, tmp_path: Path, engine: str, design: str) -> None:
     """Shares to three digits are counts here: beside the matrix, no number of a public file may be one."""
@@ -224,6 +225,7 @@ TAMPERED: dict[str, tuple[Callable[[Path], None], str, bool]] = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", TAMPERED)
 @pytest.mark.parametrize("sealed", [False, True])
 def test_tampering_is_found(case: str, sealed: bool, release: Path, made: Path) -> None:
@@ -436,6 +438,7 @@ def test_a_channel_designed_elsewhere(study: sf.Study, tmp_path: Path) -> None:
     assert "does not disclose them" in (tmp_path / "out" / "private" / "internal.html").read_text("utf-8")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("weird", [None, -1, "x", [], {"a": 1}])
 def test_a_manifest_of_another_kind_is_a_difference_and_no_fault(release: Path, weird: Any) -> None:
     """Whatever stands in a sealed manifest, a verification ends with a sentence."""

@@ -59,6 +59,7 @@ def test_below_the_mean_a_budget_holds_whatever_is_sought(adult: sf.FrequencyTab
     assert all(point.suppressed <= 3016 for point in front.points)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("problem", "prefer"), [(1, "k"), (2, "k"), (3, "k"), (4, "k"), (4, "l"), (1, "l"), (2, "l"), (3, "l")]
 )
@@ -95,6 +96,7 @@ def test_json_is_that_of_the_lattice_with_the_parts_of_the_loss() -> None:
     assert [point["id"] for point in found["points"]] == list(range(len(found["points"])))
 
 
+@pytest.mark.long
 def test_the_memetic_search_beats_the_plain_one_and_the_lattice() -> None:
     """Well inside the marks after a fifth of the default's generations."""
     study = adult_cuts(2, generations=50, population=None, local_search=16)
@@ -104,6 +106,7 @@ def test_the_memetic_search_beats_the_plain_one_and_the_lattice() -> None:
     assert sf.pick(found, max_loss=0.3).point.values["k"] > sf.pick(plain, max_loss=0.3).point.values["k"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("algorithm", ["memetic", "nsga2"])
 def test_the_front_does_not_depend_on_threads(algorithm: str) -> None:
     one = sf.search(adult_cuts(2, algorithm=algorithm, threads=1))
@@ -114,6 +117,7 @@ def test_the_front_does_not_depend_on_threads(algorithm: str) -> None:
     assert other.points != one.points
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("problem", [2, 4])
 def test_a_search_that_was_broken_off_ends_as_an_unbroken_one(problem: int, tmp_path: Path) -> None:
     study = adult_cuts(problem)
@@ -223,6 +227,7 @@ test_problem_four_is_safe_on_two_hundred_published_files = pytest.mark.published
 )
 
 
+@pytest.mark.long
 def test_problem_four_on_adult_is_safe_when_published(tmp_path: Path) -> None:
     front = sf.search(adult_cuts(4, generations=10))
     choice = sf.pick(front, max_loss=0.3)
@@ -286,6 +291,7 @@ def test_problem_four_wants_a_sensitive_column() -> None:
         sf.search(study)
 
 
+@pytest.mark.long
 def test_a_demanded_k_suppresses_what_is_too_small_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on the lattice, and never worse than its best node: the same objective by compiled and by plain figures."""
     monkeypatch.setattr("sfumato.systems.cuts.prepared.LATTICE_NODES", 20_000)  # so the best node is among the seeds

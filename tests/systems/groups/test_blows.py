@@ -125,6 +125,7 @@ def test_a_protection_keeps_its_finished_levels(study: Study) -> None:
         protect(study, Run(lambda done, total: True), test_seed=1)
 
 
+@pytest.mark.long
 def test_ctrl_c_while_it_learns(tmp_path: Path) -> None:
     """A search that would take hours hears Ctrl-C at once, and leaves nothing behind."""
     protected_study(tmp_path, attack="generations = 1000000\n", attackers='["evolutionary"]')

@@ -40,6 +40,7 @@ def json_of(capsys: Capture, *arguments: str) -> tuple[int, dict[str, Any]]:
     return code, found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("attacker", ["exact", "evolutionary", "boosted"])
 def test_attack(census: Path, capsys: Capture, attacker: str) -> None:
     code, found = json_of(capsys, "groups", "attack", str(census / "run.toml"), "--attacker", attacker)
@@ -61,6 +62,7 @@ def test_the_same_seed_gives_the_same_attack(census: Path, capsys: Capture) -> N
     assert json_of(capsys, *arguments) == json_of(capsys, *arguments)
 
 
+@pytest.mark.long
 def test_protect_publish_verify(census: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SFUMATO_STATE", str(tmp_path / "state"))
     out, release = tmp_path / "out", tmp_path / "release"
@@ -291,6 +293,7 @@ DDI = """<?xml version="1.0" encoding="UTF-8"?>
 """
 
 
+@pytest.mark.long
 def test_two_groups_at_once(small: Path, capsys: Capture) -> None:
     change('secret = [{ job = "55*" }]', 'secret = [{ job = "55*" }]\nold = [{ age = "45.." }]')(small)
     lines = (small / "t.csv").read_text("utf-8").splitlines()
@@ -309,6 +312,7 @@ def test_two_groups_at_once(small: Path, capsys: Capture) -> None:
         assert after[group][area] < details["areas"][area]["q"][group]
 
 
+@pytest.mark.long
 def test_an_attacker_without_rules_is_left_out_and_told(small: Path, capsys: Capture) -> None:
     """On weak data no rule reaches the paper's γ: the file is protected from the attackers that there are."""
     for name, seed in (("t.csv", 1), ("aux.csv", 2)):

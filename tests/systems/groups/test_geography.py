@@ -212,6 +212,7 @@ def test_the_acs_recipe_withholds_what_marks_exchanged_members(shared: Path) -> 
     assert "MLPA" in withheld_columns(study, settings, source)
 
 
+@pytest.mark.long
 def test_a_mistyped_county_of_the_census_sample_tells_nobody(tmp_path: Path) -> None:
     """A survey of 1,411 people, a county for each two areas, one cell of it wrong: no swapped record may stand out."""
     folder = tmp_path / "census"
@@ -246,6 +247,7 @@ def test_a_mistyped_county_of_the_census_sample_tells_nobody(tmp_path: Path) -> 
     assert sum(usual[row[:2]] != row[2] for row in rows) == 1
 
 
+@pytest.mark.long
 def test_a_column_that_nothing_names_is_released_only_if_the_run_file_says_so(tmp_path: Path) -> None:
     protected_study(tmp_path)
     for name in ("t.csv", "aux.csv"):

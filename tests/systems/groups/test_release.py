@@ -87,6 +87,7 @@ LIES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("lie", LIES)
 def test_a_tampered_protection_is_not_published(
     lie: str, out: Path, made: Path, tmp_path: Path, capsys: Capture
@@ -345,6 +346,7 @@ def test_swaps_are_for_their_owner(tmp_path: Path) -> None:
         assert {oct(path.stat().st_mode)[-3:] for path in folder.iterdir()} == {"600"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("weird", [None, -1, "x", [], {"a": 1}])
 def test_a_manifest_of_another_kind_is_a_difference_and_no_fault(release: Path, weird: Any) -> None:
     """Whatever stands in a sealed manifest, a verification ends with a sentence."""

@@ -41,6 +41,7 @@ def plans(protection: Protection) -> list[tuple[float, list[int], list[int], int
     ]
 
 
+@pytest.mark.long
 def test_a_sealed_attacker_cannot_change_the_plan(tmp_path: Path) -> None:
     protected_study(tmp_path)
     (tmp_path / "other.csv").write_text(rows(np.random.default_rng(5)), "utf-8")

@@ -63,6 +63,7 @@ def test_golden_front(adult: sf.FrequencyTable) -> None:
     assert [p.id for p in front.points] == list(range(52))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("objectives", OBJECTIVES, ids=lambda o: "-".join(map(str, o))[:40])
 def test_exact_equals_exhaustive(adult: sf.FrequencyTable, objectives: list[object]) -> None:
     fast = sf.search(adult_study(objectives=objectives), table=adult)
@@ -158,6 +159,7 @@ def test_best_first_finds_the_optimum_of_a_lattice_that_can_be_decided(adult: sf
         assert not found.exact
 
 
+@pytest.mark.long
 def test_best_first_climbs_a_ladder_of_k(adult: sf.FrequencyTable) -> None:
     wanted = {"objectives": ("k", "general_loss"), "max_suppression": 0.05}
     whole = sf.search(adult_study(algorithm="exact", **wanted), table=adult)
@@ -267,6 +269,7 @@ def test_the_plain_evaluator_agrees_with_the_walk(adult: sf.FrequencyTable) -> N
         np.testing.assert_allclose(one, two, rtol=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("algorithm", ["exact", "exhaustive", "pbg_ea"])
 def test_the_front_does_not_depend_on_threads(adult: sf.FrequencyTable, algorithm: str) -> None:
     one = sf.search(adult_study(algorithm=algorithm, threads=1), table=adult)
@@ -377,6 +380,7 @@ def test_a_table_that_is_generalized_already_is_refused(tmp_path: Path) -> None:
         sf.search(sf.Study(data={"path": str(path)}, columns={"a": FLAT, "b": FLAT}))
 
 
+@pytest.mark.long
 def test_a_lattice_with_more_nodes_than_numbers(tmp_path: Path) -> None:
     """2⁶⁴ nodes: nodes are told apart by their levels, not by a number that would overflow."""
     names = [f"q{i}" for i in range(64)]
