@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,7 +30,7 @@ from sfumato.plans.plan import Plan, RecodingPlan
 from sfumato.runtime.arrays import Floats
 from sfumato.runtime.atomic import new_folder
 from sfumato.runtime.inputs import note_input
-from sfumato.runtime.json_files import read_json
+from sfumato.runtime.json_files import json_lines, read_json
 from sfumato.runtime.seal import seal
 from sfumato.study import Study, read_kept
 from sfumato.tables.frequency import FrequencyTable
@@ -405,8 +404,7 @@ class Front:
         with new_folder(folder, replace=replace and (folder / FILES[0]).is_file()) as inside:
             about = self._about() | {"points": [point.saved() for point in self.points]}
             about |= {"others": [dict(other) for other in self.others], "versions": versions(self.study.engine)}
-            text = json.dumps(about, indent=1, ensure_ascii=False, allow_nan=False)
-            (inside / FILES[0]).write_text(text, "utf-8")
+            (inside / FILES[0]).write_text(json_lines(about), "utf-8")
             (inside / FILES[1]).write_text(self.study.as_toml(), "utf-8")
             if self.classes is not None and self.classes.readable:
                 self.classes.write(inside / CLASSES)

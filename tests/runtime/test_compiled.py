@@ -180,3 +180,25 @@ def test_a_full_disk_is_no_fault(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(program, "utf-8")
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     assert twice(tmp_path, PYTHONPATH=path, PYTHONDONTWRITEBYTECODE="1") == NEW
+
+
+ALLOCATES = """
+import numpy as np
+from sfumato.runtime.compiled import compiled
+
+@compiled
+def numbers(count):
+    return np.arange(count)
+
+print(numbers(21).sum(), sum(numbers.stats.cache_hits.values()))
+"""
+
+
+@pytest.mark.long
+def test_a_kept_loop_that_takes_memory_runs_where_nothing_was_compiled(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(ALLOCATES, "utf-8")
+    own = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    for hits in (0, 1):
+        command = [sys.executable, str(tmp_path / "program.py")]
+        done = subprocess.run(command, env=own, capture_output=True, text=True, check=True)
+        assert done.stdout == f"210 {hits}\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import os
 import re
@@ -166,15 +167,21 @@ def run(given: list[str]) -> int:
 
 def _invoke(words: list[str]) -> Any:
     """Call the command. Its own way of doing so would turn Ctrl-C, a closed pipe and the end of a file into others."""
-    command = _command()
+    command = _command(words[0] if words else "")
     with command.make_context("sfumato", words) as context:
         return command.invoke(context)
 
 
 @cache
-def _command() -> Any:
-    """The tree of commands, built once: its signatures take longer to read than most errors take to say."""
-    return typer.main.get_command(app)
+def _command(name: str) -> Any:
+    """The tree of commands, of which only the named one is built: the signatures of all take long to read."""
+    commands = [command for command in app.registered_commands if command.name == name]
+    groups = [group for group in app.registered_groups if group.name == name]
+    if not commands and not groups:  # help, an option, a mistyped name
+        return typer.main.get_command(app)
+    part = copy.copy(app)
+    part.registered_commands, part.registered_groups = commands, groups
+    return typer.main.get_command(part)
 
 
 def _usage(error: Any) -> SfumatoError:

@@ -27,6 +27,9 @@ STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the file if it exists; never an input of the command.")]
 
 
+WIDTH = 160  # letters of a line that no terminal shows
+
+
 def shown(text: str) -> str:
     """A text as a terminal can be given it: what would steer the terminal is written as an escape.
 
@@ -79,7 +82,10 @@ def offer_presets(presets: Sequence[Preset]) -> None:
 
 
 def table(title: str, columns: list[str], rows: list[list[str]], right: set[int] | None = None) -> None:
-    """Print a table for people."""
+    """Print a table for people: as it is where it fits, else with rich, which folds its cells."""
+    if not sys.stdout.isatty() and (lines := _aligned([columns, *rows], right or set())):
+        print("\n".join([shown(title), *lines, ""]))
+        return
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -89,7 +95,19 @@ def table(title: str, columns: list[str], rows: list[list[str]], right: set[int]
         drawn.add_column(Text(shown(name)), justify="right" if number in (right or set()) else "left", overflow="fold")
     for row in rows:
         drawn.add_row(*[Text(shown(cell)) for cell in row])
-    console = Console() if sys.stdout.isatty() else Console(width=160)
+    console = Console() if sys.stdout.isatty() else Console(width=WIDTH)
     console.print(Text(shown(title), style="bold"))  # as the title of a narrow table it would be folded
     console.print(drawn)
     console.print()
+
+
+def _aligned(rows: Sequence[Sequence[str]], right: set[int]) -> list[str]:
+    """The rows with their columns under each other; none if they do not fit, or have letters of other widths."""
+    cells = [[shown(cell) for cell in row] for row in rows]
+    if not all(cell.isascii() and "\n" not in cell and "\t" not in cell for row in cells for cell in row):
+        return []
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    if sum(widths) + 2 * (len(widths) - 1) > WIDTH:
+        return []
+    sides = [str.rjust if number in right else str.ljust for number in range(len(widths))]
+    return ["  ".join(side(cell, width) for side, cell, width in zip(sides, row, widths, strict=True)) for row in cells]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.runtime.nrt import rtsys
 
 CHECKSUM = hashlib.sha256().digest_size
 
@@ -100,8 +101,10 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
         self._cache_file = _CheckedFile(self._cache_path, self._impl.filename_base, stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """What was kept. The rules of numba's types take long to set up and are only needed to compile."""
+        rtsys.initialize(target_context)
         try:
-            return super().load_overload(sig, target_context)
+            return self._load_overload(sig, target_context)
         except OSError:
             return None
 

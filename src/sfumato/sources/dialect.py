@@ -8,6 +8,7 @@ import gzip
 import io
 import re
 import zlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,9 +97,9 @@ def looks_headless(rows: Sequence[Sequence[str]]) -> bool:
 
 def _decimal(rows: Sequence[Sequence[str]]) -> str:
     """The decimal mark that more numbers are written with."""
-    cells = [cell.strip() for row in rows[:1000] for cell in row]
-    commas = sum(bool(COMMA_NUMBER.match(cell)) for cell in cells)
-    points = sum(bool(POINT_NUMBER.match(cell)) for cell in cells)
+    cells = Counter(cell.strip() for row in rows[:1000] for cell in row)
+    commas = sum(count for cell, count in cells.items() if COMMA_NUMBER.match(cell))
+    points = sum(count for cell, count in cells.items() if POINT_NUMBER.match(cell))
     return "," if commas > points else "."
 
 
