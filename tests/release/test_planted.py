@@ -337,7 +337,7 @@ USUAL = (
     "labels in SPSS",
     "a release applied",
 )
-test_public_files_do_not_depend_on_who_is_suppressed = drawn(2, USUAL)(same_files)
+test_public_files_do_not_depend_on_who_is_suppressed = pytest.mark.long(drawn(2, USUAL)(same_files))
 test_public_files_do_not_depend_on_forty_pairs_who_are = pytest.mark.published(drawn(40, KINDS)(same_files))
 
 

@@ -99,7 +99,7 @@ def same_group_files(strange: tuple[Person, ...], tmp_path_factory: pytest.TempP
         assert texts[0][name] == texts[1][name], name
 
 
-test_a_group_release_says_nothing_of_the_two_beside_their_rows = drawn(2)(same_group_files)
+test_a_group_release_says_nothing_of_the_two_beside_their_rows = pytest.mark.long(drawn(2)(same_group_files))
 test_a_group_release_says_nothing_of_forty_pairs = pytest.mark.published(drawn(40)(same_group_files))
 
 

@@ -248,6 +248,7 @@ for number in range(int(sys.argv[2])):
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("blows", [3, pytest.param(20, marks=pytest.mark.published)])
 def test_killed_at_random_moments(tmp_path: Path, blows: int) -> None:
     front_of(small(tmp_path, rows=400), [LEVELS], 20).save(tmp_path / "front")

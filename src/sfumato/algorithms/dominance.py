@@ -49,15 +49,15 @@ def _finite(values: Floats) -> Floats:
     >>> non_dominated(np.array([[np.inf, 0.5, 3.0], [np.inf, 0.2, 4.0], [0.0, 0.6, 5.0]])).tolist()
     [True, True, True]
     """
-    found = np.array(values, dtype=np.float64, order="C")
-    for column in found.T:
+    result = np.array(values, dtype=np.float64, order="C")
+    for column in result.T:
         if not np.isfinite(column).all():
             numbers = column[np.isfinite(column)]
             low, high = (numbers.min(), numbers.max()) if len(numbers) else (0.0, 0.0)
             margin = 1.0 + abs(low) + abs(high)
             column[column == np.inf] = high + margin
             column[column == -np.inf] = low - margin
-    return found
+    return result
 
 
 def first_non_dominated(values: Floats) -> Flags:
@@ -131,9 +131,9 @@ def dominated_by(bounds: Floats, archive: Floats) -> Flags:
     if archive.shape[1] != 2:
         return np.asarray(first_dominator(bounds, np.ascontiguousarray(archive)) >= 0)
     ordered = archive[np.argsort(archive[:, 0], kind="stable")]  # the second objective falls as the first rises
-    place = np.searchsorted(ordered[:, 0], bounds[:, 0], side="right") - 1
-    best = ordered[np.maximum(place, 0)]
-    no_worse = (place >= 0) & (best[:, 1] <= bounds[:, 1])
+    position = np.searchsorted(ordered[:, 0], bounds[:, 0], side="right") - 1
+    best = ordered[np.maximum(position, 0)]
+    no_worse = (position >= 0) & (best[:, 1] <= bounds[:, 1])
     return np.asarray(no_worse & ((best[:, 0] < bounds[:, 0]) | (best[:, 1] < bounds[:, 1])))
 
 

@@ -90,21 +90,21 @@ def exact(
     while True:
         places = memory.ask(grid[chosen])
         state[chosen] = EVALUATED
-        found = memory.all
-        new = found[np.arange(looked_at, len(found.values))]
+        result = memory.all
+        new = result[np.arange(looked_at, len(result.values))]
         both = new.values[new.feasible] if archive is None else np.vstack([archive, new.values[new.feasible]])
-        archive, looked_at = both[first_non_dominated(both)], len(found.values)
+        archive, looked_at = both[first_non_dominated(both)], len(result.values)
         for column, bound in enumerate(bounds):
             if bound.moves is not None and bound.known is None:
-                _learn(best[column], found.bounds[places, column], chosen, shape, bound.moves == "rises")
+                _learn(best[column], result.bounds[places, column], chosen, shape, bound.moves == "rises")
         _exclude(archive, bounds, best, state)
         undecided = np.flatnonzero(state == OPEN)
         if not len(undecided) or stop(memory.count, len(undecided)):
-            objectives = tuple(bound.name for bound in bounds[: found.values.shape[1]])
+            objectives = tuple(bound.name for bound in bounds[: result.values.shape[1]])
             limits = tuple(bound.name for bound in bounds if bound.limit is not None)
-            return Certificate(state, best, objectives, limits, len(found.values))
+            return Certificate(state, best, objectives, limits, len(result.values))
         number = min(max(batch, len(undecided) // SHARE), len(undecided))
-        if found.values.shape[1] == 1 and bounds[0].known is not None:
+        if result.values.shape[1] == 1 and bounds[0].known is not None:
             # One objective whose bound is known: some of the most promising nodes give a point that excludes many.
             first = undecided[np.argsort(best[0, undecided], kind="stable")[:PROMISING]]
             chosen = np.union1d(first, rng.choice(undecided, max(number - len(first), 1), replace=False))

@@ -164,8 +164,8 @@ def step(problem: Problem, settings: Settings, state: State) -> None:
         pool.append(bits)
         values.append(fitness)
     if settings.rebuilds and len(state.archive):
-        found, fitness = rebuild(problem, settings, state)
-        pool.append(found)
+        result, fitness = rebuild(problem, settings, state)
+        pool.append(result)
         values.append(fitness)
     everyone, fitness = np.vstack(pool), np.vstack(values)
     best, _, _ = survivors(fitness, settings.population)

@@ -127,20 +127,20 @@ class Audit:
         columns: dict[str, list[Any]] = {
             "measure": [name for name, _, _ in some],
             "value": [figure.value for _, figure, _ in some],
-            "kind": [found.kind for _, _, found in some],
-            "better": ["more" if found.direction == "max" else "less" for _, _, found in some],
+            "kind": [result.kind for _, _, result in some],
+            "better": ["more" if result.direction == "max" else "less" for _, _, result in some],
             "worst": [figure.worst for _, figure, _ in some],
             "mean": [figure.mean for _, figure, _ in some],
-            "title": [found.title for _, _, found in some],
-            "says": [figure.reason or found.sentence for _, figure, found in some],
+            "title": [result.title for _, _, result in some],
+            "says": [figure.reason or result.sentence for _, figure, result in some],
         }
         return to_frame(columns, kind or self.frame_kind)
 
     def _repr_html_(self) -> str:
-        heads = [found for found in headlines() if self.figures[found.name].value is not None]
-        rows = [[found.title, short(self.figures[found.name].value)] for found in heads]
-        risky = sorted(self.contributions, key=lambda found: -found.marketer_risk)
-        rows += [["riskiest columns", ", ".join(found.column for found in risky[:4])]]
+        heads = [result for result in headlines() if self.figures[result.name].value is not None]
+        rows = [[result.title, short(self.figures[result.name].value)] for result in heads]
+        risky = sorted(self.contributions, key=lambda result: -result.marketer_risk)
+        rows += [["riskiest columns", ", ".join(result.column for result in risky[:4])]]
         size, records = self.classes.size[self.classes.kept], self.classes.rows[self.classes.kept]
         inside = [float(records[(size >= low) & (size < high)].sum()) for low, high in pairwise(SIZES)]
         names = [*(str(a) if b == a + 1 else f"{a}–{b - 1}" for a, b in pairwise(SIZES[:-1])), f"{SIZES[-2]}+"]

@@ -75,7 +75,7 @@ class Answer:
         rows = [[K.name, str(offer.k)], *([["ℓ", str(offer.l)]] if offer.l is not None and offer.l > 0 else [])]
         rows += [["loss", percent(offer.loss)], ["suppressed", f"{offer.suppressed:,} ({percent(offer.suppression)})"]]
         rows += [["binding limits", ", ".join(self.binds) or "none"]]
-        rows += [["could be relaxed", found.says] for found in self.relaxations[:3]]
+        rows += [["could be relaxed", result.says] for result in self.relaxations[:3]]
         same = self.wish.privacy.measure == self.front.objectives[0].name
         picture = self.front.picture(offer.point, (offer.loss, float(offer.value)) if same else None)
         return card(f"Answer: {self.says}", ["figure", "value"], rows, picture, self.notes[:3])
@@ -131,8 +131,8 @@ class Answer:
     def stretches(self) -> dict[str, list[str]]:
         """Flat and steep stretches in words."""
         return {
-            kind: [f"{self.step(a)} → {self.step(b)}" for a, b in found]
-            for kind, found in (("flat", self.curve.flat()), ("steep", self.curve.steep()))
+            kind: [f"{self.step(a)} → {self.step(b)}" for a, b in result]
+            for kind, result in (("flat", self.curve.flat()), ("steep", self.curve.steep()))
         }
 
     def step(self, offer: Offer) -> str:
@@ -154,10 +154,10 @@ class Answer:
             else self.offer.as_dict() | {"says": self.says, "words": list(self.words), "publish": self.publish},
             "presets": [preset.as_dict() for preset in self.presets],
             "binds": list(self.binds),
-            "relaxations": [found.as_dict() for found in self.relaxations],
+            "relaxations": [result.as_dict() for result in self.relaxations],
             "choices": [offer.as_dict() for offer in self.choices],
             "knee": knee.as_dict() | {"scale": self.curve.scale} if knee else None,
-            **{kind: [{"from": a.as_dict(), "to": b.as_dict()} for a, b in found] for kind, found in pairs.items()},
+            **{kind: [{"from": a.as_dict(), "to": b.as_dict()} for a, b in result] for kind, result in pairs.items()},
             "fit": self.fit.as_dict() | {"says": self.fit.says(self.about)},
             "questions": [question.as_dict() for question in self.questions],
             "notes": list(self.notes),
@@ -247,16 +247,16 @@ def ask(
         return by_search()
     if min_l is not None and not np.any(offers.l > 0):
         raise MeasureError("min_l where no column is sensitive", expected="a sensitive column, or no min_l")
-    found = wish.best(offers, limits.met(offers))
-    if max_loss is None and min_k is None and min_l is None and found is not None:
+    result = wish.best(offers, limits.met(offers))
+    if max_loss is None and min_k is None and min_l is None and result is not None:
         steps = Curve.of(offers.some(limits.met(offers)), wish.privacy)
-        best = steps.knee() or offers.at(found, wish.privacy)
-    elif found is None:
+        best = steps.knee() or offers.at(result, wish.privacy)
+    elif result is None:
         if other is not None:
             return by_search()
         raise unreachable(front, limits, wish)
     else:
-        best = offers.at(found, wish.privacy)
+        best = offers.at(result, wish.privacy)
     level = limits.without("max_loss").met(offers)
     floor = (best.l or 0) if wish.both and max_loss is not None else 0
     if floor:  # k and ℓ have a surface of trade-offs; the curve is the one through the answer
@@ -302,14 +302,16 @@ def _wish(front: Front, limits: Limits, prefer: str | None) -> Wish:
 
 def _offers(front: Front, limits: Limits, wish: Wish, usual: float, folder: Path | None) -> Offers:
     """What can be told: from histograms where they tell what is sought, else of the points as they are."""
-    told = wish.privacy.form is not None
+    stated = wish.privacy.form is not None
     others = any(isinstance(point.plan, LevelPlan) and point.plan.limits for point in front.points)
-    if front.classes is not None and told and not others:
+    if front.classes is not None and stated and not others:
         reached = max(reach(limits.max_suppression, 0.5), reach(USUAL_SUPPRESSION, 0.5))
         return _demanded(front, offers_of(front, int(np.ceil(reached * front.rows))))
     if limits.max_suppression != usual:
-        why = "it was saved without its classes" if told else f"{wish.privacy.title} cannot be derived from class sizes"
-        if told and others:
+        why = (
+            "it was saved without its classes" if stated else f"{wish.privacy.title} cannot be derived from class sizes"
+        )
+        if stated and others:
             why = "its classes are also suppressed by criteria that sizes and diversities do not tell"
         raise OutsideError(
             f"the front was searched with {percent(usual)} suppressed, so it cannot answer for "
@@ -329,7 +331,7 @@ def _demanded(front: Front, offers: Offers) -> Offers:
 
 
 def _four(front: Front, offers: Offers, limits: Limits, commands: dict[int, str]) -> tuple[Question, ...]:
-    most = limits.max_suppression if 0 < limits.max_suppression < 1 else USUAL_SUPPRESSION
+    limit = limits.max_suppression if 0 < limits.max_suppression < 1 else USUAL_SUPPRESSION
     loss = USUAL_LOSS if limits.max_loss is None else limits.max_loss
     secret = any(column.role.value == "sensitive" for column in front.study.columns.values())
-    return Asker(offers, loss, most, commands, secret).four()
+    return Asker(offers, loss, limit, commands, secret).four()

@@ -77,7 +77,7 @@ class Curve:
         """Stretches that lose much for almost no gain, the most loss first."""
         return self._stretches(most, flat=False)
 
-    def _stretches(self, most: int, flat: bool) -> list[tuple[Offer, Offer]]:
+    def _stretches(self, limit: int, flat: bool) -> list[tuple[Offer, Offer]]:
         steps = np.unique(np.linspace(0, len(self) - 1, STEPS).astype(np.int64)) if len(self) else self.places
         if len(steps) < 4 or not np.ptp(self.gain) or not np.ptp(self.loss):
             return []
@@ -88,10 +88,10 @@ class Curve:
         else:
             length = np.where((rise * STRETCH <= run) & (run >= LEAST), run, 0.0)
         length = np.triu(length, 1)
-        found: list[tuple[Offer, Offer]] = []
-        while len(found) < most and length.max() > 0:
-            a, b = (int(place) for place in np.unravel_index(int(np.argmax(length)), length.shape))
-            found.append((self.at(int(steps[a])), self.at(int(steps[b]))))
+        result: list[tuple[Offer, Offer]] = []
+        while len(result) < limit and length.max() > 0:
+            a, b = (int(position) for position in np.unravel_index(int(np.argmax(length)), length.shape))
+            result.append((self.at(int(steps[a])), self.at(int(steps[b]))))
             # What overlaps what was found is no further stretch.
             length[:b, a + 1 :] = 0.0
-        return found
+        return result

@@ -82,12 +82,12 @@ def fitted(loss: Floats, values: Floats) -> Fit:
         )
     if values.min() <= 0:
         return Fit(False, "some values of the privacy measure are zero or negative")
-    found = _fitted(loss, values)
+    result = _fitted(loss, values)
     inside = (loss >= loss.min() + MIDDLE[0] * np.ptp(loss)) & (loss <= loss.min() + MIDDLE[1] * np.ptp(loss))
-    if found.fits or np.count_nonzero(inside) < FEWEST:
-        return found
+    if result.fits or np.count_nonzero(inside) < FEWEST:
+        return result
     middle = _fitted(loss[inside], values[inside])
-    return middle if middle.fits else found
+    return middle if middle.fits else result
 
 
 def _fitted(loss: Floats, values: Floats) -> Fit:
@@ -115,8 +115,8 @@ def _fitted(loss: Floats, values: Floats) -> Fit:
 def _polynomial(loss: Floats, target: Floats, degree: int) -> Floats:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # neighbours may stand so close that a fold is badly conditioned: it loses then
-        found = np.polynomial.Polynomial.fit(loss, target, degree).convert().coef
-    return np.asarray(np.pad(found, (0, degree + 1 - len(found))))
+        result = np.polynomial.Polynomial.fit(loss, target, degree).convert().coef
+    return np.asarray(np.pad(result, (0, degree + 1 - len(result))))
 
 
 def _one_way(loss: Floats, target: Floats, degree: int) -> bool:

@@ -22,8 +22,8 @@ Levels = Sequence[tuple[float, float]]  # k, and the share that is lost at least
 def floor_levels(front: Front) -> list[tuple[float, float]]:
     """The floor that a front of local recodings proves at each k, or that was put under another front before."""
     if front.system == "local":
-        found = [(p.values[K.name], float(p.details["floor"])) for p in front.points if "floor" in p.details]
-        return sorted(found)
+        result = [(p.values[K.name], float(p.details["floor"])) for p in front.points if "floor" in p.details]
+        return sorted(result)
     return [(float(k), float(share)) for k, share in front.details.get("floor", ())]
 
 
@@ -41,8 +41,8 @@ def ratios(front: Front, levels: Levels) -> tuple[float, float] | None:
     if K.name not in [objective.name for objective in front.objectives]:
         return None
     floors = [(point.loss, floor_at(levels, point.values[K.name])) for point in front.points]
-    found = [loss / floor for loss, floor in floors if floor]
-    return (min(found), max(found)) if found else None
+    result = [loss / floor for loss, floor in floors if floor]
+    return (min(result), max(result)) if result else None
 
 
 def with_floor(front: Front, local: Front) -> Front:

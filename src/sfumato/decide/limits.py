@@ -45,14 +45,14 @@ class Limits:
 
     def met(self, offers: Offers) -> Flags:
         """Which offers keep to every limit."""
-        found = offers.suppressed <= self.most
+        result = offers.suppressed <= self.most
         if self.max_loss is not None:
-            found &= offers.loss <= self.max_loss + TOLERANCE
+            result &= offers.loss <= self.max_loss + TOLERANCE
         if self.min_k is not None:
-            found &= offers.k >= math.ceil(self.min_k)
+            result &= offers.k >= math.ceil(self.min_k)
         if self.min_l is not None:
-            found &= offers.l >= math.ceil(self.min_l)
-        return np.asarray(found)
+            result &= offers.l >= math.ceil(self.min_l)
+        return np.asarray(result)
 
     def as_dict(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in NAMES}
@@ -145,9 +145,9 @@ def choices(offers: Offers, within: Flags, privacy: Privacy) -> list[Offer]:
     """The maximal (k, ℓ) within limits, ℓ rising: for each ℓ the largest k, and of those the least loss."""
     places = np.flatnonzero(within & (offers.l > 0))
     order = places[np.lexsort((np.round(offers.loss[places], 12), -offers.k[places], -offers.l[places]))]
-    found, most = [], 0
-    for place in order.tolist():
-        if offers.k[place] > most:
-            most = int(offers.k[place])
-            found.append(offers.at(place, privacy))
-    return found[::-1]
+    result, limit = [], 0
+    for position in order.tolist():
+        if offers.k[position] > limit:
+            limit = int(offers.k[position])
+            result.append(offers.at(position, privacy))
+    return result[::-1]

@@ -67,7 +67,7 @@ def alphabetical(front: Front, table: FrequencyTable | None) -> list[str]:
     if front.system != "cuts" or table is None:
         return []
     columns = front.study.columns
-    found = [
+    result = [
         domain.name
         for domain in table.domains
         if domain.spans is None
@@ -77,9 +77,9 @@ def alphabetical(front: Front, table: FrequencyTable | None) -> list[str]:
         and not isinstance(columns[domain.name].hierarchy, str | HierarchyFile | HierarchyPaths)
         and columns[domain.name].role is Role.QUASI_IDENTIFIER
     ]
-    if not found:
+    if not result:
         return []
-    said = f"{shortened(found)} {'has' if len(found) == 1 else 'have'} no order and no hierarchy"
+    said = f"{shortened(result)} {'has' if len(result) == 1 else 'have'} no order and no hierarchy"
     return [f"{said}, so values are ordered alphabetically: set order = [...] or a hierarchy for a meaningful order."]
 
 
@@ -99,10 +99,10 @@ def alone(offers: Offers, limits: Limits, best: Offer) -> list[str]:
     if best.k != 1:
         return []
     pairs = Wish(Privacy.of(Form.SIZE), least_loss=True)
-    place = pairs.best(offers, replace(limits, max_loss=None, min_k=2).met(offers))
+    position = pairs.best(offers, replace(limits, max_loss=None, min_k=2).met(offers))
     way = ""
-    if place is not None:
-        offer = offers.at(place, pairs.privacy)
+    if position is not None:
+        offer = offers.at(position, pairs.privacy)
         way = f" The lowest loss with k = 2 is {percent(offer.loss)} (point {offer.point})."
     return [f"k = 1: unique records remain identifiable.{way}"]
 

@@ -92,11 +92,11 @@ class Offers:
     @cached_property
     def _own(self) -> Mapping[str, Floats]:
         """The objectives of searched points; an offer under another suppression has none."""
-        found = {}
+        result = {}
         for objective in self.front.objectives:
             values = np.array([point.values[objective.name] for point in self.front.points], dtype=np.float64)
-            found[objective.name] = np.where(self.searched, values[self.point], np.nan)
-        return found
+            result[objective.name] = np.where(self.searched, values[self.point], np.nan)
+        return result
 
     def values(self, privacy: Privacy) -> Floats:
         """The number that is sought, of each offer."""
@@ -167,7 +167,7 @@ def offers_of(front: Front, most: int) -> Offers:
         ids = [known.get((number, k, l), -1) for k, l in zip(options.k.tolist(), options.l.tolist(), strict=True)]
         own = np.array(ids, dtype=np.int64)
         loss = options.loss.copy()
-        loss[own >= 0] = [front.points[place].loss for place in own[own >= 0]]
+        loss[own >= 0] = [front.points[position].loss for position in own[own >= 0]]
         parts.append(
             (
                 np.where(own >= 0, own, first[number]),
@@ -196,14 +196,14 @@ def points_of(front: Front) -> Offers:
     mean = np.array([point.values.get(WEIGHTED_K.name, np.nan) for point in front.points], dtype=np.float64)
     other = np.array([point.values.get(WEIGHTED_L.name, np.nan) for point in front.points], dtype=np.float64)
     if front.classes is not None:
-        told = [
+        stated = [
             front.classes.of(number).achieved(plan.suppress_below, plan.diversity_below)
             for number, plan in zip(front.recoding_of, plans, strict=True)
         ]
         # A point whose classes also went by another criterion has at least what its thresholds say.
-        same = np.array([gone == point.suppressed for (_, _, gone), point in zip(told, front.points, strict=True)])
-        k = np.where(same, [size for size, _, _ in told], k)
-        l = np.where(same, [held if front.classes.diverse else -1 for _, held, _ in told], l)
+        same = np.array([gone == point.suppressed for (_, _, gone), point in zip(stated, front.points, strict=True)])
+        k = np.where(same, [size for size, _, _ in stated], k)
+        l = np.where(same, [held if front.classes.diverse else -1 for _, held, _ in stated], l)
     return Offers(
         front,
         np.arange(count),

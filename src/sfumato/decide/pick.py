@@ -192,16 +192,16 @@ def _figures(front: Front) -> dict[str, Callable[[Point], float]]:
     def reader(name: str) -> Callable[[Point], float]:
         return lambda point: float(point.values[name])
 
-    found = {name: reader(name) for name in front.points[0].values}
-    found["loss"] = lambda point: point.loss
+    result = {name: reader(name) for name in front.points[0].values}
+    result["loss"] = lambda point: point.loss
     if front.recodes:
-        found["suppressed"] = lambda point: point.suppressed / front.rows
-        found[K.name] = class_size
-        found["risk"] = lambda point: 1.0 / max(class_size(point), 1.0)
-    elif K.name in found:
-        found["suppressed"] = lambda point: point.suppressed / front.rows
-        found["risk"] = lambda point: 1.0 / max(float(point.values[K.name]), 1.0)
-    return found
+        result["suppressed"] = lambda point: point.suppressed / front.rows
+        result[K.name] = class_size
+        result["risk"] = lambda point: 1.0 / max(class_size(point), 1.0)
+    elif K.name in result:
+        result["suppressed"] = lambda point: point.suppressed / front.rows
+        result["risk"] = lambda point: 1.0 / max(float(point.values[K.name]), 1.0)
+    return result
 
 
 def class_size(point: Point) -> float:

@@ -57,11 +57,11 @@ class Preset:
         Returns:
             A dictionary.
         """
-        found = {"limit": self.limit, "value": self.value, "words": self.words, "says": self.says, "point": None}
+        result = {"limit": self.limit, "value": self.value, "words": self.words, "says": self.says, "point": None}
         if self.point is None:
-            return found
+            return result
         own = {K.name: class_size(self.point), "loss": self.point.loss, "suppressed": self.point.suppressed}
-        return found | {"point": self.point.id} | own
+        return result | {"point": self.point.id} | own
 
 
 def presets(front: Front, common: Sequence[tuple[str, float]] = COMMON) -> tuple[Preset, ...]:
@@ -81,11 +81,11 @@ def presets(front: Front, common: Sequence[tuple[str, float]] = COMMON) -> tuple
     """
     if not front.recodes or not front.points:
         return ()
-    found = []
+    result = []
     for limit, value in common:
         asked: dict[str, Any] = {limit: value}
         try:
-            found.append(Preset(limit, value, pick(front, **asked).point))
+            result.append(Preset(limit, value, pick(front, **asked).point))
         except UnreachableError:
-            found.append(Preset(limit, value, None))
-    return tuple(found)
+            result.append(Preset(limit, value, None))
+    return tuple(result)

@@ -70,15 +70,15 @@ class Asker:
         return self._one(1, asks, limits, Wish(WEIGHTED))
 
     def _second(self) -> Question:
-        most, loss = percent(self.max_suppression, 0.0), percent(self.max_loss, 0.0)
-        asks = f"What k with at most {most} suppressed and a loss of at most {loss}?"
+        limit, loss = percent(self.max_suppression, 0.0), percent(self.max_loss, 0.0)
+        asks = f"What k with at most {limit} suppressed and a loss of at most {loss}?"
         return self._one(2, asks, self._limits(), Wish(K))
 
-    def _one(self, place: int, asks: str, limits: Limits, wish: Wish) -> Question:
-        command = self.commands.get(place, "")
+    def _one(self, position: int, asks: str, limits: Limits, wish: Wish) -> Question:
+        command = self.commands.get(position, "")
         if not self.told and command:
             return Question(
-                place,
+                position,
                 asks,
                 False,
                 "This front was not searched for this, and was saved without its classes.",
@@ -86,21 +86,21 @@ class Asker:
                 (),
                 command,
             )
-        found = wish.best(self.offers, limits.met(self.offers))
-        if found is None:
+        result = wish.best(self.offers, limits.met(self.offers))
+        if result is None:
             says = f"No recoding of this front does: the lowest loss with that suppression is {self._least(limits)}."
-            return Question(place, asks, False, says, (), (), command)
-        best = self.offers.at(found, wish.privacy)
+            return Question(position, asks, False, says, (), (), command)
+        best = self.offers.at(result, wish.privacy)
         says = whole(best, wish.privacy, both=False) + "."
-        if place == 1:
+        if position == 1:
             says += (
                 f" The average record is in a class of {number(best.value)} records; the smallest class has {best.k:,}."
             )
         rate = Curve.of(self.offers.some(limits.without("max_loss").met(self.offers)), wish.privacy).rate
         near = relaxations(self.offers, limits, wish, best, rate)
-        if place == 1:  # this question allows no suppression
-            near = tuple(found for found in near if found.limit != "max_suppression")
-        return Question(place, asks, True, says, (best,), tuple(found.says for found in near), command)
+        if position == 1:  # this question allows no suppression
+            near = tuple(result for result in near if result.limit != "max_suppression")
+        return Question(position, asks, True, says, (best,), tuple(result.says for result in near), command)
 
     def _third(self) -> Question:
         asks = "Can k-anonymity and ℓ-diversity be achieved together?"
@@ -108,17 +108,19 @@ class Asker:
         if without is not None:
             return without
         limits = self._limits()
-        found = choices(self.offers, limits.met(self.offers), K)
-        both = [offer for offer in found if (offer.l or 0) >= 2 and offer.k >= 2]
+        result = choices(self.offers, limits.met(self.offers), K)
+        both = [offer for offer in result if (offer.l or 0) >= 2 and offer.k >= 2]
         command = self.commands.get(4, "")
         if not both:
-            reached = f"the best are {'; '.join(safe(offer) for offer in found)}" if found else "no release meets them"
+            reached = (
+                f"the best are {'; '.join(safe(offer) for offer in result)}" if result else "no release meets them"
+            )
             says = f"Not within these limits ({limits.says()}): {reached}. {self._nearest_pair()}".rstrip()
-            return Question(3, asks, True, says, tuple(found[-1:]), (), command)
-        alone = max(found, key=lambda offer: offer.k)
+            return Question(3, asks, True, says, tuple(result[-1:]), (), command)
+        alone = max(result, key=lambda offer: offer.k)
         wish = Wish(K, both=True)
-        place = wish.best(self.offers, limits.met(self.offers))
-        best = self.offers.at(place, K) if place is not None else both[0]
+        position = wish.best(self.offers, limits.met(self.offers))
+        best = self.offers.at(position, K) if position is not None else both[0]
         price = (
             f"k alone reaches {alone.k:,} with ℓ {alone.l}, so the higher ℓ lowers k by {alone.k - best.k:,}"
             if alone.k > best.k
@@ -138,43 +140,43 @@ class Asker:
         limits, command = self._limits(), self.commands.get(4, "")
         wish = Wish(K, both=True)
         within = limits.met(self.offers)
-        place = wish.best(self.offers, within)
-        if place is None:
+        position = wish.best(self.offers, within)
+        if position is None:
             says = f"No recoding of this front does: the lowest loss with that suppression is {self._least(limits)}."
             return Question(4, asks, False, says, (), (), command)
-        best = self.offers.at(place, K)
+        best = self.offers.at(position, K)
         if best.k < 2 or (best.l or 0) < 2:
             says = (
                 f"No: {safe(best)} is the best that this front has within these limits. {self._nearest_pair()}".rstrip()
             )
             return Question(4, asks, True, says, (best,), (), command)
-        found = choices(self.offers, within, K)
-        others = [safe(offer) for offer in found if (offer.k, offer.l) != (best.k, best.l)]
+        result = choices(self.offers, within, K)
+        others = [safe(offer) for offer in result if (offer.k, offer.l) != (best.k, best.l)]
         if len(others) > SHOWN:
             others = [others[round(i * (len(others) - 1) / (SHOWN - 1))] for i in range(SHOWN)]
         rest = f"; also {', '.join(others)}" if others else ""
         says = f"{safe(best)} is the best balance, with {costs(best)} (point {best.point}){rest}."
         rate = Curve.of(self.offers.some(limits.without("max_loss").met(self.offers)), K).rate
         near = relaxations(self.offers, limits, wish, best, rate)
-        return Question(4, asks, True, says, tuple(found), tuple(found.says for found in near), command)
+        return Question(4, asks, True, says, tuple(result), tuple(result.says for result in near), command)
 
-    def _without_diversity(self, place: int, asks: str) -> Question | None:
+    def _without_diversity(self, position: int, asks: str) -> Question | None:
         if np.any(self.offers.l > 0):
             return None
         if self.has_sensitive:
             says = "This front was saved without the diversity of its classes."
-            return Question(place, asks, False, says, (), (), self.commands.get(4, ""))
+            return Question(position, asks, False, says, (), (), self.commands.get(4, ""))
         says = 'No column is sensitive, so there is no ℓ: give one role = "sensitive" in the run file and search again.'
-        return Question(place, asks, False, says)
+        return Question(position, asks, False, says)
 
     def _nearest_pair(self) -> str:
         """The least loss with any (k, ℓ) worth the name."""
-        place = Wish(K, least_loss=True).best(
+        position = Wish(K, least_loss=True).best(
             self.offers, self._limits(min_k=2, min_l=2).without("max_loss").met(self.offers)
         )
-        if place is None:
+        if position is None:
             return ""
-        offer = self.offers.at(place, K)
+        offer = self.offers.at(position, K)
         return (
             f"The lowest loss with k and ℓ of at least 2 is {percent(offer.loss)}: {safe(offer)} (point {offer.point})."
         )

@@ -52,34 +52,34 @@ def reach(limit: float, part: float) -> float:
 
 def binding(offers: Offers, limits: Limits, wish: Wish, best: Offer) -> tuple[str, ...]:
     """The limits without which more could be had (or the same for less loss)."""
-    found = []
+    result = []
     for name in limits.given():
         free = limits.without(name).met(offers)
         better = offers.loss < best.loss - 1e-9 if wish.least_loss else wish.beats(offers, best)
         if np.any(free & better):
-            found.append(name)
-    return tuple(found)
+            result.append(name)
+    return tuple(result)
 
 
 def relaxations(offers: Offers, limits: Limits, wish: Wish, best: Offer, rate: float) -> tuple[Relaxation, ...]:
     """The nearest relaxations that pay: each buys more than the trade-off does on the whole, by its `rate`."""
-    found: list[Relaxation] = []
+    result: list[Relaxation] = []
     if limits.max_loss is not None or wish.least_loss:
         limit = limits.max_loss if limits.max_loss is not None else best.loss
         near = limits.without("max_loss").met(offers) & (offers.loss <= reach(limit, 0.2)) & (offers.loss > limit)
         for offer in _paying(offers, near, wish, best, rate, offers.loss - limit):
-            found.append(_more(offer, best, wish, "max_loss", limit, offer.loss))
+            result.append(_more(offer, best, wish, "max_loss", limit, offer.loss))
     if limits.max_suppression < 1:
         limit = limits.max_suppression
         near = limits.without("max_suppression").met(offers) & (offers.suppressed > limits.most)
         near &= offers.suppression <= reach(limit, 0.5)
         if wish.least_loss:
-            found += _cheaper(offers, near, wish, best, "max_suppression", limit)
+            result += _cheaper(offers, near, wish, best, "max_suppression", limit)
         else:
             for offer in _paying(offers, near, wish, best, rate, offers.suppression - limit):
-                found.append(_more(offer, best, wish, "max_suppression", limit, offer.suppression))
-    found += _less(offers, limits, wish, best, rate)
-    return tuple(found)
+                result.append(_more(offer, best, wish, "max_suppression", limit, offer.suppression))
+    result += _less(offers, limits, wish, best, rate)
+    return tuple(result)
 
 
 def _paying(offers: Offers, near: Flags, wish: Wish, best: Offer, rate: float, price: Floats) -> list[Offer]:
@@ -92,24 +92,24 @@ def _paying(offers: Offers, near: Flags, wish: Wish, best: Offer, rate: float, p
     at = wish.gain_of(best)
     least = 0.0 if wish.privacy.form is Form.DIVERSITY and not wish.both else LEAST  # one more ℓ is never a trifle
     paid = 0.0
-    found: list[Offer] = []
-    while len(found) < MOST:
-        ahead = np.flatnonzero((gains >= at + least) & ((prices > paid) | (not found)))
+    result: list[Offer] = []
+    while len(result) < MOST:
+        ahead = np.flatnonzero((gains >= at + least) & ((prices > paid) | (not result)))
         if not len(ahead):
             break
         speed = (gains[ahead] - at) / np.maximum(prices[ahead] - paid, SLIVER)
         pick = int(ahead[np.lexsort((losses[ahead], -np.round(speed, 9)))[0]])
         if speed.max() < rate:
             break
-        found.append(offers.at(int(places[pick]), wish.privacy))
+        result.append(offers.at(int(places[pick]), wish.privacy))
         at, paid = gains[pick], float(prices[pick])
-    return found
+    return result
 
 
 def _less(offers: Offers, limits: Limits, wish: Wish, best: Offer, rate: float) -> list[Relaxation]:
     """A little less privacy that spares much loss: the answer may stand at the end of a steep stretch."""
     inside = limits.without("min_k").without("min_l").met(offers) & (offers.loss < best.loss - SAVED)
-    found = []
+    result = []
     for form, now in ((Form.SIZE, best.k), (Form.DIVERSITY, best.l or 0)):
         by_size = form is Form.SIZE
         floor = limits.min_k if by_size else limits.min_l
@@ -137,8 +137,8 @@ def _less(offers: Offers, limits: Limits, wish: Wish, best: Offer, rate: float) 
             f"{title} {value:,} instead of {now:,}: loss {percent(offer.loss, best.loss)} "
             f"instead of {percent(best.loss, offer.loss)}"
         )
-        found.append(Relaxation(f"min_{form}", float(now), float(value), offer, says))
-    return found
+        result.append(Relaxation(f"min_{form}", float(now), float(value), offer, says))
+    return result
 
 
 def _cheaper(offers: Offers, near: Flags, wish: Wish, best: Offer, name: str, limit: float) -> list[Relaxation]:

@@ -42,8 +42,8 @@ def with_suppression(
         )
     values: dict[str, float] = {}
     for objective in front.objectives:
-        found = measure(objective.name).with_settings(front.study.measures)
-        values[objective.name] = objective.value(found, classes)
+        result = measure(objective.name).with_settings(front.study.measures)
+        values[objective.name] = objective.value(result, classes)
     loss = GENERAL_LOSS.value(classes) / (sum(weights) * table.records)
     changed = Point(number, values, float(loss), classes.suppressed_rows, plan)
     points = (*front.points[:number], changed, *front.points[number + 1 :])

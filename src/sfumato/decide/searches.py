@@ -65,14 +65,14 @@ def better_searches(front: Front, max_suppression: float, folder: Path | None) -
     """For each of the four questions the search that seeks exactly it; none where the front's own did."""
     settings = front.study.search
     usual = searched_limit(front)
-    most = max_suppression if 0 < max_suppression < 1 else 0.1
+    limit = max_suppression if 0 < max_suppression < 1 else 0.1
     sought = [measure(objective.name) for objective in front.objectives]
-    found = {}
-    if not (any(found.histogram is Form.MEAN_SIZE for found in sought) and usual == 0):
-        found[1] = search_command(0.0, folder, problem=1)
-    if not (K in sought and DISTINCT_L not in sought and usual == most):
-        found[2] = search_command(most, folder, problem=2)
+    result = {}
+    if not (any(result.histogram is Form.MEAN_SIZE for result in sought) and usual == 0):
+        result[1] = search_command(0.0, folder, problem=1)
+    if not (K in sought and DISTINCT_L not in sought and usual == limit):
+        result[2] = search_command(limit, folder, problem=2)
     sensitive = any(column.role.value == "sensitive" for column in front.study.columns.values())
-    if sensitive and not (K in sought and DISTINCT_L in sought and usual == most and not settings.reproduction):
-        found[4] = search_command(most, folder, problem=4)
-    return found
+    if sensitive and not (K in sought and DISTINCT_L in sought and usual == limit and not settings.reproduction):
+        result[4] = search_command(limit, folder, problem=4)
+    return result

@@ -115,15 +115,15 @@ def loss(error: float, prior: Floats) -> float:
 
 def attainable(prior: Floats, delta: float) -> tuple[float, float]:
     """The least and the most privacy that channels with posteriors of at most δ can have: [1 − δ, 1 − max P]."""
-    most = float(prior.max())
-    if not most - 1e-12 <= delta <= 1.0:
+    limit = float(prior.max())
+    if not limit - 1e-12 <= delta <= 1.0:
         raise InputError(
-            f"delta is {delta:g}, but the commonest category has a share of {most:.6g}",
-            expected=f"delta from {math.ceil(most * 1e6) / 1e6:.6g} to 1: without a report, the best guess is "
+            f"delta is {delta:g}, but the commonest category has a share of {limit:.6g}",
+            expected=f"delta from {math.ceil(limit * 1e6) / 1e6:.6g} to 1: without a report, the best guess is "
             "the commonest category",
-            remedy=f"delta = {min(math.ceil(most * 100 + 1e-9) / 100, 1):g} is about the least possible",
+            remedy=f"delta = {min(math.ceil(limit * 100 + 1e-9) / 100, 1):g} is about the least possible",
         )
-    return 1.0 - max(delta, most), 1.0 - most
+    return 1.0 - max(delta, limit), 1.0 - limit
 
 
 def caps_of(prior: Floats, delta: float, gain: float | None) -> Floats:
@@ -147,13 +147,13 @@ def gains(matrix: Floats, prior: Floats) -> Floats:
 
 def require_room(prior: Floats, delta: float) -> None:
     """Raise where δ leaves no room: then no report may say anything of the commonest category, and S is singular."""
-    most = float(prior.max())
-    if delta - most < ROOM * (1.0 - most):
+    limit = float(prior.max())
+    if delta - limit < ROOM * (1.0 - limit):
         raise UnreachableError(
-            f"with delta at {delta:g} and the commonest category at {most:.6g} its share cannot be estimated",
+            f"with delta at {delta:g} and the commonest category at {limit:.6g} its share cannot be estimated",
             expected="delta above the largest share: otherwise no report may carry information about the "
             "commonest category",
-            remedy=f"delta = {min(math.ceil(most * 100 + 1) / 100, 1):g}",
+            remedy=f"delta = {min(math.ceil(limit * 100 + 1) / 100, 1):g}",
         )
 
 
@@ -185,13 +185,13 @@ class Figures:
 
 def figures(matrix: Floats, prior: Floats, records: int) -> Figures:
     """All figures of a matrix."""
-    found = error(matrix, prior, records)
+    result = error(matrix, prior, records)
     return Figures(
         privacy(matrix, prior),
         worst_posterior(matrix, prior),
         float(gains(matrix, prior).max()),
         epsilon(matrix),
-        found,
+        result,
         error_to_file(matrix, prior, records),
-        loss(found * records, prior),
+        loss(result * records, prior),
     )

@@ -184,10 +184,10 @@ def classify(table: FrequencyTable, recoding: Recoding | None = None, weights: S
     suppressed = np.zeros(len(rows), dtype=np.bool_)
     if standing:
         suppressed[index[table.starred]] = True
-    found = ClassTable(table, plan, index, first, rows, rows, suppressed, weights=tuple(weights))
+    result = ClassTable(table, plan, index, first, rows, rows, suppressed, weights=tuple(weights))
     if any(domain.wildcard for domain in table.domains):
-        found = _matched(found)
-    return found if table.population is None else with_population(found)
+        result = _matched(result)
+    return result if table.population is None else with_population(result)
 
 
 def folded(packed: Packed) -> tuple[Index, Counts64, Counts64, Counts64, Index]:
@@ -246,13 +246,13 @@ def _group_of_leaves(domain: Domain, groups: Codes, released: Codes) -> Codes | 
     """The group of each leaf (-1: none), or None when two released labels of different groups share a leaf."""
     if len(domain.labels) == len(domain.hierarchy.leaves):
         return groups
-    found = np.full(len(domain.labels), -1, dtype=np.int32)
+    result = np.full(len(domain.labels), -1, dtype=np.int32)
     for code in released:
         inside = np.flatnonzero(domain.inside(int(code)))
-        if np.any((found[inside] >= 0) & (found[inside] != groups[code])):
+        if np.any((result[inside] >= 0) & (result[inside] != groups[code])):
             return None
-        found[inside] = groups[code]
-    return found
+        result[inside] = groups[code]
+    return result
 
 
 def _matched(classes: ClassTable) -> ClassTable:
@@ -279,8 +279,8 @@ def _with_matches(values: ClassValues, pairs: tuple[Codes, Codes]) -> ClassValue
     entries = np.repeat(begin, lengths) + offsets
     classes, width = len(values.start) - 1, len(values.domain.labels)
     class_of = np.concatenate([values.class_of, np.repeat(left, lengths)]).astype(np.int64)
-    found = np.concatenate([values.values, values.values[entries]])
-    start, merged, counts = _sparse(class_of, found, np.concatenate([values.own, values.own[entries]]), classes, width)
+    result = np.concatenate([values.values, values.values[entries]])
+    start, merged, counts = _sparse(class_of, result, np.concatenate([values.own, values.own[entries]]), classes, width)
     own = np.zeros(len(merged), dtype=np.int64)
     keys = np.repeat(np.arange(classes), np.diff(start)) * width + merged
     own[np.searchsorted(keys, values.class_of * width + values.values)] = values.own

@@ -219,12 +219,12 @@ def _recursive(
                 scratch[at] = count
                 held += 1
         rest, best = float(rows[c]), 0.0 if places else -np.inf
-        for place in range(held):
+        for position in range(held):
             if places:
                 best += 1.0 if scratch[0] < parameter * rest else 0.0
-            elif place == int(parameter) - 1:
+            elif position == int(parameter) - 1:
                 best = -(scratch[0] / rest)
-            rest -= scratch[place]
+            rest -= scratch[position]
         out[c] = min(out[c], best)
 
 

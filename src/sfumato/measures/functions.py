@@ -38,7 +38,7 @@ def function_names() -> list[str]:
 @cache
 def function_named(name: str) -> Callable[..., float]:
     """The function of a measure."""
-    found = measure(SHORT.get(name, name))
+    result = measure(SHORT.get(name, name))
 
     def value(
         table: Any,
@@ -57,20 +57,20 @@ def function_named(name: str) -> Callable[..., float]:
         roles |= {"label": label, "weight": weight, "na": tuple(na), "missing": missing}
         study = _study(table, roles).with_hierarchies(hierarchies or {})
         if distance is not None:
-            told = {name: {"role": "sensitive", "distance": distance} for name in _listed(sensitive)}
-            study = study.with_settings({"columns": told})
-        figure = found.with_parameters(parameters).value(classify(study.table()))
-        return int(figure) if found.unit == "count" and figure == figure and abs(figure) < 1e300 else float(figure)
+            stated = {name: {"role": "sensitive", "distance": distance} for name in _listed(sensitive)}
+            study = study.with_settings({"columns": stated})
+        figure = result.with_parameters(parameters).value(classify(study.table()))
+        return int(figure) if result.unit == "count" and figure == figure and abs(figure) < 1e300 else float(figure)
 
     value.__name__ = value.__qualname__ = name
-    value.__doc__ = _described(found)
+    value.__doc__ = _described(result)
     return value
 
 
-def _described(found: Measure) -> str:
-    own = "".join(f"\n    {name}: {default!r} unless given." for name, default in found.parameters.items())
+def _described(result: Measure) -> str:
+    own = "".join(f"\n    {name}: {default!r} unless given." for name, default in result.parameters.items())
     return (
-        f"{found.title}: {found.sentence}\n\n"
+        f"{result.title}: {result.sentence}\n\n"
         "A record whose quasi-identifiers are all `*` counts as suppressed, as in a release.\n\n"
         "Args:\n"
         "    table: a frame (pandas, polars, pyarrow, …) or the path of a file.\n"
@@ -82,7 +82,7 @@ def _described(found: Measure) -> str:
         "    missing: a missing value is a value of its own unless given, as in pandas with dropna=False.\n"
         "    distance: of t-closeness: equal, ordered or hierarchical.\n"
         "    hierarchies: a hierarchy for each quasi-identifier, for measures of loss."
-        f"{own}\n\nReturns:\n    The figure. {found.citation}"
+        f"{own}\n\nReturns:\n    The figure. {result.citation}"
     )
 
 

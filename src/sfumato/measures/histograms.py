@@ -166,7 +166,7 @@ def histograms_of(
     price = np.round(each / np.array([max(domain.leaves - 1, 1) for domain in table.domains]) * scale).astype(np.int64)
     masks, words = sensitive_masks(table)
     start = np.concatenate([[0], np.cumsum([len(domain.labels) for domain in table.domains])[:-1]]).astype(np.int64)
-    found: list[tuple[Counts64, ...]] = []
+    result: list[tuple[Counts64, ...]] = []
     for plan in plans:
         parts = [plan.grouped(domain) for domain in table.domains]
         groups = np.concatenate([part for part, _ in parts]).astype(np.uint32)
@@ -175,9 +175,9 @@ def histograms_of(
         cells = _classes(
             folded(table.packed), table.codes, table.counts, masks, words, groups, start, radix, np.concatenate(covered)
         )
-        found.append(_summed(*cells))
-    counts = [len(cells[0]) for cells in found]
-    size, held, records, cost = (np.concatenate([cells[part] for cells in found]) for part in range(4))
+        result.append(_summed(*cells))
+    counts = [len(cells[0]) for cells in result]
+    size, held, records, cost = (np.concatenate([cells[part] for cells in result]) for part in range(4))
     ends = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     full = float(each.sum()) * table.records
     return Histograms(ends, size, held, records, cost, scale, full, table.records, bool(table.sensitive))

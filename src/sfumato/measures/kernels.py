@@ -25,18 +25,18 @@ Packing = tuple[Index, Counts64, Counts64, Counts64, Index]
 def number_keys(keys: Keys, space: float, index: Index, first: Index) -> int:
     """Number equal keys 0, 1, … in order of appearance; `first` gets the first tuple of each. Returns how many."""
     size = len(keys)
-    found = 0
+    result = 0
     if space <= max(DENSE, 12 * size):
         table = np.full(int(space), -1, np.int32)
         for t in range(size):
             number = table[keys[t]]
             if number < 0:
-                number = np.int32(found)
+                number = np.int32(result)
                 table[keys[t]] = number
-                first[found] = t
-                found += 1
+                first[result] = t
+                result += 1
             index[t] = number
-        return found
+        return result
     bits = 1
     while (1 << bits) < 2 * size:
         bits += 1
@@ -45,16 +45,16 @@ def number_keys(keys: Keys, space: float, index: Index, first: Index) -> int:
     mask, shift = np.uint64((1 << bits) - 1), np.uint64(64 - bits)
     for t in range(size):
         key = keys[t]
-        place = (np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> shift
-        while numbers[place] >= 0 and held[place] != key:
-            place = (place + np.uint64(1)) & mask
-        if numbers[place] < 0:
-            numbers[place] = found
-            held[place] = key
-            first[found] = t
-            found += 1
-        index[t] = numbers[place]
-    return found
+        position = (np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> shift
+        while numbers[position] >= 0 and held[position] != key:
+            position = (position + np.uint64(1)) & mask
+        if numbers[position] < 0:
+            numbers[position] = result
+            held[position] = key
+            first[result] = t
+            result += 1
+        index[t] = numbers[position]
+    return result
 
 
 @compiled
@@ -100,8 +100,8 @@ def fold_keys(
             for t in range(size):
                 keys[t] = keys[t] * step + table[row[t]]
         space *= width
-    found = number_keys(keys, space, index, first)
-    return index, first[:found].copy()
+    result = number_keys(keys, space, index, first)
+    return index, first[:result].copy()
 
 
 @compiled
@@ -148,14 +148,14 @@ def class_values(
         dense[index[tuple_of[e]] * np.int64(width) + values[e]] += counts[e]
     filled = np.count_nonzero(dense)
     start = np.zeros(classes + 1, np.int64)
-    found = np.zeros(filled, np.int32)
+    result = np.zeros(filled, np.int32)
     number = np.zeros(filled, np.int64)
-    place = 0
+    position = 0
     for c in range(classes):
         for v in range(width):
             if dense[c * width + v] != 0:
-                found[place] = v
-                number[place] = dense[c * width + v]
-                place += 1
-        start[c + 1] = place
-    return start, found, number
+                result[position] = v
+                number[position] = dense[c * width + v]
+                position += 1
+        start[c + 1] = position
+    return start, result, number

@@ -74,11 +74,11 @@ class Records:
 
     def each(self, oracle: Callable[..., float], column: str | None, parameters: Mapping[str, Any]) -> Floats:
         """An oracle's number for every kept record, NaN for the others."""
-        found = np.full(self.labels.shape[1], np.nan)
+        result = np.full(self.labels.shape[1], np.nan)
         for record in np.flatnonzero(self.kept):
             given = (self, int(record)) if column is None else (self, int(record), column)
-            found[record] = oracle(*given, **parameters)
-        return found
+            result[record] = oracle(*given, **parameters)
+        return result
 
 
 def class_sizes(codes: Codes, counts: Counts64, recoding: Recoding) -> Counts64:

@@ -23,11 +23,11 @@ def suppress_by_plan(
     """Suppress what a plan says; `settings` are the parameters that a run file gives measures."""
     limits = plan.limits if isinstance(plan, LevelPlan) else {}
     known = {name: measure(name).with_settings(settings or {}) for name in limits}
-    strange = [name for name, found in known.items() if not is_criterion(found)]
+    strange = [name for name, result in known.items() if not is_criterion(result)]
     if strange:
         raise StudyError(f"a threshold on {strange[0]}", expected="a measure that each class has on its own")
-    found = suppress_planned(classes, plan.suppress_below, plan.diversity_below)
-    return suppress_failing(found, limits, known)
+    result = suppress_planned(classes, plan.suppress_below, plan.diversity_below)
+    return suppress_failing(result, limits, known)
 
 
 def thresholds_of(limits: Mapping[str, float]) -> dict[str, Any]:

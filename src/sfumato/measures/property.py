@@ -87,7 +87,7 @@ class Property:
         order = np.argsort(self.values[there], kind="stable")
         values, upto = self.values[there][order], np.cumsum(self.rows[there][order])
         places = [min(int(np.searchsorted(upto, share * upto[-1], side="left")), len(values) - 1) for share in shares]
-        return [float(values[place]) for place in places]
+        return [float(values[position]) for position in places]
 
     def records(self) -> Floats:
         """One number per record: in the order of the frequency table, removed records last.

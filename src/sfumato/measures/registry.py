@@ -17,11 +17,11 @@ from sfumato.measures.measure import Measure
 @cache
 def modules() -> tuple[ModuleType, ...]:
     """The modules that define measures, in name order, privacy first."""
-    found = []
+    result = []
     for package in (privacy, loss):
         for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda info: info.name):
-            found.append(importlib.import_module(f"{package.__name__}.{info.name}"))
-    return tuple(found)
+            result.append(importlib.import_module(f"{package.__name__}.{info.name}"))
+    return tuple(result)
 
 
 @cache
@@ -34,11 +34,11 @@ def known_measures() -> dict[str, Measure]:
     >>> known_measures()["k"].direction
     'max'
     """
-    found: list[Measure] = []
+    result: list[Measure] = []
     for module in modules():
-        found.extend(getattr(module, "MEASURES", None) or (module.MEASURE,))
-    found.sort(key=lambda measure: (measure.kind != "privacy", measure.reads == "sensitive"))
-    return {measure.name: measure for measure in found}
+        result.extend(getattr(module, "MEASURES", None) or (module.MEASURE,))
+    result.sort(key=lambda measure: (measure.kind != "privacy", measure.reads == "sensitive"))
+    return {measure.name: measure for measure in result}
 
 
 @cache
@@ -48,7 +48,7 @@ def names() -> dict[str, str]:
     >>> names()["p_sensitive"]
     'distinct_l'
     """
-    return {name: found.name for found in known_measures().values() for name in found.names}
+    return {name: result.name for result in known_measures().values() for name in result.names}
 
 
 def measure(name: str) -> Measure:
@@ -76,13 +76,13 @@ def with_settings(given: Mapping[str, Mapping[str, Any]]) -> dict[str, Measure]:
         if name not in names():
             what = f'unknown measure "{name}" in [measures]'
             raise MeasureError(what, expected="a measure", remedy=nearest(name, names()))
-    return {name: found.with_settings(given) for name, found in known_measures().items()}
+    return {name: result.with_settings(given) for name, result in known_measures().items()}
 
 
 def headlines() -> list[Measure]:
     """The measures that an audit shows first, in their order."""
-    found = [measure for measure in known_measures().values() if measure.headline is not None]
-    return sorted(found, key=lambda measure: measure.headline or ())
+    result = [measure for measure in known_measures().values() if measure.headline is not None]
+    return sorted(result, key=lambda measure: measure.headline or ())
 
 
 def attackers() -> list[Measure]:
@@ -94,9 +94,9 @@ def documented() -> dict[str, list[str]]:
     """The rows of docs/measures.md for each kind of measure, the heads first."""
     heads = ["| name | measure | better | moves | what it says | source |", "|---|---|---|---|---|---|"]
     rows: dict[str, list[str]] = {"privacy": [*heads], "loss": [*heads]}
-    for found in known_measures().values():
-        called = ", ".join(f"`{name}`" for name in found.names)
-        better = "more" if found.direction == "max" else "less"
-        cells = [called, found.title, better, found.monotone or "either way", found.sentence, found.citation]
-        rows[found.kind].append(f"| {' | '.join(cells)} |")
+    for result in known_measures().values():
+        called = ", ".join(f"`{name}`" for name in result.names)
+        better = "more" if result.direction == "max" else "less"
+        cells = [called, result.title, better, result.monotone or "either way", result.sentence, result.citation]
+        rows[result.kind].append(f"| {' | '.join(cells)} |")
     return rows

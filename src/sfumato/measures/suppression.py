@@ -28,8 +28,8 @@ def suppress_within(classes: ClassTable, most: int) -> ClassTable:
         return classes
     refuse_wildcards(classes)
     free = classes.kept
-    sizes, place = np.unique(classes.size[free], return_inverse=True)
-    rows = np.bincount(place, weights=classes.rows[free]).astype(np.int64)
+    sizes, position = np.unique(classes.size[free], return_inverse=True)
+    rows = np.bincount(position, weights=classes.rows[free]).astype(np.int64)
     goes = int(np.searchsorted(np.cumsum(rows), most - classes.suppressed_rows, side="right"))
     limit = sizes[goes] if goes < len(sizes) else sizes[-1]  # something is always left
     return classes.with_suppressed(classes.suppressed | (classes.size < limit))
@@ -73,8 +73,8 @@ def suppress_diversity_below(classes: ClassTable, least: int) -> ClassTable:
 def suppress_planned(classes: ClassTable, size: int, diversity: int) -> ClassTable:
     """Suppress what a plan says: classes that are smaller than a size or less diverse than a number."""
     while True:
-        found = suppress_below(classes, size) if size > 1 else classes
-        found = suppress_diversity_below(found, diversity)
-        if found.pairs is None or found.suppressed_rows == classes.suppressed_rows:
-            return found
-        classes = found
+        result = suppress_below(classes, size) if size > 1 else classes
+        result = suppress_diversity_below(result, diversity)
+        if result.pairs is None or result.suppressed_rows == classes.suppressed_rows:
+            return result
+        classes = result

@@ -97,7 +97,7 @@ def _separator(archive: Archive) -> str:
 
 def _attributes(archive: Archive) -> list[Attribute]:
     """The columns as the definition has them, each with its hierarchy."""
-    found = []
+    result = []
     for element in _xml(archive, DEFINITION).all("assigment"):  # as ARX spells it
         name, kind, ref = element.said("name") or "", element.said("type") or "", element.said("ref")
         if not name or kind not in ROLES:
@@ -105,10 +105,10 @@ def _attributes(archive: Archive) -> list[Attribute]:
         file = f"input/{ref}" if ref else ""
         hierarchy = archive.read(file, MOST_HIERARCHY) if file in archive else None
         limits = (element.said("min") or "All", element.said("max") or "All")
-        found.append(Attribute(name, ROLES[kind], hierarchy, limits))
-    if not found:
+        result.append(Attribute(name, ROLES[kind], hierarchy, limits))
+    if not result:
         raise DataError(f"{DEFINITION} declares no column", expected=EXPECTED)
-    return found
+    return result
 
 
 def _check_header(table: bytes, separator: str, attributes: Sequence[Attribute]) -> None:
@@ -201,10 +201,10 @@ def _suppression(configuration: Element, notes: list[str]) -> float:
 
 def _weights(configuration: Element) -> dict[str, float]:
     """How much columns count, where they do not count alike. ARX's neutral weight is 0.5."""
-    found = {}
+    result = {}
     for element in configuration.all("attributeWeight"):
         try:
-            found[element.said("attribute") or ""] = float(element.said("weight") or "") / 0.5
+            result[element.said("attribute") or ""] = float(element.said("weight") or "") / 0.5
         except ValueError:
             raise DataError(f"{CONFIGURATION}: a weight that is no number", expected=EXPECTED) from None
-    return found if len(set(found.values())) > 1 else {}
+    return result if len(set(result.values())) > 1 else {}

@@ -40,36 +40,36 @@ def demands(criteria: Sequence[str]) -> Demands:
     >>> found.constraints, found.measures, found.notes
     ({'k': 5, 'recursive_l': 2}, {'recursive_l': {'c': 3.0}}, ['not carried over: (0.1,0.2)-presence'])
     """
-    found = Demands()
+    result = Demands()
     for criterion in criteria:
-        if not _carried(found, criterion):
-            found.notes.append(f"not carried over: {criterion}")
-    return found
+        if not _carried(result, criterion):
+            result.notes.append(f"not carried over: {criterion}")
+    return result
 
 
-def _carried(found: Demands, criterion: str) -> bool:
+def _carried(result: Demands, criterion: str) -> bool:
     """Whether there is the same here; if so, it is demanded."""
     if match := re.fullmatch(rf"{NUMBER}-anonymity", criterion):
-        found.demand("k", float(match[1]))
+        result.demand("k", float(match[1]))
     elif match := re.fullmatch(rf"distinct-{NUMBER}-diversity{FOR}", criterion):
-        found.demand("distinct_l", float(match[1]), match[2])
+        result.demand("distinct_l", float(match[1]), match[2])
     elif match := re.fullmatch(rf"{ENTROPY}{NUMBER}-diversity{FOR}", criterion):
         if criterion.startswith("grassberger"):
             return False
-        found.demand("entropy_l", float(match[1]), match[2])
+        result.demand("entropy_l", float(match[1]), match[2])
     elif match := re.fullmatch(rf"recursive-\({NUMBER}, ?{NUMBER}\)-diversity{FOR}", criterion):
-        found.demand("recursive_l", float(match[2]), match[3])
-        found.measures["recursive_l"] = {"c": float(match[1])}
+        result.demand("recursive_l", float(match[2]), match[3])
+        result.measures["recursive_l"] = {"c": float(match[1])}
     elif match := re.fullmatch(rf"{NUMBER}-closeness with (equal|hierarchical|ordered) distance{FOR}", criterion):
-        found.demand("t_closeness", float(match[1]), match[3], lower=True)
-        found.distances[match[3]] = match[2]
+        result.demand("t_closeness", float(match[1]), match[3], lower=True)
+        result.distances[match[3]] = match[2]
     elif match := re.fullmatch(rf"{NUMBER}-(basic|enhanced)[- ](?:beta-)?likeness{FOR}", criterion):
         name = "beta_likeness" if match[2] == "basic" else "enhanced_beta"
-        found.demand(name, float(match[1]), match[3], lower=True)
+        result.demand(name, float(match[1]), match[3], lower=True)
     elif match := re.fullmatch(rf"{NUMBER}-disclosure privacy{FOR}", criterion):
-        found.demand("delta_disclosure", float(match[1]) * math.log(2), match[2], lower=True)
-        found.measures["delta_disclosure"] = {"absent": "ignored"}
-        found.notes.append("δ is in bits in ARX: it was multiplied by ln 2; values that a class lacks are ignored")
+        result.demand("delta_disclosure", float(match[1]) * math.log(2), match[2], lower=True)
+        result.measures["delta_disclosure"] = {"absent": "ignored"}
+        result.notes.append("δ is in bits in ARX: it was multiplied by ln 2; values that a class lacks are ignored")
     else:
         return False
     return True

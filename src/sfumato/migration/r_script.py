@@ -23,13 +23,13 @@ def tokens(script: str) -> list[Token]:
     >>> tokens("k <- c('a')  # keys")
     [('name', 'k'), ('assign', '<-'), ('name', 'c'), ('other', '('), ('text', 'a'), ('other', ')')]
     """
-    found = []
+    result = []
     for match in TOKEN.finditer(script):
         kind = match.lastgroup
         if kind is not None:
             text = match[0]
-            found.append((kind, re.sub(r"\\(.)", r"\1", text[1:-1]) if kind == "text" else text))
-    return found
+            result.append((kind, re.sub(r"\\(.)", r"\1", text[1:-1]) if kind == "text" else text))
+    return result
 
 
 def arguments_of(script: str, function: str) -> dict[str, list[str] | None] | None:
@@ -40,10 +40,10 @@ def arguments_of(script: str, function: str) -> dict[str, list[str] | None] | No
     {'dat': None, 'keyVars': ['a', 'b'], 'weightVar': ['w'], 'seed': None}
     """
     listed = tokens(script)
-    for place in range(len(listed) - 1):
-        if listed[place] == ("name", function) and listed[place + 1] == ("other", "("):
-            known = _assigned(listed[:place])
-            inside = _until_closed(listed[place + 2 :])
+    for position in range(len(listed) - 1):
+        if listed[position] == ("name", function) and listed[position + 1] == ("other", "("):
+            known = _assigned(listed[:position])
+            inside = _until_closed(listed[position + 2 :])
             return {name: _texts(value, known) for name, value in _named(inside)}
     return None
 
@@ -81,14 +81,14 @@ def _named(inside: list[Token]) -> Iterator[tuple[str, list[Token]]]:
 def _assigned(listed: list[Token]) -> dict[str, list[str]]:
     """The names that were given texts before."""
     known: dict[str, list[str]] = {}
-    for place in range(len(listed) - 2):
-        (kind, name), (assign, _) = listed[place], listed[place + 1]
+    for position in range(len(listed) - 2):
+        (kind, name), (assign, _) = listed[position], listed[position + 1]
         if kind == "name" and assign == "assign":
-            value = listed[place + 2 : place + 3]
-            if value == [("name", "c")] and listed[place + 3 : place + 4] == [("other", "(")]:
-                value = [*listed[place + 2 : place + 4], *_until_closed(listed[place + 4 :]), ("other", ")")]
-            if (found := _texts(value, known)) is not None:
-                known[name] = found
+            value = listed[position + 2 : position + 3]
+            if value == [("name", "c")] and listed[position + 3 : position + 4] == [("other", "(")]:
+                value = [*listed[position + 2 : position + 4], *_until_closed(listed[position + 4 :]), ("other", ")")]
+            if (result := _texts(value, known)) is not None:
+                known[name] = result
     return known
 
 

@@ -50,13 +50,13 @@ def import_sdcmicro(
         The run file, and what is left to decide.
     """
     text = read_limited(Path(script), MOST_SCRIPT, expected=EXPECTED).decode("utf-8", errors="replace")
-    found = arguments_of(text, CALL)
-    if found is None:
+    result = arguments_of(text, CALL)
+    if result is None:
         raise DataError(f"{script} does not call {CALL}", expected=EXPECTED)
-    if not found.get("keyVars"):
+    if not result.get("keyVars"):
         raise DataError(f"the keyVars of {script} are not names in quotes", expected=EXPECTED)
     names = list(open_source(DataSettings(path=str(Path(table).absolute()))).names)
-    columns, notes = _columns(found, names)
+    columns, notes = _columns(result, names)
     there = os.path.relpath(Path(table).absolute(), Path(run_file).absolute().parent)
     settings = {
         "version": 1,
@@ -71,13 +71,13 @@ def import_sdcmicro(
     return Imported(written, len(names), tuple(notes))
 
 
-def _columns(found: dict[str, list[str] | None], names: list[str]) -> tuple[dict[str, Any], list[str]]:
+def _columns(result: dict[str, list[str] | None], names: list[str]) -> tuple[dict[str, Any], list[str]]:
     """What each column of the table is, and what is left to decide."""
     columns: dict[str, Any] = {}
     notes = []
     for argument, (role, why) in GIVEN.items():
-        given = found.get(argument)
-        if argument in found and given is None:
+        given = result.get(argument)
+        if argument in result and given is None:
             notes.append(f"{argument} is not written as names in quotes: it was left out")
         for name in given or []:
             if name not in names:
@@ -89,7 +89,7 @@ def _columns(found: dict[str, list[str] | None], names: list[str]) -> tuple[dict
             if name not in columns:
                 keys = {"hierarchy": FLAT} if role is Role.QUASI_IDENTIFIER else {}
                 columns[name] = Noted({"role": role.value, **keys}, why)
-    hints = {name: why for argument, why in OPEN.items() for name in found.get(argument) or []}
+    hints = {name: why for argument, why in OPEN.items() for name in result.get(argument) or []}
     undecided = [name for name in names if name not in columns]
     for name in undecided:
         columns[name] = Noted({"role": ""}, hints.get(name) or "not in the script: decide", active=False)

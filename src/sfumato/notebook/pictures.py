@@ -24,8 +24,8 @@ def points_picture(
     """Points over two axes and a mark among them; values that are not finite are left out."""
     drawn = [*zip(xs, ys, strict=True), *([mark] if mark is not None else [])]
     held = [
-        (place, x, y)
-        for place, (x, y) in enumerate(drawn)
+        (position, x, y)
+        for position, (x, y) in enumerate(drawn)
         if math.isfinite(x) and math.isfinite(y) and (y > 0 or not log)
     ]
     if not held:
@@ -34,9 +34,9 @@ def points_picture(
     scaled = [math.log10(y) if log else y for _, _, y in held]
     y_low, y_high = _span(scaled)
     dots = []
-    for (place, x, _), y in zip(held, scaled, strict=True):
+    for (position, x, _), y in zip(held, scaled, strict=True):
         at = _at(x, x_low, x_high, LEFT, WIDTH - RIGHT), _at(y, y_low, y_high, HEIGHT - BOTTOM, TOP)
-        size, colour = (6, SECOND) if place == len(xs) else (3, ACCENT)
+        size, colour = (6, SECOND) if position == len(xs) else (3, ACCENT)
         dots.append(f'<circle cx="{at[0]:.1f}" cy="{at[1]:.1f}" r="{size}" fill="{colour}"/>')
     ends = [10**y if log else y for y in (y_low, y_high)]
     return _framed("".join(dots), x_title, y_title, (x_low, x_high), (ends[0], ends[1]))
@@ -47,9 +47,9 @@ def bars_picture(names: Sequence[str], heights: Sequence[float], *, x_title: str
     highest = max(heights, default=0) or 1
     width = (WIDTH - LEFT - RIGHT) / max(len(heights), 1)
     parts = []
-    for place, (name, height) in enumerate(zip(names, heights, strict=True)):
+    for position, (name, height) in enumerate(zip(names, heights, strict=True)):
         tall = (HEIGHT - TOP - BOTTOM) * height / highest
-        x = LEFT + place * width
+        x = LEFT + position * width
         parts.append(
             f'<rect x="{x + 0.1 * width:.1f}" y="{HEIGHT - BOTTOM - tall:.1f}" width="{0.8 * width:.1f}" '
             f'height="{tall:.1f}" fill="{ACCENT}"/>'
@@ -63,10 +63,10 @@ def parts_picture(parts: Sequence[tuple[str, float]]) -> str:
     held = [(name, size) for name, size in parts if size > 0]
     total = sum(size for _, size in held) or 1.0
     drawn, x = [], 0.0
-    for place, (name, size) in enumerate(held):
+    for position, (name, size) in enumerate(held):
         wide = WIDTH * size / total
-        colour = PARTS[place % len(PARTS)]
-        y = 44 + 18 * place
+        colour = PARTS[position % len(PARTS)]
+        y = 44 + 18 * position
         drawn.append(
             f'<rect x="{x:.1f}" y="4" width="{wide:.1f}" height="22" fill="{colour}"/>'
             f'<rect x="0" y="{y - 9}" width="10" height="10" fill="{colour}"/>'

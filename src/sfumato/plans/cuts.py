@@ -44,7 +44,7 @@ class CutPlan:
             raise StudyError(f"the plan has no groups for {domain.name}", expected="groups for each quasi-identifier")
         runs = self._runs(domain)
         names = labels_of(domain, runs)
-        group = {leaf: names[place] for place, run in enumerate(runs) for leaf in run}
+        group = {leaf: names[position] for position, run in enumerate(runs) for leaf in run}
         root = domain.hierarchy.root
         paths = [(label, group[leaf], root) for leaf, label in enumerate(domain.hierarchy.leaves)]
         level = 2 if len(runs) == 1 and len(runs[0]) > 1 else 0 if len(runs) == len(paths) else 1
@@ -54,8 +54,8 @@ class CutPlan:
         """The group of each code of a column and how many values each group has: the recoding without its labels."""
         runs = self._runs(domain)
         groups = np.empty(len(domain.labels), dtype=np.int32)
-        for place, run in enumerate(runs):
-            groups[run] = place
+        for position, run in enumerate(runs):
+            groups[run] = position
         return groups, np.array([len(run) for run in runs], dtype=np.int32)
 
     def recoding(self, table: FrequencyTable) -> Recoding:
@@ -144,14 +144,18 @@ def labels_of(domain: Domain, runs: Sequence[Sequence[int]]) -> list[str]:
         return [leaves[run[0]] for run in runs]
     values = leaf_values(domain.hierarchy, domain.decimal) if domain.spans is not None else None
     label = node_label if domain.along_tree else _label
-    found = [label(domain, run, values) for run in runs]
-    counts = Counter(found)
-    for place, run in enumerate(runs):
+    result = [label(domain, run, values) for run in runs]
+    counts = Counter(result)
+    for position, run in enumerate(runs):
         inside = {leaves[leaf] for leaf in run}
-        other = found[place] in leaves and (found[place] not in inside or (len(run) > 1 and not domain.along_tree))
-        if counts[found[place]] > 1 or other:  # nodes may share a name, with values too: the values themselves do not
-            found[place] = leaves[run[0]] if len(run) == 1 else listed([leaves[leaf] for leaf in run])
-    return found
+        other = result[position] in leaves and (
+            result[position] not in inside or (len(run) > 1 and not domain.along_tree)
+        )
+        if (
+            counts[result[position]] > 1 or other
+        ):  # nodes may share a name, with values too: the values themselves do not
+            result[position] = leaves[run[0]] if len(run) == 1 else listed([leaves[leaf] for leaf in run])
+    return result
 
 
 def node_label(domain: Domain, run: Sequence[int], values: Floats | None) -> str:
@@ -216,18 +220,18 @@ def nodes_within(tree: Hierarchy, inside: Flags, among: Flags | None = None, und
     """
     counted = np.ones_like(inside) if among is None else among
     left = inside.copy()
-    found: list[tuple[int, str]] = []
+    result: list[tuple[int, str]] = []
     for level in range(tree.height if under is None else under - 1, 0, -1):
-        place, labels = tree.maps[level], tree.levels[level]
-        held = np.bincount(place[left], minlength=len(labels))
-        whole = (held > 0) & (held == np.bincount(place[counted], minlength=len(labels)))
+        position, labels = tree.maps[level], tree.levels[level]
+        held = np.bincount(position[left], minlength=len(labels))
+        whole = (held > 0) & (held == np.bincount(position[counted], minlength=len(labels)))
         for node in np.flatnonzero(whole).tolist():
-            leaves = np.flatnonzero(left & (place == node))
+            leaves = np.flatnonzero(left & (position == node))
             if among is None or _is_name(tree, labels[node], leaves):
-                found.append((int(leaves[0]), labels[node]))
+                result.append((int(leaves[0]), labels[node]))
                 left[leaves] = False
-    found += [(leaf, tree.leaves[leaf]) for leaf in np.flatnonzero(left).tolist()]
-    return [label for _, label in sorted(found)]
+    result += [(leaf, tree.leaves[leaf]) for leaf in np.flatnonzero(left).tolist()]
+    return [label for _, label in sorted(result)]
 
 
 def _is_name(tree: Hierarchy, label: str, leaves: Counts64) -> bool:

@@ -88,10 +88,10 @@ class LevelPlan:
         return tuple(self.levels.values())
 
     def entries(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"suppress_below": self.suppress_below}
-        found |= {"diversity_below": self.diversity_below} if self.diversity_below else {}
-        found |= {"limits": dict(self.limits)} if self.limits else {}
-        return found | {"plan": dict(self.levels)}
+        result: dict[str, Any] = {"suppress_below": self.suppress_below}
+        result |= {"diversity_below": self.diversity_below} if self.diversity_below else {}
+        result |= {"limits": dict(self.limits)} if self.limits else {}
+        return result | {"plan": dict(self.levels)}
 
     def saved(self) -> dict[str, Any]:
         return self.entries()

@@ -74,9 +74,9 @@ class Segment:
     @cached_property
     def members(self) -> list[list[int]]:
         """For each node, the nodes just below it."""
-        place = {(node.low, node.high): number for number, node in enumerate(self.nodes)}
+        position = {(node.low, node.high): number for number, node in enumerate(self.nodes)}
         return [
-            [place[pair] for pair in zip(node.children, (*node.children[1:], node.high), strict=False)]
+            [position[pair] for pair in zip(node.children, (*node.children[1:], node.high), strict=False)]
             for node in self.nodes
         ]
 
@@ -190,8 +190,8 @@ def _nodes(domain: Domain, unit_of: Codes) -> tuple[Node, ...]:
     spans: dict[tuple[int, int], None] = {}
     torn = []
     for level in range(tree.height + 1):
-        for place, label in enumerate(tree.levels[level]):
-            units = np.sort(unit_of[tree.maps[level] == place])
+        for position, label in enumerate(tree.levels[level]):
+            units = np.sort(unit_of[tree.maps[level] == position])
             low, high = int(units[0]), int(units[-1]) + 1
             if high - low > len(units):
                 torn.append(label)

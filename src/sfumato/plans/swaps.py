@@ -66,6 +66,6 @@ class SwapPlan:
     def moved(self, area_of: Codes, rows: Counts64) -> Codes:
         """The areas of records after the swaps; `rows` is each record's place in the source, rising."""
         one, two = np.searchsorted(rows, self.givers), np.searchsorted(rows, self.takers)
-        found = area_of.copy()
-        found[one], found[two] = area_of[two], area_of[one]
-        return found
+        result = area_of.copy()
+        result[one], result[two] = area_of[two], area_of[one]
+        return result

@@ -88,12 +88,12 @@ def row_groups(
     groups = ", ".join(f"CAST(coalesce(m{i}.grp, -1) AS BIGINT) AS g{i}" for i in range(len(columns)))
     maps = " ".join(f"LEFT JOIN map{i} AS m{i} ON k.k{i} = m{i}.label" for i in range(len(columns)))
     same = " AND ".join(f"m{i}.grp = s.g{i}" for i in range(len(columns)))
-    found = engine.arrays(
+    result = engine.arrays(
         f"SELECT {groups}, CASE WHEN k.whole = 1 AND s.n IS NOT NULL AND NOT {below.sql} THEN 1 ELSE 0 END AS kept "
         f"FROM (SELECT r, {keys}, CASE WHEN {complete_rows(source, study)} THEN 1 ELSE 0 END AS whole "
         f"FROM raw_numbered) AS k {maps} LEFT JOIN sizes AS s ON {same} ORDER BY k.r"
     )
-    return RowGroups(tuple(found[f"g{i}"] for i in range(len(columns))), found["kept"] == 1)
+    return RowGroups(tuple(result[f"g{i}"] for i in range(len(columns))), result["kept"] == 1)
 
 
 def _spellings(engine: Engine, source: Source, columns: Sequence[ColumnRecode]) -> list[str | None]:

@@ -35,16 +35,16 @@ def described(
     for entry in dictionary["columns"]:
         about = book.column(entry["name"])
         column = written.column(entry["name"])
-        found: dict[str, Any] = {"kind": kinds[entry["name"]]}
+        result: dict[str, Any] = {"kind": kinds[entry["name"]]}
         if about.label:
-            found["label"] = about.label
+            result["label"] = about.label
         if about.values and entry["role"] not in UNLISTED:
             occurring = _values(engine, written, column)
             labels = {value: group_label(value, about.values) for value in occurring}
-            found |= {"values": labels} if (labels := {v: label for v, label in labels.items() if label}) else {}
+            result |= {"values": labels} if (labels := {v: label for v, label in labels.items() if label}) else {}
             missing = [value for value in labels if about.means_missing(value)]
-            found |= {"missing_values": missing} if missing else {}
-        columns.append({**entry, **found})
+            result |= {"missing_values": missing} if missing else {}
+        columns.append({**entry, **result})
     title = study.release.model_dump(mode="json", exclude_none=True)
     return {**dictionary, "columns": columns, **({"about": title} if title else {})}
 
@@ -81,21 +81,21 @@ def _values(engine: Engine, written: Source, column: Column) -> list[str]:
 def _kinds(engine: Engine, written: Source) -> dict[str, str]:
     """The kind of each column: whole, number, date or text, the narrowest that all cells are. One scan for all."""
     sums = []
-    for place in range(len(written.columns)):
-        sums.append(f"count(v{place})")
+    for position in range(len(written.columns)):
+        sums.append(f"count(v{position})")
         sums += [
-            f"sum(CASE WHEN regexp_replace(v{place}, '{pattern}', '') = '' THEN 1 ELSE 0 END)"
+            f"sum(CASE WHEN regexp_replace(v{position}, '{pattern}', '') = '' THEN 1 ELSE 0 END)"
             for pattern in KINDS.values()
         ]
-    cells = ", ".join(f"{cleaned(written, column)} AS v{place}" for place, column in enumerate(written.columns))
+    cells = ", ".join(f"{cleaned(written, column)} AS v{position}" for position, column in enumerate(written.columns))
     counts = engine.rows(f"SELECT {', '.join(sums)} FROM (SELECT {cells} FROM described) AS t")[0]
     width = 1 + len(KINDS)
-    found = {}
-    for place, column in enumerate(written.columns):
+    result = {}
+    for position, column in enumerate(written.columns):
         if written.format == "parquet" and column.is_text:  # typed: digits in a column of text are text
-            found[column.name] = "text"
+            result[column.name] = "text"
             continue
-        there, *fitting = counts[place * width : (place + 1) * width]
+        there, *fitting = counts[position * width : (position + 1) * width]
         narrow = (kind for kind, count in zip(KINDS, fitting, strict=True) if there and count == there)
-        found[column.name] = next(narrow, "text")
-    return found
+        result[column.name] = next(narrow, "text")
+    return result

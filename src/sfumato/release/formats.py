@@ -78,7 +78,7 @@ def write_rows(
         )
     with Scratch() as scratch:
         rows = scratch.path / "rows.parquet"
-        engine.write(sql, rows, replace(target, dialect=None), [f"c{place}" for place in range(len(names))])
+        engine.write(sql, rows, replace(target, dialect=None), [f"c{position}" for position in range(len(names))])
         with new_file(path, overwrite=True) as part:
             return write_labelled(rows, part, target.format, names, target.codebook, coded)
 
@@ -91,10 +91,10 @@ def same_text(source: Source, written: Source) -> Any:
     exact = source.format == written.format and written.format not in LABELLED
     empty = source.dialect is not None or written.dialect is not None or not exact
 
-    def cell(place: int) -> str:
-        text = f"CAST(c{place} AS STRING)"
+    def cell(position: int) -> str:
+        text = f"CAST(c{position} AS STRING)"
         if not exact:
             text = f"rtrim(regexp_replace({text}, '^(-?[0-9]+)\\.0$', '\\1'))"
-        return f"coalesce({text}, '') AS c{place}" if empty else f"{text} AS c{place}"
+        return f"coalesce({text}, '') AS c{position}" if empty else f"{text} AS c{position}"
 
     return cell

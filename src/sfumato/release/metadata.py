@@ -54,7 +54,7 @@ def metadata_pages(dictionary: Mapping[str, Any], files: Mapping[str, str]) -> d
 def croissant(dictionary: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, Any]:
     """The release as a dataset of Croissant 1.1: its file, its columns, the labels of values as enumerations."""
     about, name = dictionary.get("about", {}), str(dictionary["file"])
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "@context": _context(),
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.1",
@@ -62,9 +62,9 @@ def croissant(dictionary: Mapping[str, Any], files: Mapping[str, str]) -> dict[s
         "description": about.get("description", WHAT),
     }
     if "creator" in about:
-        found["creator"] = {"@type": "sc:Organization", "name": about["creator"]}
-    found |= {key: about[key] for key in ("license", "url", "version") if key in about}
-    found["distribution"] = [
+        result["creator"] = {"@type": "sc:Organization", "name": about["creator"]}
+    result |= {key: about[key] for key in ("license", "url", "version") if key in about}
+    result["distribution"] = [
         {
             "@type": "cr:FileObject",
             "@id": file,
@@ -77,15 +77,17 @@ def croissant(dictionary: Mapping[str, Any], files: Mapping[str, str]) -> dict[s
     ]
     if list(files) == [name]:
         columns = list(enumerate(dictionary["columns"], start=1))
-        enumerations = [_enumeration(f"values{place}", column) for place, column in columns if column.get("values")]
+        enumerations = [
+            _enumeration(f"values{position}", column) for position, column in columns if column.get("values")
+        ]
         rows = {
             "@type": "cr:RecordSet",
             "@id": "records",
             "name": "records",
-            "field": [_field(place, column, name) for place, column in columns],
+            "field": [_field(position, column, name) for position, column in columns],
         }
-        found["recordSet"] = [rows, *enumerations]
-    return found
+        result["recordSet"] = [rows, *enumerations]
+    return result
 
 
 def _context() -> dict[str, Any]:
@@ -106,18 +108,18 @@ def _context() -> dict[str, Any]:
     }
 
 
-def _field(place: int, column: Mapping[str, Any], file: str) -> dict[str, Any]:
-    found: dict[str, Any] = {
+def _field(position: int, column: Mapping[str, Any], file: str) -> dict[str, Any]:
+    result: dict[str, Any] = {
         "@type": "cr:Field",
-        "@id": f"records/column{place}",
+        "@id": f"records/column{position}",
         "name": column["name"],
         "description": _words(column),
         "dataType": TYPES[column["kind"]],
         "source": {"fileObject": {"@id": file}, "extract": {"column": column["name"]}},
     }
     if column.get("values"):
-        found["references"] = {"field": {"@id": f"values{place}/value"}}
-    return found
+        result["references"] = {"field": {"@id": f"values{position}/value"}}
+    return result
 
 
 def _enumeration(name: str, column: Mapping[str, Any]) -> dict[str, Any]:
@@ -162,7 +164,7 @@ def ddi(dictionary: Mapping[str, Any]) -> str:
     if "license" in about:
         use = f"  <dataAccs><useStmt><conditions>{_safe(about['license'])}</conditions></useStmt></dataAccs>\n"
     charset = ' charset="UTF-8"' if name.endswith((".csv", ".csv.gz")) else ""
-    variables = "".join(_variable(place, column) for place, column in enumerate(dictionary["columns"], start=1))
+    variables = "".join(_variable(position, column) for position, column in enumerate(dictionary["columns"], start=1))
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         '<codeBook xmlns="ddi:codebook:2_5" version="2.5" xml:lang="en">\n'
@@ -183,7 +185,7 @@ def ddi(dictionary: Mapping[str, Any]) -> str:
     )
 
 
-def _variable(place: int, column: Mapping[str, Any]) -> str:
+def _variable(position: int, column: Mapping[str, Any]) -> str:
     missing: Sequence[str] = column.get("missing_values", ())
     values = column.get("values") or dict.fromkeys(column.get("labels", ()), "")
     categories = "".join(
@@ -199,7 +201,7 @@ def _variable(place: int, column: Mapping[str, Any]) -> str:
     dated = ' category="date"' if kind == "date" else ""
     label = f"   <labl>{_safe(column['label'])}</labl>\n" if column.get("label") else ""
     return (
-        f'  <var ID="V{place}" name={_quoted(column["name"])} files="F1" intrvl="{interval}"{weight}>\n'
+        f'  <var ID="V{position}" name={_quoted(column["name"])} files="F1" intrvl="{interval}"{weight}>\n'
         f"{label}   <txt>{_safe(column['words'])}</txt>\n{categories}"
         f'   <varFormat type="{type_}"{dated}/>\n'
         "  </var>\n"

@@ -300,8 +300,8 @@ def compare_figures(
     for name, expected in point.values.items():
         if name not in figures:
             raise SfumatoError(f"{name} could not be measured on the released file", expected="every objective")
-        found = measure(name).with_settings(front.study.measures)
-        value = taken[name].value(found, planned) if name in taken else figure_value(figures[name])
+        result = measure(name).with_settings(front.study.measures)
+        value = taken[name].value(result, planned) if name in taken else figure_value(figures[name])
         pairs.append((name, expected, value))
     for name, expected, value in pairs:
         if not same(expected, value):

@@ -88,7 +88,7 @@ def below_again(check: Check, study: Study) -> Below:
     plan = LevelPlan(own["levels"], point["suppress_below"], point.get("diversity_below", 0), point.get("limits", {}))
     if not plan.limits and not any(column.wild_group >= 0 for column in columns):
         return Below(plan.suppress_below, plan.diversity_below)
-    distances = {name: found.distance for name, found in check.own.columns.items() if found.distance is not None}
+    distances = {name: result.distance for name, result in check.own.columns.items() if result.distance is not None}
     table = study.table(trees={column.name: column.tree for column in columns}, distances=distances)
     classes = suppress_by_plan(classify(table, plan.recoding(table)), plan, study.measures)
     return Below.of(plan, classes, columns)

@@ -17,14 +17,14 @@ from sfumato.measures.property import Property
 
 def bits(classes: ClassTable) -> Property:
     table = classes.table
-    found, full = np.zeros(table.tuples), np.zeros(table.tuples)
+    result, full = np.zeros(table.tuples), np.zeros(table.tuples)
     parts = zip(table.domains, classes.recoding, table.codes, classes.attribute_weights, strict=True)
     for domain, part, codes, weight in parts:
         label = np.bincount(part.groups, weights=domain.counts, minlength=part.radix)
         share = domain.counts[codes] / label[part.groups[codes]]
-        found -= weight * np.log2(share)
+        result -= weight * np.log2(share)
         full -= weight * np.log2(domain.counts[codes] / domain.counts.sum())
-    return classes.per_tuple(found, hidden=full)
+    return classes.per_tuple(result, hidden=full)
 
 
 def oracle(records: Records, record: int) -> float:

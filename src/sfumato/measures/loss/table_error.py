@@ -44,7 +44,7 @@ def too_wide(classes: ClassTable) -> str | None:
 
 def oracle(records: Records, record: int) -> float:  # noqa: ARG001
     columns, kept = records.originals.shape[0], np.flatnonzero(records.kept)
-    found = []
+    result = []
     for i, j in combinations(range(columns), 2):
         groups = records.recoding[i].groups, records.recoding[j].groups
         difference = np.zeros((len(groups[0]), len(groups[1])))
@@ -53,8 +53,8 @@ def oracle(records: Records, record: int) -> float:  # noqa: ARG001
         for one in kept:
             inside = np.outer(groups[0] == records.labels[i, one], groups[1] == records.labels[j, one])
             difference -= inside / inside.sum() / len(kept)
-        found.append(np.abs(difference).sum() / 2)
-    return float(np.mean(found)) if found else 0.0
+        result.append(np.abs(difference).sum() / 2)
+    return float(np.mean(result)) if result else 0.0
 
 
 MEASURE = Measure(

@@ -25,10 +25,10 @@ def log_ratio(classes: ClassTable, column: str, absent: str) -> Property:
     whole = classes.distribution(column)
     with np.errstate(divide="ignore"):  # a suppressed class may hold values that no kept one does
         ratio = np.abs(np.log(values.counts / classes.size[values.class_of] / whole[values.values]))
-    found = values.fold(np.maximum, ratio)
+    result = values.fold(np.maximum, ratio)
     if absent == "infinite":
-        found = np.where(np.diff(values.start) < np.count_nonzero(whole), np.inf, found)
-    return classes.per_class(found, hidden=0.0)
+        result = np.where(np.diff(values.start) < np.count_nonzero(whole), np.inf, result)
+    return classes.per_class(result, hidden=0.0)
 
 
 def oracle(records: Records, record: int, column: str, absent: str) -> float:

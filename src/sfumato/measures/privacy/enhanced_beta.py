@@ -28,8 +28,8 @@ def gain(classes: ClassTable, column: str) -> Property:
         relative = values.counts / classes.size[values.class_of] / whole[values.values] - 1.0
         allowed = -np.log(whole[values.values]) + SLACK
     broken = values.fold(np.logical_or, relative > allowed) > 0
-    found = np.maximum(values.fold(np.maximum, relative), 0.0)
-    return classes.per_class(np.where(broken, np.inf, found), hidden=0.0)
+    result = np.maximum(values.fold(np.maximum, relative), 0.0)
+    return classes.per_class(np.where(broken, np.inf, result), hidden=0.0)
 
 
 def oracle(records: Records, record: int, column: str) -> float:

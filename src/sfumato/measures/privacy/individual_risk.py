@@ -36,7 +36,7 @@ def expected_risk(size: Floats, share: Floats) -> Floats:
     [1.0, 0.5, 0.333333, 0.111111]
     """
     f, p = np.asarray(size, dtype=np.float64), np.asarray(share, dtype=np.float64)
-    found = p / (f - 1.0 + p)
+    result = p / (f - 1.0 + p)
     rest = 1.0 - p
     inner = (rest > 1e-2) & (p > 0)  # nearer to p = 1 the closed forms cancel, and the approximation is exact
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -47,8 +47,8 @@ def expected_risk(size: Floats, share: Floats) -> Floats:
             3: p / (2 * rest**3) * (rest * (3 * rest - 2) - 2 * p**2 * log),
         }
     for number, value in closed.items():
-        found = np.where(inner & (f == number), value, found)
-    return found
+        result = np.where(inner & (f == number), value, result)
+    return result
 
 
 def oracle(records: Records, record: int) -> float:

@@ -21,9 +21,9 @@ from sfumato.measures.property import Property
 
 def ratio(classes: ClassTable, column: str, l: float) -> Property:
     values, counts, rest = ranked(classes, column)
-    place = int(l) - 1
-    enough = np.diff(values.start) > place
-    at = np.where(enough, values.start[:-1] + place, 0)
+    position = int(l) - 1
+    enough = np.diff(values.start) > position
+    at = np.where(enough, values.start[:-1] + position, 0)
     needed = np.where(enough, counts[values.start[:-1]] / rest[at], np.inf)
     return classes.per_class(needed, hidden=0.0)
 

@@ -32,16 +32,16 @@ def emd(classes: ClassTable, column: str) -> Property:
         return classes.per_class(equal(values, classes.size, whole), hidden=0.0)
     if values.domain.distance == "ordered":
         return classes.per_class(ordered(values, classes.size, whole), hidden=0.0)
-    found = np.zeros(len(classes.rows))
+    result = np.zeros(len(classes.rows))
     step = max(CHUNK // len(whole), 1)
-    for begin in range(0, len(found), step):
-        end = min(begin + step, len(found))
+    for begin in range(0, len(result), step):
+        end = min(begin + step, len(result))
         entries = slice(values.start[begin], values.start[end])
         shares = np.zeros((end - begin, len(whole)))
         rows = values.class_of[entries]
         shares[rows - begin, values.values[entries]] = values.counts[entries] / classes.size[rows]
-        found[begin:end] = hierarchical(shares - whole, values.domain)
-    return classes.per_class(found, hidden=0.0)
+        result[begin:end] = hierarchical(shares - whole, values.domain)
+    return classes.per_class(result, hidden=0.0)
 
 
 def equal(values: ClassValues, size: Counts64, whole: Floats) -> Floats:
@@ -71,12 +71,12 @@ def ordered(values: ClassValues, size: Counts64, whole: Floats) -> Floats:
     A class's function is constant on such a run and the table's rises, so they cross once at most.
     """
     order = in_order(whole, values.domain)  # values that the table does not hold are no places
-    place = np.full(len(whole), -1, dtype=np.int64)
-    place[order] = np.arange(len(order))
+    position = np.full(len(whole), -1, dtype=np.int64)
+    position[order] = np.arange(len(order))
     rises = np.cumsum(whole[order])
     area = np.concatenate([[0.0], np.cumsum(rises)])
-    held = place[values.values] >= 0
-    class_of, at = values.class_of[held], place[values.values][held]
+    held = position[values.values] >= 0
+    class_of, at = values.class_of[held], position[values.values][held]
     sorted_ = np.lexsort((at, class_of))
     class_of, at = class_of[sorted_], at[sorted_]
     share = (values.counts[held] / size[values.class_of[held]])[sorted_]
@@ -91,8 +91,8 @@ def ordered(values: ClassValues, size: Counts64, whole: Floats) -> Floats:
     runs = reached * (2 * cross - at - end) + area[at] + area[end] - 2 * area[cross]
     start = np.full(classes, len(order), dtype=np.int64)
     start[counts > 0] = at[first[counts > 0]]
-    found = np.bincount(class_of, weights=runs, minlength=classes) + area[start]
-    return np.asarray(np.maximum(found, 0.0) / max(len(order) - 1, 1))
+    result = np.bincount(class_of, weights=runs, minlength=classes) + area[start]
+    return np.asarray(np.maximum(result, 0.0) / max(len(order) - 1, 1))
 
 
 def hierarchical(difference: Floats, domain: Domain) -> Floats:

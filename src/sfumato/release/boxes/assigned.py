@@ -92,11 +92,11 @@ class Assigned:
             codes = np.array(saved["codes"], dtype=np.int32).reshape(width, -1)
             counts = np.array(saved["counts"], dtype=np.int64)
             of, owner, count = np.array(saved["entries"], dtype=np.int64).reshape(3, -1)
-            found = cls(columns, codes, counts, arrays[0], arrays[1], of, owner, count, str(saved["salt"]))
-            found.check()
+            result = cls(columns, codes, counts, arrays[0], arrays[1], of, owner, count, str(saved["salt"]))
+            result.check()
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError) as error:
             raise DataError(f"{FILE} cannot be read", expected="the classes of a release") from error
-        return found
+        return result
 
     def check(self) -> None:
         """Raise ValueError unless every record is in one class, inside its labels."""

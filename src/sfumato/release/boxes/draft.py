@@ -236,7 +236,7 @@ def released_values(plan: Assigned) -> dict[str, list[str]]:
     """The values that released records have, by column."""
     kept = np.unique(plan.of[plan.owner >= 0])
     return {
-        column.name: [column.values[place] for place in np.unique(codes[kept])]
+        column.name: [column.values[position] for position in np.unique(codes[kept])]
         for column, codes in zip(plan.columns, plan.codes, strict=True)
     }
 

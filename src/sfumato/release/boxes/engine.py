@@ -109,17 +109,17 @@ def classed_rows(
     maps = " ".join(f"LEFT JOIN {name}_map{i} AS m{i} ON r.{name}_k{i} = m{i}.v" for i in span)
     keyed = f"SELECT r.*, {positions} FROM (SELECT t.*, {cells} FROM {rows} AS t) AS r {maps}"
     same = " AND ".join(f"k.{name}_p{i} = u.p{i}" for i in span)
-    found = f"SELECT k.*, coalesce(u.q, {NOBODY}) AS {name}, coalesce(u.d, 0) AS {name}_d FROM ({keyed}) AS k "
-    found += f"LEFT JOIN {name}_tuples AS u ON {same}"
+    result = f"SELECT k.*, coalesce(u.q, {NOBODY}) AS {name}, coalesce(u.d, 0) AS {name}_d FROM ({keyed}) AS k "
+    result += f"LEFT JOIN {name}_tuples AS u ON {same}"
     if not some.any():
-        return found
-    told = [cell_sql(source, column) for column in division.cells]
-    order = ", ".join([engine.hashed([quoted(division.salt), *told]), *told])
+        return result
+    stated = [cell_sql(source, column) for column in division.cells]
+    order = ", ".join([engine.hashed([quoted(division.salt), *stated]), *stated])
     by = ", ".join(f"{name}_p{i}" for i in span)
     numbered = f"SELECT f.*, row_number() OVER (PARTITION BY {by} ORDER BY {order}) - 1 AS {name}_i "
-    numbered += f"FROM ({found}) AS f WHERE {name}_d = 1"
+    numbered += f"FROM ({result}) AS f WHERE {name}_d = 1"
     kept = ", ".join([*(f"k.{c.sql}" for c in source.columns), *(f"k.{extra}" for extra in beside), f"k.{name}_d"])
-    whole = f"SELECT {kept}, k.{name} FROM ({found}) AS k WHERE k.{name}_d = 0"
+    whole = f"SELECT {kept}, k.{name} FROM ({result}) AS k WHERE k.{name}_d = 0"
     inside = f"{same} AND k.{name}_i >= u.a AND k.{name}_i < u.b"
     taken = f"SELECT {kept}, coalesce(u.q, {NOBODY}) AS {name} FROM ({numbered}) AS k "
     taken += f"LEFT JOIN {name}_parts AS u ON {inside}"

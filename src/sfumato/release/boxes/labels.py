@@ -121,7 +121,7 @@ def box_column(
     counts = Counter(label for label in labels.values() if label is not None)
     labels = {run: naming.plain(run) if label and counts[label] > 1 else label for run, label in labels.items()}
     _refuse_unreadable(study, domain.name, labels)
-    values = tuple(MISSING if place == missing else text for place, text in enumerate(texts))
+    values = tuple(MISSING if position == missing else text for position, text in enumerate(texts))
     numbers = leaf_values(tree, domain.decimal)
     return BoxColumn(
         domain.name,
@@ -151,9 +151,9 @@ class _Naming:
     def plain(self, run: Run) -> str:
         """A run by its released values."""
         low, high = run
-        inside = [place for place in range(low, high) if self.released[place]]
+        inside = [position for position in range(low, high) if self.released[position]]
         inside = inside or list(range(low, high))
-        texts = [self.texts[place] for place in inside]
+        texts = [self.texts[position] for position in inside]
         if len(texts) == 1 and high - low == 1:
             return texts[0]
         decimal = self.segment.domain.decimal
@@ -167,12 +167,12 @@ class _Naming:
         if not self.segment.constrained:
             return {}
         domain = self.segment.domain
-        tree, place = domain.hierarchy, np.argsort(np.array(domain.order))
+        tree, position = domain.hierarchy, np.argsort(np.array(domain.order))
         whole = all(_is_whole(text, domain.decimal) for text, out in zip(self.texts, self.released, strict=True) if out)
         names: dict[Run, str] = {}
         for level in range(tree.height - 1, 0, -1):
             for group, name in enumerate(tree.levels[level]):
-                held = place[tree.maps[level] == group]
+                held = position[tree.maps[level] == group]
                 if not from_values(name) and tree.nodes[name][0] > 0:
                     names[int(held.min()), int(held.max()) + 1] = for_whole(name) if whole else name
         return names

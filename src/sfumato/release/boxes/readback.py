@@ -124,11 +124,11 @@ def _bound_entry(name: str) -> dict[str, Any]:
 def labels_of(columns: Sequence[BoxColumn], after: ClassTable) -> dict[str, list[str]]:
     """The labels of each column that occur in the file; a missing value is the empty text."""
     by_name = {column.name: column for column in columns}
-    found = {}
+    result = {}
     for domain in after.table.domains:
         labels = [label for label, count in zip(domain.labels, domain.counts.tolist(), strict=True) if count]
-        found[domain.name] = sorted(labels, key=lambda label: by_name[domain.name].run_of[label])
-    return found
+        result[domain.name] = sorted(labels, key=lambda label: by_name[domain.name].run_of[label])
+    return result
 
 
 def per_column(before: ClassTable, after: ClassTable, columns: Sequence[BoxColumn]) -> list[dict[str, Any]]:

@@ -41,13 +41,12 @@ class BoxRows:
 
     def sql(self) -> str:
         """The released rows; their columns are `c0`, `c1`, …"""
-        cells = ", ".join(f"{self._cell(column)} AS c{place}" for place, column in enumerate(self.columns))
+        cells = ", ".join(f"{self._cell(column)} AS c{position}" for position, column in enumerate(self.columns))
         first = len(self.columns)
-        for place, name in enumerate(self.bounds):
+        for position, name in enumerate(self.bounds):
             j = self.plan.names.index(name)
-            cells += (
-                f", CAST(b.a{j} AS STRING) AS c{first + 2 * place}, CAST(b.z{j} AS STRING) AS c{first + 2 * place + 1}"
-            )
+            low = first + 2 * position
+            cells += f", CAST(b.a{j} AS STRING) AS c{low}, CAST(b.z{j} AS STRING) AS c{low + 1}"
         return f"SELECT {cells} FROM boxed_rows AS r JOIN boxes AS b ON r.boxed = b.q"
 
     def _cell(self, column: Column) -> str:

@@ -48,8 +48,8 @@ class ShownColumn:
 
     def holds(self, values: Sequence[str]) -> npt.NDArray[np.bool_]:
         """Which values each label stands for, a row for each label."""
-        place = {value: number for number, value in enumerate(self.values)}
-        at = np.array([place.get(value, NOBODY) for value in values], dtype=np.int64)
+        position = {value: number for number, value in enumerate(self.values)}
+        at = np.array([position.get(value, NOBODY) for value in values], dtype=np.int64)
         runs = np.array(self.runs, dtype=np.int64).reshape(-1, 2)
         return np.asarray((at >= runs[:, :1]) & (at < runs[:, 1:]))
 
@@ -240,7 +240,7 @@ def describe_classes(
         runs = list(column.labels)
         labels = tuple(column.labels[run] or "" for run in runs)
         shown[column.name] = ShownColumn("boxed", column.values, (), labels, tuple(runs))
-        number = {run: place for place, run in enumerate(runs)}
+        number = {run: position for position, run in enumerate(runs)}
         numbers.append([number[run] for run in zip(plan.low[:, j].tolist(), plan.high[:, j].tolist(), strict=True)])
     return Description(
         system=system,

@@ -143,7 +143,7 @@ def evaluate(
     sizes: int,
 ) -> Table:
     """The figures of candidates, each in full: (candidate, variant, figure)."""
-    found = np.empty((len(bits), levels if rule == SAFE else 1, FIGURES), np.int64)
+    result = np.empty((len(bits), levels if rule == SAFE else 1, FIGURES), np.int64)
     cells = np.zeros((levels, sizes, 2), np.int64)
     blocks = np.zeros((levels, sizes // BLOCK + 2, 2), np.int64)
     groups = np.zeros(unit[-1], np.uint32)
@@ -154,10 +154,10 @@ def evaluate(
         cost, total, _, first = fill(
             packed, codes, counts, masks, words, unit, groups, radix, cost_of, rule, by_diversity, cells, blocks, places
         )
-        judge(rule, cells, blocks, budget, cost, total, records, found[i])
-        exact_k(found[i], places[:, : len(first)], sizes)
+        judge(rule, cells, blocks, budget, cost, total, records, result[i])
+        exact_k(result[i], places[:, : len(first)], sizes)
         clear(cells, blocks, places[:, : len(first)])
-    return found
+    return result
 
 
 @compiled
@@ -181,8 +181,8 @@ def made(
     wide = held.shape[2]
     mask = np.zeros(wide, np.uint64)
     begin = low
-    for place in range(len(ends) + 1):
-        end = ends[place] if place < len(ends) else high
+    for position in range(len(ends) + 1):
+        end = ends[position] if position < len(ends) else high
         each = price * (up[end] - up[begin] - 1)
         left, right = runs[begin], runs[end]
         for r in touched:
@@ -247,7 +247,7 @@ def sweep(
     Change m replaces the runs of column `column[m]` between units `low[m]` and `high[m]` by those that end at
     `ends[begin[m]:begin[m + 1]]`. Changes are sorted by column. Those whose table would not fit are left unevaluated.
     """
-    found = np.empty((len(column), levels if rule == SAFE else 1, FIGURES), np.int64)
+    result = np.empty((len(column), levels if rule == SAFE else 1, FIGURES), np.int64)
     cells = np.zeros((levels, sizes, 2), np.int64)
     blocks = np.zeros((levels, sizes // BLOCK + 2, 2), np.int64)
     groups = np.zeros(unit[-1], np.uint32)
@@ -272,7 +272,7 @@ def sweep(
         alone[j] = 1
         rest_of, first = class_index(heads, packed[1], packed[2], packed[3], packed[4], others, unit[:-1], alone)
         if len(first) * (size + 1) * (1 + 2 * wide) > room:
-            found[at:last] = UNEVALUATED
+            result[at:last] = UNEVALUATED
             at = last
             continue
         runs = np.zeros((size + 1, len(first)), np.int32)
@@ -309,7 +309,7 @@ def sweep(
             half = made(seen, runs, held, words, a, was, b, up, c, rest, rule, by_diversity, classes, 0)
             end = made(seen, runs, held, words, a, new, b, up, c, rest, rule, by_diversity, classes, half)
             more, extra = exchange(classes[:half], classes[half:end], cells, blocks)
-            judge(rule, cells, blocks, budget, cost + more, total + extra, records, found[m])
+            judge(rule, cells, blocks, budget, cost + more, total + extra, records, result[m])
             exchange(classes[half:end], classes[:half], cells, blocks)
         at = last
-    return found
+    return result

@@ -78,12 +78,12 @@ class Moves:
 
     def made(self, chosen: Counts64) -> Bits:
         """The candidates that some of the changes lead to."""
-        found = np.repeat(self.bits[None, :], len(chosen), axis=0)
+        result = np.repeat(self.bits[None, :], len(chosen), axis=0)
         for row, move in enumerate(chosen.tolist()):
             at = self.layout.gap[self.column[move]]
-            found[row, at + self.low[move] : at + self.high[move] - 1] = 0
-            found[row, at + self.ends[self.begin[move] : self.begin[move + 1]] - 1] = 1
-        return found
+            result[row, at + self.low[move] : at + self.high[move] - 1] = 0
+            result[row, at + self.ends[self.begin[move] : self.begin[move + 1]] - 1] = 1
+        return result
 
     def kept(self, chosen: npt.NDArray[np.bool_]) -> Moves:
         """Some of the changes."""
@@ -111,12 +111,12 @@ def small_changes(
     for g in range(len(bits)):
         if bits[g]:
             whole ^= marks[g]
-    most = 3 * len(bits) + 2 * len(node_low) + 1
-    column = np.empty(most, np.int64)
-    low, high = np.empty(most, np.int64), np.empty(most, np.int64)
-    begin = np.zeros(most + 1, np.int64)
-    ends = np.empty(most * 2 + len(child), np.int64)
-    hashes = np.empty(most, np.uint64)
+    limit = 3 * len(bits) + 2 * len(node_low) + 1
+    column = np.empty(limit, np.int64)
+    low, high = np.empty(limit, np.int64), np.empty(limit, np.int64)
+    begin = np.zeros(limit + 1, np.int64)
+    ends = np.empty(limit * 2 + len(child), np.int64)
+    hashes = np.empty(limit, np.uint64)
     count, used = 0, 0
     for j in range(len(gap) - 1):
         at, units = gap[j], gap[j + 1] - gap[j] + 1

@@ -64,15 +64,15 @@ class CutSearch:
         self.space = CutSpace.of(self.table, along, breaks)
         self.sought = [goal_of(study, o.name, o.direction or None) for o in self.asked.objectives]
         self.limits = [goal_of(study, name, None, limit) for name, limit in settings.constraints.items()]
-        most = budget(settings.max_suppression, self.table.records)
-        if self.asked.rule == "below_mean" and most:  # the rule itself knows no budget
-            self.limits.append(Goal(SUPPRESSION_LOSS, SUPPRESSION_LOSS.direction, most / self.table.records))
+        maximum = budget(settings.max_suppression, self.table.records)
+        if self.asked.rule == "below_mean" and maximum:  # the rule itself knows no budget
+            self.limits.append(Goal(SUPPRESSION_LOSS, SUPPRESSION_LOSS.direction, maximum / self.table.records))
         _check(self)
         self.problem = CutProblem(
             self.table,
             self.space,
             self.asked.rule,
-            most,
+            maximum,
             by_diversity=self.asked.by_diversity,
             floor=math.ceil(settings.constraints.get(K.name, 0)),
             weights=settings.weights,
@@ -99,10 +99,10 @@ class CutSearch:
         if self.settings.epsilon is not None:
             return np.array(self.settings.epsilon, dtype=np.float64)
         measures = [goal.measure for goal in self.sought]
-        if self.fast and not any(found.kind == "privacy" and found.fold != "worst" for found in measures):
+        if self.fast and not any(result.kind == "privacy" and result.fold != "worst" for result in measures):
             return np.zeros(len(measures))
         raw = classify(self.table, weights=tuple(self.problem.weights.tolist()))
-        return np.array([found.resolution * found.highest(raw) if found.resolution else 0.0 for found in measures])
+        return np.array([result.resolution * result.highest(raw) if result.resolution else 0.0 for result in measures])
 
     def sampled(self, rng: np.random.Generator, count: int) -> Bits:
         return self.space.sampled(rng, count)
@@ -120,11 +120,11 @@ class CutSearch:
         return jolted(self.problem.layout, parents, rng)
 
     def mixed(self, parents: Bits, mates: Bits, rng: np.random.Generator) -> Bits:
-        found = parents.copy()
+        result = parents.copy()
         taken = rng.random((len(parents), len(self.space.segments))) < EXCHANGED
-        for own, other, chosen in zip(self.space.parts(found), self.space.parts(mates), taken.T, strict=True):
+        for own, other, chosen in zip(self.space.parts(result), self.space.parts(mates), taken.T, strict=True):
             own[chosen] = other[chosen]
-        return found
+        return result
 
     def hashes(self, bits: Bits) -> Hashes:
         return self.problem.layout.hashes(bits)
@@ -192,10 +192,10 @@ class CutSearch:
             )
         )
 
-        most = FEW_NODES if plain.search.method == "best_first" else LATTICE_NODES
+        limit = FEW_NODES if plain.search.method == "best_first" else LATTICE_NODES
 
         def tell(done: int, total: int) -> bool:  # noqa: ARG001
-            return run.tell(0, self.settings.generations) or done >= most
+            return run.tell(0, self.settings.generations) or done >= limit
 
         try:
             front = search_lattice(plain, self.table, Run(progress=tell))
@@ -208,8 +208,8 @@ class CutSearch:
     def _minimised(self, natural: Floats) -> Floats:
         signs = np.array([goal.sign for goal in self.sought])
         values = natural[..., : len(signs)] * signs
-        for place, goal in enumerate(self.limits, start=len(signs)):
-            worse = goal.sign * natural[..., place] > goal.sign * float(goal.limit or 0.0) + 1e-12
+        for position, goal in enumerate(self.limits, start=len(signs)):
+            worse = goal.sign * natural[..., position] > goal.sign * float(goal.limit or 0.0) + 1e-12
             values[worse] = np.nan
         return np.where(np.isnan(values), np.inf, comparable(values))
 

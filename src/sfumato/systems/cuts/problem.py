@@ -135,8 +135,8 @@ class CutProblem:
             parts: tuple[Any, ...] = (*given, *table, layout.guarded, *nodes, passes)
             return rebuild.descend(*parts)
 
-        found = self._each(one, list(range(len(parents))))
-        return np.stack([bits for bits, _ in found]), sum(looked for _, looked in found)
+        result = self._each(one, list(range(len(parents))))
+        return np.stack([bits for bits, _ in result]), sum(looked for _, looked in result)
 
     @cached_property
     def _by_unit(self) -> tuple[Index, Counts64]:
@@ -165,7 +165,7 @@ class CutProblem:
         others = np.array([max(domain.leaves - 1, 1) for domain in self.table.domains])
         price = np.round(self.weights / others * self.scale).astype(np.int64)
         exact = self.rule == "below_mean" and not self.by_diversity
-        most = self.records if exact else min(self.records, max(self.budget + 1, self.floor + 1, TALLY))
+        limit = self.records if exact else min(self.records, max(self.budget + 1, self.floor + 1, TALLY))
         packing = (packed.codes, packed.members, packed.first, packed.sizes, packed.decode)
         return (
             packing,
@@ -182,7 +182,7 @@ class CutProblem:
             self.floor if self.rule == "demanded" else self.budget,
             self.records,
             self.levels,
-            most + 1,
+            limit + 1,
         )
 
     def _levels(self) -> int:

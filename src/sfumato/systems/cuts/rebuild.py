@@ -34,8 +34,8 @@ def merged(order: Index, start: Counts64, rest_of: Index, counts: Counts64, clas
     slot = np.full(classes, -1, np.int64)
     count = 0
     for u in range(len(start) - 1):
-        for place in range(start[u], start[u + 1]):
-            t = order[place]
+        for position in range(start[u], start[u + 1]):
+            t = order[position]
             r = rest_of[t]
             if slot[r] < begin[u]:
                 slot[r] = count
@@ -71,8 +71,8 @@ def tabulate(
         held[:] = 0
         kept, dear, small = 0, 0, 0
         for b in range(a, end):
-            for place in range(begin[b], begin[b + 1]):
-                r, more = cells[place, 0], cells[place, 1]
+            for position in range(begin[b], begin[b + 1]):
+                r, more = cells[position, 0], cells[position, 1]
                 old = held[r]
                 held[r] = old + more
                 if old >= size:

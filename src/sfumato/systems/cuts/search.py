@@ -38,10 +38,10 @@ def search_cuts(
     kept = run.kept(study, ready.table.fingerprint)
     parts = kept.load() if kept is not None and run.resume else None
     if parts is not None:
-        found = unpacked(parts)
+        result = unpacked(parts)
     else:
         rng = np.random.default_rng(study.search.seed)
-        found = memetic.start(ready, settings, ready.seeds(run, search_lattice), rng)
+        result = memetic.start(ready, settings, ready.seeds(run, search_lattice), rng)
     begun = not run.stopped  # a search that is stopped before its first generation began cannot be asked for again
 
     def told(now: State) -> bool:
@@ -51,19 +51,19 @@ def search_cuts(
             kept.save(lambda: packed(now))
         return run.tell(now.generation, settings.generations)
 
-    memetic.run(ready, settings, found, told)
+    memetic.run(ready, settings, result, told)
     if kept is not None:
-        if found.generation < settings.generations:
-            kept.save(lambda: packed(found), now=True)
+        if result.generation < settings.generations:
+            kept.save(lambda: packed(result), now=True)
         else:
             kept.remove()
-    if not len(found.archive):
+    if not len(result.archive):
         raise _unreachable(ready)
-    front = _front(ready, found, time.perf_counter() - began)
+    front = _front(ready, result, time.perf_counter() - began)
     if not run.stopped:
         return front
     if begun:
-        return replace(front, study=study.with_search(generations=found.generation))
+        return replace(front, study=study.with_search(generations=result.generation))
     return replace(front, certificate={**front.certificate, "repeatable": False})
 
 
@@ -136,8 +136,8 @@ def _population(settings: SearchSettings) -> int:
 def _unreachable(ready: CutSearch) -> UnreachableError:
     ends = ready.evaluator.values(ready.space.ends())
     said = [
-        f"{goal.measure.name} = {ends[0, :, place].max():g} with everything hidden, instead of {goal.limit:g}"
-        for place, goal in enumerate(ready.limits, start=len(ready.sought))
+        f"{goal.measure.name} = {ends[0, :, position].max():g} with everything hidden, instead of {goal.limit:g}"
+        for position, goal in enumerate(ready.limits, start=len(ready.sought))
     ]
     return UnreachableError(
         "no cut that was evaluated meets the limits",

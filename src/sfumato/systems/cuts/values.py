@@ -31,13 +31,13 @@ class FiguredCuts:
     def known(rule: str, by_diversity: bool) -> tuple[str, ...]:
         """The measures that the figures of a rule tell."""
         if rule in ("safe", "printed_k", "printed_l"):
-            told = {Form.SIZE, Form.DIVERSITY}
+            stated = {Form.SIZE, Form.DIVERSITY}
         else:
-            told = {Form.DIVERSITY if by_diversity else Form.SIZE}
+            stated = {Form.DIVERSITY if by_diversity else Form.SIZE}
             if rule in ("none", "below_mean"):
-                told.add(Form.MEAN_DIVERSITY if by_diversity else Form.MEAN_SIZE)
-        measures = [found for found in known_measures().values() if found.tallied is not None]
-        return tuple(found.name for found in measures if found.histogram is None or found.histogram in told)
+                stated.add(Form.MEAN_DIVERSITY if by_diversity else Form.MEAN_SIZE)
+        measures = [result for result in known_measures().values() if result.tallied is not None]
+        return tuple(result.name for result in measures if result.histogram is None or result.histogram in stated)
 
     def natural(self, figures: tally.Table) -> Floats:
         """(candidate, variant, goal) in the measures' own units; NaN where a variant cannot be had."""
@@ -50,9 +50,9 @@ class FiguredCuts:
             suppressed=gone,
             full=self.problem.full,
         )
-        found = np.stack([_tallied(goal.measure, counted) for goal in self.goals], axis=-1)
-        found[~np.isfinite(general)] = np.nan
-        return found
+        result = np.stack([_tallied(goal.measure, counted) for goal in self.goals], axis=-1)
+        result[~np.isfinite(general)] = np.nan
+        return result
 
     def values(self, bits: Bits) -> Floats:
         return self.natural(self.problem.figures(bits))
@@ -74,30 +74,30 @@ class MeasuredCuts(FiguredCuts):
     def classes(self, bits: Bits) -> ClassTable:
         """The class table of a candidate after suppression."""
         problem = self.problem
-        found = classify(problem.table, problem.space.recoding(bits), tuple(problem.weights.tolist()))
+        result = classify(problem.table, problem.space.recoding(bits), tuple(problem.weights.tolist()))
         if problem.rule == "within" and not problem.by_diversity:
-            return suppress_within(found, problem.budget)
+            return suppress_within(result, problem.budget)
         if problem.rule == "none":
-            return found
+            return result
         if problem.rule == "demanded":
-            return suppress_below(found, problem.floor)
+            return suppress_below(result, problem.floor)
         figures = problem.figures(bits[None, :])[0, 0]
         if problem.by_diversity:
-            return suppress_diversity_below(found, int(figures[tally.L]))
-        return suppress_below(found, int(figures[tally.K]))
+            return suppress_diversity_below(result, int(figures[tally.L]))
+        return suppress_below(result, int(figures[tally.K]))
 
     def values(self, bits: Bits) -> Floats:
-        found = []
+        result = []
         for classes in map(self.classes, bits):
             fits = self.problem.rule != "demanded" or classes.suppressed_rows <= self.problem.budget
-            found.append([goal.measure.value(classes) if fits else np.nan for goal in self.goals])
-        return np.array(found, dtype=np.float64).reshape(len(bits), 1, len(self.goals))
+            result.append([goal.measure.value(classes) if fits else np.nan for goal in self.goals])
+        return np.array(result, dtype=np.float64).reshape(len(bits), 1, len(self.goals))
 
     def changes(self, parents: Sequence[Moves]) -> list[tuple[Moves, Floats]]:
-        found = []
+        result = []
         for moves in parents:
             some = np.zeros(len(moves), dtype=np.bool_)
             some[np.unique(np.linspace(0, len(moves) - 1, SAMPLED).astype(np.int64)) if len(moves) else []] = True
             kept = moves.kept(some)
-            found.append((kept, self.values(kept.made(np.arange(len(kept))))))
-        return found
+            result.append((kept, self.values(kept.made(np.arange(len(kept))))))
+        return result

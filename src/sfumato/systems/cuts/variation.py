@@ -31,9 +31,9 @@ def jolted(layout: Layout, parents: Bits, rng: np.random.Generator, most: int = 
     """Each parent after one to `most` random small changes, each of a random column."""
     changes = rng.integers(1, most + 1, len(parents))
     draws = rng.random((len(parents), most, 2))
-    found = parents.copy()
+    result = parents.copy()
     jolt(
-        found,
+        result,
         changes,
         draws,
         layout.gap,
@@ -45,7 +45,7 @@ def jolted(layout: Layout, parents: Bits, rng: np.random.Generator, most: int = 
         layout.child,
         layout.marks,
     )
-    return found
+    return result
 
 
 @compiled

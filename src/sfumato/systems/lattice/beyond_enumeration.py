@@ -34,12 +34,12 @@ def search_large(ready: Search, remember: Callable[[Search], Memory], tell: Tell
             remedy='algorithm = "pbg_ea", or give the others a limit under constraints',
         )
     rng = np.random.default_rng(ready.study.search.seed)
-    found: list[Point] = []
+    result: list[Point] = []
     evaluated = 0
     starts: list[Codes] = []
 
     def so_far(search: Search, memory: Memory) -> Callable[[], list[Point]]:
-        return lambda: _best(ready, [*found, *_leading(ready, search, memory)])
+        return lambda: _best(ready, [*result, *_leading(ready, search, memory)])
 
     for search in [ready] if len(names) == 1 else map(ready.demanding, ladder(ready)):
         memory = remember(search)
@@ -50,23 +50,23 @@ def search_large(ready: Search, remember: Callable[[Search], Memory], tell: Tell
             return tell(before + count, ready.problem.space, now)
 
         patience = PATIENCE if len(names) == 1 else PATIENCE_EACH
-        place = best_first(memory, bound_of(search), rng, starts, patience, stop)
+        position = best_first(memory, bound_of(search), rng, starts, patience, stop)
         evaluated += memory.count
-        if place is None:
+        if position is None:
             break
-        starts = [memory.all.nodes[place]]
-        found += search.points(memory.all[np.array([place])], ready.objectives)
+        starts = [memory.all.nodes[position]]
+        result += search.points(memory.all[np.array([position])], ready.objectives)
         if stop(0, evaluated):
             break
-    return _best(ready, found), evaluated
+    return _best(ready, result), evaluated
 
 
 def ladder(ready: Search) -> list[int]:
     """The k to demand: from the least that is asked for, in steps of about a half, to all records in one class."""
     asked = [goal.limit for goal in ready.problem.goals if goal.measure.name == K.name and goal.limit is not None]
-    least, most = int(max(asked, default=2)), ready.table.records
-    steps = {round(step * 10**power) for power in range(len(str(most))) for step in LADDER}
-    return sorted({least} | {k for k in steps if least <= k <= most})
+    least, limit = int(max(asked, default=2)), ready.table.records
+    steps = {round(step * 10**power) for power in range(len(str(limit))) for step in LADDER}
+    return sorted({least} | {k for k in steps if least <= k <= limit})
 
 
 def bound_of(search: Search) -> Callable[[Codes], Floats]:
@@ -78,8 +78,8 @@ def bound_of(search: Search) -> Callable[[Codes], Floats]:
 def _leading(ready: Search, search: Search, memory: Memory) -> list[Point]:
     """The best node of a search that is under way, if one meets the limits."""
     values = np.where(memory.all.feasible, memory.all.values[:, 0], np.inf)
-    place = int(values.argmin())
-    return search.points(memory.all[np.array([place])], ready.objectives) if np.isfinite(values[place]) else []
+    position = int(values.argmin())
+    return search.points(memory.all[np.array([position])], ready.objectives) if np.isfinite(values[position]) else []
 
 
 def _best(ready: Search, points: list[Point]) -> list[Point]:

@@ -32,7 +32,7 @@ from sfumato.systems.lattice.rule import (
 @compiled
 def list_steps(rule: Rule, reach: Floats, some: int, space: Space, steps: Counts64) -> int:
     """List the thresholds of each criterion that is sought, and sort the risky classes by the one that has the most."""
-    last, most = 0, 0
+    last, limit = 0, 0
     for q in range(len(reach)):
         space.steps[q, 0], steps[q] = -np.inf, 1
         if rule.modes[q] != SOUGHT:
@@ -47,8 +47,8 @@ def list_steps(rule: Rule, reach: Floats, some: int, space: Space, steps: Counts
                 count += 1
         space.steps[q, count] = reach[q]
         steps[q] = count + 1
-        if steps[q] > most:
-            most, last = steps[q], q
+        if steps[q] > limit:
+            limit, last = steps[q], q
     sort_by(space.level[last], space.places, some, space.spare)
     for q in range(len(reach)):
         for g in range(some):

@@ -65,9 +65,9 @@ class Search:
             goal.measure.value(raw)
         check_weights(settings, table)
         floor = demanded_size(settings)
-        most = budget(settings.max_suppression, table.records)
+        maximum = budget(settings.max_suppression, table.records)
         problem = LatticeProblem(
-            table, [*sought, *limits], most, floor, settings.weights, settings.threads, len(sought), settings.paper
+            table, [*sought, *limits], maximum, floor, settings.weights, settings.threads, len(sought), settings.paper
         )
         return cls(study, table, problem, tuple(_objective(goal, settings.paper) for goal in sought))
 
@@ -83,21 +83,21 @@ class Search:
         bounds = comparable(np.column_stack([figures.bounds * signs, figures.failing.astype(np.float64)]))
         details = np.column_stack([figures.suppressed, figures.losses, figures.worst, figures.values[:, : self.sought]])
         violation = self.problem.violation(figures)
-        found = Evaluated(nodes[figures.node], values, bounds[figures.node], violation, details)
-        return found[self._useful(figures, found)]
+        result = Evaluated(nodes[figures.node], values, bounds[figures.node], violation, details)
+        return result[self._useful(figures, result)]
 
-    def _useful(self, figures: Figures, found: Evaluated) -> Flags:
+    def _useful(self, figures: Figures, result: Evaluated) -> Flags:
         """Of each node the releases that none of its own beats; where one alone is asked for, the best of them."""
         if self.study.search.method == "best_first":
-            order = np.lexsort((found.values[:, 0], found.violation, figures.node))
-            kept = np.zeros(len(found.values), dtype=np.bool_)
+            order = np.lexsort((result.values[:, 0], result.violation, figures.node))
+            kept = np.zeros(len(result.values), dtype=np.bool_)
             kept[order[figures.start[:-1]]] = True
         elif self.sought > 1:
-            kept = np.ones(len(found.values), dtype=np.bool_)
-            leave_dominated(found.values, figures.start, kept)
+            kept = np.ones(len(result.values), dtype=np.bool_)
+            leave_dominated(result.values, figures.start, kept)
             kept[figures.start[:-1]] = True
         else:
-            kept = np.ones(len(found.values), dtype=np.bool_)
+            kept = np.ones(len(result.values), dtype=np.bool_)
         return kept
 
     def demanding(self, k: int) -> Search:
@@ -111,27 +111,27 @@ class Search:
         goals = self.problem.goals[: self.sought]
 
         def known(nodes: Codes) -> Floats:
-            found = np.full((len(nodes), len(goals)), -np.inf)
+            result = np.full((len(nodes), len(goals)), -np.inf)
             for column, goal in enumerate(goals):
                 bound = self.problem.known(goal, nodes)
                 if bound is not None:
-                    found[:, column] = comparable(bound - np.abs(bound) * SLACK)
-            return found
+                    result[:, column] = comparable(bound - np.abs(bound) * SLACK)
+            return result
 
         return Hints(known, tuple(goal.moves for goal in goals))
 
     def bounds(self, nodes: Codes) -> list[Bound]:
         """The bounds that the exact search may use."""
-        found = []
-        for place, goal in enumerate(self.problem.goals):
+        result = []
+        for position, goal in enumerate(self.problem.goals):
             known = self.problem.known(goal, nodes)
             if known is not None:
                 known = comparable(known - np.abs(known) * SLACK)
-            limit = None if goal.limit is None or place < self.sought else goal.sign * goal.limit + 1e-12
-            found.append(Bound(goal.measure.name, goal.moves, known, limit))
+            limit = None if goal.limit is None or position < self.sought else goal.sign * goal.limit + 1e-12
+            result.append(Bound(goal.measure.name, goal.moves, known, limit))
         demanded = any(each.counts and np.isfinite(each.limit) for each in self.problem.thresholds)
         falls = "falls" if demanded else None
-        return [*found, Bound("suppression", falls, None, float(self.problem.budget) if falls else None)]
+        return [*result, Bound("suppression", falls, None, float(self.problem.budget) if falls else None)]
 
     def points(self, found: Evaluated, objectives: Sequence[Objective]) -> list[Point]:
         """Releases as points of a front, not yet numbered."""

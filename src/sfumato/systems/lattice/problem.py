@@ -97,37 +97,37 @@ class LatticeProblem:
 
     def demanding(self, floor: int, goals: Sequence[Goal], sought: int) -> LatticeProblem:
         """The same lattice with some of its goals, where exactly the classes below `floor` are suppressed."""
-        found = copy(self)
-        found.goals, found.floor, found.sought = tuple(goals), floor, sought
-        found.thresholds = found._thresholds()
-        return found
+        result = copy(self)
+        result.goals, result.floor, result.sought = tuple(goals), floor, sought
+        result.thresholds = result._thresholds()
+        return result
 
     def _thresholds(self) -> tuple[Threshold, ...]:
         """The class criteria, size first: sought where one is an objective, demanded where it has a limit."""
         limit = float(self.floor) if self.floor else -np.inf
-        found: dict[tuple[object, ...], Threshold] = {
+        result: dict[tuple[object, ...], Threshold] = {
             _kind(K): Threshold(K, DEMANDED if self.floor else MEASURED, limit)
         }
         loose = False
-        for place, goal in enumerate(self.goals):
+        for position, goal in enumerate(self.goals):
             if not is_criterion(goal.measure, goal.direction):
                 # A mean over records may gain by suppression; what only loses by it needs no threshold of its own.
                 loose = loose or not (goal.bounded and goal.measure.bound == "unsuppressed")
                 continue
-            known = found.get(_kind(goal.measure), Threshold(goal.measure, MEASURED))
-            mode = SOUGHT if place < self.sought else max(known.mode, DEMANDED)
+            known = result.get(_kind(goal.measure), Threshold(goal.measure, MEASURED))
+            mode = SOUGHT if position < self.sought else max(known.mode, DEMANDED)
             least = known.limit if goal.limit is None else max(known.limit, level_of(goal.measure, goal.limit))
-            found[_kind(goal.measure)] = replace(known, mode=max(mode, known.mode), limit=least)
-        size = found[_kind(K)]
+            result[_kind(goal.measure)] = replace(known, mode=max(mode, known.mode), limit=least)
+        size = result[_kind(K)]
         if self.paper:
-            found = {kind: Threshold(threshold.measure, MEASURED) for kind, threshold in found.items()}
+            result = {kind: Threshold(threshold.measure, MEASURED) for kind, threshold in result.items()}
             demanded = size.mode == DEMANDED
-            found[_kind(K)] = replace(
+            result[_kind(K)] = replace(
                 size, mode=DEMANDED if demanded else SOUGHT, limit=size.limit if demanded else -np.inf
             )
         elif loose and size.mode == MEASURED:
-            found[_kind(K)] = replace(size, mode=SOUGHT)
-        return tuple(found.values())
+            result[_kind(K)] = replace(size, mode=SOUGHT)
+        return tuple(result.values())
 
     @cached_property
     def rollup(self) -> RollUp:
@@ -166,8 +166,8 @@ class LatticeProblem:
 
     def classes(self, node: Sequence[int]) -> ClassTable:
         """The class table of a node before suppression."""
-        found = classify(self.table, at_levels(self.table, node), tuple(self.weights.tolist()))
-        return found if self.paper else replace(found, reference="input")
+        result = classify(self.table, at_levels(self.table, node), tuple(self.weights.tolist()))
+        return result if self.paper else replace(result, reference="input")
 
     def _walkable(self) -> bool:
         if any(domain.wildcard for domain in self.table.domains):
@@ -206,53 +206,53 @@ class LatticeProblem:
         )
 
     def _walked(self, nodes: Codes) -> Figures:
-        found = self.rollup.evaluate(nodes, self.rule, self.threads)
-        released, whole = self._released(found), self._whole(found)
-        column = {_kind(threshold.measure): place for place, threshold in enumerate(self.thresholds)}
+        result = self.rollup.evaluate(nodes, self.rule, self.threads)
+        released, whole = self._released(result), self._whole(result)
+        column = {_kind(threshold.measure): position for position, threshold in enumerate(self.thresholds)}
         values, bounds = [], []
         for goal in self.goals:
             measure = goal.measure
             if is_criterion(measure, goal.direction):
-                place = column[_kind(measure)]
-                values.append(_natural(measure, found.worst[:, place]))
-                bounds.append(_natural(measure, found.best[:, place]))
+                position = column[_kind(measure)]
+                values.append(_natural(measure, result.worst[:, position]))
+                bounds.append(_natural(measure, result.best[:, position]))
             else:
                 values.append(_walked_value(measure, released))
                 bounds.append(_walked_value(measure, whole))
         return Figures(
-            found.start,
-            _columns(values, len(found.worst)),
+            result.start,
+            _columns(values, len(result.worst)),
             _walked_value(GENERAL_LOSS, released),
-            found.suppressed,
-            found.worst,
+            result.suppressed,
+            result.worst,
             _columns(bounds, len(nodes)),
-            found.whole[:, FAILING] + self.table.removed,
+            result.whole[:, FAILING] + self.table.removed,
         )
 
-    def _released(self, found: Releases) -> NodeFigures:
+    def _released(self, result: Releases) -> NodeFigures:
         """What the walk counted of the records that are kept."""
         return NodeFigures(
             self.table,
             self.weights,
-            found.nodes[found.node],
-            self.table.records - found.suppressed,
-            self.rollup.column_sums(found),
-            size_sum=found.figures[:, SUM_K],
-            own_sum=found.figures[:, SUM_L],
-            mislabelled=found.figures[:, WRONG],
+            result.nodes[result.node],
+            self.table.records - result.suppressed,
+            self.rollup.column_sums(result),
+            size_sum=result.figures[:, SUM_K],
+            own_sum=result.figures[:, SUM_L],
+            mislabelled=result.figures[:, WRONG],
         )
 
-    def _whole(self, found: Releases) -> NodeFigures:
+    def _whole(self, result: Releases) -> NodeFigures:
         """The same with nothing suppressed."""
         return NodeFigures(
             self.table,
             self.weights,
-            found.nodes,
-            np.full(len(found.nodes), self.table.rows),
-            full_sums(self._covered, found.nodes),
-            size_sum=found.whole[:, SUM_K],
-            own_sum=found.whole[:, SUM_L],
-            mislabelled=found.whole[:, WRONG],
+            result.nodes,
+            np.full(len(result.nodes), self.table.rows),
+            full_sums(self._covered, result.nodes),
+            size_sum=result.whole[:, SUM_K],
+            own_sum=result.whole[:, SUM_L],
+            mislabelled=result.whole[:, WRONG],
         )
 
     def _plain(self, nodes: Codes) -> Figures:
@@ -294,29 +294,29 @@ class LatticeProblem:
         """The class tables of a node's releases, the one that suppresses most first."""
         if whole.pairs is not None and self.budget > whole.suppressed_rows:
             return self._crowds(whole)
-        found = [
+        result = [
             whole.with_suppressed(gone)
             for gone in releases(self.thresholds, levels, whole, self.budget, not self.paper)
         ]
-        return sorted(found, key=lambda classes: -classes.suppressed_rows)
+        return sorted(result, key=lambda classes: -classes.suppressed_rows)
 
     def _crowds(self, whole: ClassTable) -> list[ClassTable]:
         """The same where missing values match anything: for each k the largest set of classes that all have it."""
         least = {threshold.measure.name: threshold for threshold in self.thresholds if threshold.mode != MEASURED}
         if self.paper or any(not threshold.counts for threshold in least.values()):
             refuse_wildcards(whole)
-        size, diverse = (least.get(found.name, Threshold(found, MEASURED)) for found in (K, DISTINCT_L))
+        size, diverse = (least.get(result.name, Threshold(result, MEASURED)) for result in (K, DISTINCT_L))
         if diverse.mode == SOUGHT:
             refuse_wildcards(whole)
         below = [0 if each.limit == -np.inf else int(np.ceil(each.limit - HALF)) for each in (size, diverse)]
-        found = [suppress_planned(whole, *below)]
-        while size.mode == SOUGHT and found[-1].kept.any():
-            reached = found[-1]
+        result = [suppress_planned(whole, *below)]
+        while size.mode == SOUGHT and result[-1].kept.any():
+            reached = result[-1]
             more = suppress_planned(reached, int(reached.size[reached.kept].min()) + 1, below[1])
             if more.suppressed_rows > self.budget or not more.kept.any():
                 break
-            found.append(more)
-        return found[::-1]
+            result.append(more)
+        return result[::-1]
 
     def violation(self, figures: Figures) -> Floats:
         """By how much releases break the limits and the budget, as shares of them; 0 where they meet all."""
@@ -369,5 +369,5 @@ def _bound(goal: Goal, whole: ClassTable, budget: int) -> float:
     levels = class_levels(goal.measure, whole)  # the best that suppressing the worst classes first can reach
     order = np.argsort(levels, kind="stable")
     gone = np.cumsum(whole.rows[order])
-    place = min(int(np.searchsorted(gone, budget - whole.table.removed, side="right")), len(order) - 1)
-    return value_at(goal.measure, float(levels[order][place]))
+    position = min(int(np.searchsorted(gone, budget - whole.table.removed, side="right")), len(order) - 1)
+    return value_at(goal.measure, float(levels[order][position]))

@@ -83,8 +83,8 @@ class RollUp:
         self.heights = np.array([domain.hierarchy.height for domain in table.domains], dtype=np.int64)
         # The last column changes most often. Best there is one with many levels that tells few records apart, so that
         # what tells most apart is generalized early and the rest of the walk meets few classes.
-        told = [_entropy(table, column) / height for column, height in enumerate(self.heights)]
-        self.order = sorted(range(len(told)), key=lambda column: -told[column])
+        stated = [_entropy(table, column) / height for column, height in enumerate(self.heights)]
+        self.order = sorted(range(len(stated)), key=lambda column: -stated[column])
         self.tallies = Tallies.of(table, reads)
         keys, rows, self._maps = self._prepare()
         tally = self.tallies.tally
@@ -124,16 +124,16 @@ class RollUp:
                 parts = list(pool.map(lambda chunk: self._walk(chunk, base, rule), chunks))
         counts = np.concatenate([np.diff(part.start) for part in parts])
         begin = np.concatenate([[0], np.cumsum(counts)])
-        place = np.empty(len(nodes), dtype=np.int64)  # where the releases of each node were put
-        place[order] = np.arange(len(nodes))
-        start = np.concatenate([[0], np.cumsum(counts[place])]).astype(np.int64)
-        rows = np.repeat(begin[place] - start[:-1], counts[place]) + np.arange(start[-1])
+        position = np.empty(len(nodes), dtype=np.int64)  # where the releases of each node were put
+        position[order] = np.arange(len(nodes))
+        start = np.concatenate([[0], np.cumsum(counts[position])]).astype(np.int64)
+        rows = np.repeat(begin[position] - start[:-1], counts[position]) + np.arange(start[-1])
         hidden = np.empty((len(rows), len(self.order)), dtype=np.int64)
         hidden[:, np.array(self.order)] = np.concatenate([part.hidden for part in parts])[rows]
         figures, worst = (
             np.concatenate([getattr(part, name) for part in parts])[rows] for name in ("figures", "worst")
         )
-        whole, best = (np.concatenate([getattr(part, name) for part in parts])[place] for name in ("whole", "best"))
+        whole, best = (np.concatenate([getattr(part, name) for part in parts])[position] for name in ("whole", "best"))
         return Releases(self.table, nodes, start, figures, hidden, worst, whole, best)
 
     def column_sums(self, found: Releases) -> Counts64:
@@ -179,8 +179,8 @@ class RollUp:
     def _keys(self, codes: Codes, shift: Counts64) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
         """Tuples as keys, a field of bits for each column."""
         keys = np.zeros(codes.shape[1], dtype=np.uint64)
-        for place, column in enumerate(self.order):
-            keys |= codes[column].astype(np.uint64) << np.uint64(shift[place])
+        for position, column in enumerate(self.order):
+            keys |= codes[column].astype(np.uint64) << np.uint64(shift[position])
         return keys
 
     def _prepare(self) -> tuple[Keys, Rows, Maps]:
@@ -189,7 +189,7 @@ class RollUp:
         bits = [max(int(len(tree.leaves) - 1).bit_length(), 1) for tree in trees]
         if sum(bits) > KEY_BITS:
             raise MeasureError(f"a class key of {sum(bits)} bits", expected=f"at most {KEY_BITS} bits")
-        shift = np.array([sum(bits[place + 1 :]) for place in range(len(bits))], dtype=np.int64)
+        shift = np.array([sum(bits[position + 1 :]) for position in range(len(bits))], dtype=np.int64)
         mask = np.array([(1 << width) - 1 for width in bits], dtype=np.int64)
         tallest = max(tree.height for tree in trees)
         lookup_start = np.zeros((len(trees), tallest + 1, tallest + 1), dtype=np.int64)
@@ -197,15 +197,15 @@ class RollUp:
         lookups: list[np.ndarray[tuple[int], np.dtype[np.uint32]]] = []
         covers: list[Counts64] = []
         placed, covered = 0, 0
-        for place, tree in enumerate(trees):
+        for position, tree in enumerate(trees):
             for high in range(tree.height + 1):
-                cover_start[place, high] = covered
+                cover_start[position, high] = covered
                 covers.append(tree.sizes[high].astype(np.int64))
                 covered += len(covers[-1])
                 for low in range(high):
-                    step = np.zeros(int(mask[place]) + 1, dtype=np.uint32)
+                    step = np.zeros(int(mask[position]) + 1, dtype=np.uint32)
                     step[tree.maps[low]] = tree.maps[high]
-                    lookup_start[place, low, high] = placed
+                    lookup_start[position, low, high] = placed
                     lookups.append(step)
                     placed += len(step)
         maps = Maps(
@@ -228,12 +228,14 @@ class RollUp:
 
 def covered_leaves(table: FrequencyTable) -> list[Counts64]:
     """For each column and level, the leaves that the labels of all records cover, added up."""
-    found = []
+    result = []
     for domain, codes in zip(table.domains, table.codes, strict=True):
         records = np.bincount(codes, weights=table.counts, minlength=len(domain.labels)).astype(np.int64)
         tree = domain.hierarchy
-        found.append(np.array([int(records @ tree.sizes[level][tree.maps[level]]) for level in range(tree.height + 1)]))
-    return found
+        result.append(
+            np.array([int(records @ tree.sizes[level][tree.maps[level]]) for level in range(tree.height + 1)])
+        )
+    return result
 
 
 def full_sums(covered: list[Counts64], nodes: Codes) -> Counts64:

@@ -121,10 +121,10 @@ def _pbg_ea(ready: Search, memory: Memory, tell: Tell) -> Outcome:
         None if settings.reproduction else ready.hints(),
         lambda done: tell(ready.problem.space),
     )
-    found = memory.all
-    if len(found.values) > memory.count:  # nodes have several releases: the archive was offered the first of each
-        for place in np.setdiff1d(np.flatnonzero(found.feasible), memory.first).tolist():
-            archive.add(found.values[place], place)
+    result = memory.all
+    if len(result.values) > memory.count:  # nodes have several releases: the archive was offered the first of each
+        for position in np.setdiff1d(np.flatnonzero(result.feasible), memory.first).tolist():
+            archive.add(result.values[position], position)
     return np.array(sorted(archive.members), dtype=np.int64), False, {}
 
 
@@ -159,9 +159,9 @@ def _unreachable(ready: Search, nodes: Codes) -> UnreachableError:
     figures, table = ready.problem.figures(nodes), ready.problem.table
     fits = figures.suppressed <= ready.problem.budget
     said = []
-    for place, goal in enumerate(ready.problem.goals):
+    for position, goal in enumerate(ready.problem.goals):
         if goal.limit is not None:
-            reached = figures.values[fits, place] if fits.any() else figures.values[:, place]
+            reached = figures.values[fits, position] if fits.any() else figures.values[:, position]
             best = reached[np.argmin(goal.sign * reached)]
             if goal.measure.kind == "privacy":  # best where nothing is told; a node whose classes all go says nothing
                 best = goal.measure.value(
@@ -202,10 +202,10 @@ def _front(
     return front if others is None else front.with_classes(ready.table)
 
 
-def _others(ready: Search, found: Evaluated, places: Counts64) -> tuple[dict[str, float], ...]:
+def _others(ready: Search, result: Evaluated, places: Counts64) -> tuple[dict[str, float], ...]:
     """Some dominated points that were evaluated, evenly drawn, for pictures."""
-    rest = np.setdiff1d(np.flatnonzero(found.feasible), places)
+    rest = np.setdiff1d(np.flatnonzero(result.feasible), places)
     rest = rest[:: max(len(rest) // OTHERS, 1)][:OTHERS]
     if not len(rest):
         return ()
-    return tuple(dict(point.values) | {"loss": point.loss} for point in ready.points(found[rest], ready.objectives))
+    return tuple(dict(point.values) | {"loss": point.loss} for point in ready.points(result[rest], ready.objectives))

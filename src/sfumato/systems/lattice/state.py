@@ -10,12 +10,12 @@ from sfumato.systems.checkpoint import Parts
 
 def remembered(memories: Mapping[str, Memory]) -> Parts:
     """All that searches of a lattice evaluated, as arrays. They are the same at every run, so this is all they need."""
-    found = {}
+    result = {}
     for name, memory in memories.items():
         if memory.count:
             for part in PARTS:
-                found[f"{name}/{part}"] = getattr(memory.all, part)
-    return found
+                result[f"{name}/{part}"] = getattr(memory.all, part)
+    return result
 
 
 def recalled(parts: Parts | None, name: str) -> Evaluated | None:

@@ -46,13 +46,13 @@ def roll_up(
     for i in range(size):
         key = np.uint64(source[i])
         key = (key & clear) | (np.uint64(lookup[(key >> low) & field]) << low)
-        place = (key * np.uint64(0x9E3779B97F4A7C15)) >> high
-        number = slots[place]
+        position = (key * np.uint64(0x9E3779B97F4A7C15)) >> high
+        number = slots[position]
         while number >= 0 and np.uint64(out_keys[np.uint64(number)]) != key:
-            place = (place + np.uint64(1)) & last
-            number = slots[place]
+            position = (position + np.uint64(1)) & last
+            number = slots[position]
         if number < 0:
-            slots[place] = made
+            slots[position] = made
             out_keys[made] = key
             out_rows[made] = rows[i]
             for v in range(width):
