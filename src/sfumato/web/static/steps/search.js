@@ -45,7 +45,18 @@ export async function searchStep(place) {
     draw();
     estimate();
   }
+  // What keeps every search from starting: roles that nobody chose or confirmed.
+  function blocked() {
+    const open = state.declared.undecided?.length ?? 0;
+    if (!open && state.declared.reviewed) return null;
+    return h("div", { class: "warning", id: "not-declared" }, h("b", {}, open ? `${plural(open, "column")} ${open === 1 ? "has" : "have"} no role yet.` : "The roles are not confirmed yet."),
+      h("span", {}, open ? "Nothing is searched or published until each column has a role." : "They are suggestions until you have looked at each."), h("div", {}, button("Declare the columns →", () => go({ step: "declare" }), { class: "small" })));
+  }
+  const allow = () => { const start = document.getElementById("start"); if (start) start.disabled = tooLarge || Boolean(blocked()); };
   async function estimate() {
+    tooLarge = false;
+    allow();
+    if (blocked()) { fill(guess, blocked()); return; }
     if (!["lattice", "cuts"].includes(settings().system ?? "lattice")) { fill(guess); return; }
     fill(guess, h("small", {}, "Estimating …"));
     const found = await attempt(() => get(`${here()}/estimate`, "trying a few candidates …"), guess);
@@ -53,8 +64,7 @@ export async function searchStep(place) {
     const size = `${plural(found.tuples, "distinct tuple")} of ${number(found.records)} records, ${(found.bytes / 1e6).toFixed(1)} MB; a worker may use ${state.about.gigabytes} GB.`;
     const space = `${found.space > 1e12 ? found.space.toExponential(1) : number(found.space)} ${found.unit}`;
     tooLarge = Boolean(found.limit);
-    const start = document.getElementById("start");
-    if (start) start.disabled = tooLarge;
+    allow();
     if (tooLarge) {
       fill(guess, h("div", { class: "warning", id: "too-large" }, h("b", {}, `The hierarchies have ${space} together (the choices of a level for each column), too many to search completely (at most ${number(found.limit)}).`),
         h("span", {}, "Each quasi-identifier multiplies the number. Search for the best without a proof, or declare fewer quasi-identifiers: drop columns that nobody needs."),
@@ -117,7 +127,7 @@ export async function searchStep(place) {
       button("Start the search", async () => {
         const job = await attempt(() => post(`${here()}/jobs`, { seconds: seconds.value ? Number(seconds.value) : null }), says);
         if (job) { fill(says); state.jobs.set(job.id, job); watched = job.id; drawJobs(); }
-      }, { class: "main", id: "start", disabled: tooLarge }));
+      }, { class: "main", id: "start", disabled: tooLarge || Boolean(blocked()) }));
   }
   const mine = () => [...state.jobs.values()].filter((job) => job.study === state.study && job.kind !== "publish").sort((a, b) => b.added - a.added);
 
