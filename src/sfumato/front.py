@@ -29,6 +29,7 @@ from sfumato.plans.levels import LevelPlan
 from sfumato.plans.plan import Plan, RecodingPlan
 from sfumato.runtime.arrays import Floats
 from sfumato.runtime.atomic import new_folder
+from sfumato.runtime.figures import percent
 from sfumato.runtime.inputs import note_input
 from sfumato.runtime.json_files import json_lines, read_json
 from sfumato.runtime.seal import seal
@@ -348,7 +349,7 @@ class Front:
         name = f"the {self.algorithm} search was stopped" if cut_short else self.algorithm
         if self.system == "lattice":
             share = self.evaluations / self.space
-            what = f"{self.evaluations:,} of {self.space:,} nodes evaluated ({share * 100:.1f} %)"
+            what = f"{self.evaluations:,} of {self.space:,} nodes evaluated ({percent(share)})"
         else:
             what = f"{self.evaluations:,} of {float(self.space):.1e} cuts evaluated"
         return ", ".join(dict.fromkeys((proof, name, what)))  # an exact search need not say so twice

@@ -121,11 +121,10 @@ def test_every_page_opens(site: Path, address: str, page: Any) -> None:
     names = sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html") if path.name != "404.html")
     assert len(names) > 30
     for name in names:
+        page.set_viewport_size({"width": 1280, "height": 900})
         page.goto(urljoin(address, name))
         assert page.locator("article h1").count() == 1, name
-    page.set_viewport_size({"width": 390, "height": 800})
-    for name in names:
-        page.goto(urljoin(address, name))
+        page.set_viewport_size({"width": 390, "height": 800})
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
 
 

@@ -217,3 +217,10 @@ def test_few_values_of_many_rows_are_not_read_whole(tmp_path: Path) -> None:
     with gzip.open(tmp_path / "t.csv.gz", "wt") as file:
         file.write("amount,y\n" + "\n".join(f"{a},{b}" for a, b in rows) + "\n")
     assert sf.inspect(str(tmp_path / "t.csv.gz")).columns[0].candidates == ("-9", "999999")
+
+
+def test_a_code_is_offered_as_the_cells_write_it(tmp_path: Path) -> None:
+    """Only a cell that is written like the code is missing: -8 would leave every -8.0 a number."""
+    values = ["-8.0"] * 30 + [f"{number}.0" for number in range(1, 40)] * 3
+    (tmp_path / "t.csv").write_text("\n".join(["income", *values]) + "\n", "utf-8")
+    assert sf.inspect(str(tmp_path / "t.csv")).columns[0].candidates == ("-8.0",)

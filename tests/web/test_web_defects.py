@@ -91,9 +91,10 @@ def test_many_columns_are_declared_at_once(page: Any, workbench: Server) -> None
       return document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2)?.id; }"""
     assert page.evaluate(covered) == "to-search"  # A8
     page.fill("#filter", "c1")
+    assert page.locator(".declared:visible").count() == 11  # c1, c10 … c19
     page.check("#select-all")
     page.select_option("#bulk-role", "quasi_identifier")
-    page.wait_for_selector("#blocked:has-text('29 columns still without a role')")  # c1, c10 … c19
+    page.wait_for_selector("#blocked:has-text('29 columns still without a role')")
     page.fill("#filter", "")
     page.check("#select-all")
     page.select_option("#bulk-role", "drop")

@@ -9,7 +9,7 @@ import numpy as np
 from sfumato.errors import InputError, StudyError, UnreachableError, shortened
 from sfumato.front import Front
 from sfumato.study import Study
-from sfumato.systems.lattice.search import EXACT_LIMIT
+from sfumato.systems.lattice.search import LIMITS
 from sfumato.tables.frequency import FrequencyTable
 
 KS = (2, 5, 10, 20, 50, 100)
@@ -101,4 +101,4 @@ def no_levels(table: FrequencyTable) -> str:
     if undeclared:
         return f"no hierarchy for {shortened(undeclared)}"
     nodes = int(np.prod([domain.hierarchy.height + 1 for domain in table.domains], dtype=object))
-    return f"the lattice has {nodes:,} nodes" if nodes > EXACT_LIMIT else ""
+    return f"the lattice has {nodes:,} nodes" if nodes > LIMITS["exact"] else ""

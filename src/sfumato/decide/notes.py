@@ -127,7 +127,7 @@ def notes_of(front: Front, limits: Limits, best: Offer, usual: float, searched: 
             f"The recodings were not searched for ℓ: objectives = {wanted} under [search] finds the best ones."
         )
     if not front.exact:
-        notes.append("The front is the best found, not proven optimal: more generations may improve it.")
+        notes.append("The front is the best found, not proven optimal: a longer search may improve it.")
     return tuple(notes)
 
 

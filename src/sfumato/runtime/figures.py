@@ -33,16 +33,20 @@ def number_or_infinity(value: float | None) -> str:
 
 
 def percent(share: float, other: float | None = None) -> str:
-    """A share for people; what is not nothing never reads 0. With another one, it has the digits that tell them apart.
+    """A share for people; what is not nothing never reads 0, nor what is not all 100.
 
-    >>> percent(0.29311), percent(0.00003), percent(0.0)
-    ('29.3 %', '< 0.1 %', '0 %')
+    With another one, it has the digits that tell them apart.
+
+    >>> percent(0.29311), percent(0.00003), percent(0.0), percent(0.9996), percent(1.0)
+    ('29.3 %', '< 0.1 %', '0 %', '> 99.9 %', '100.0 %')
     >>> percent(0.25, 0.2), percent(0.25004, 0.25), percent(0.00004, 0.0)
     ('25.0 %', '25.004 %', '0.004 %')
     """
     if share <= 1e-9:
         return "0 %"
     if other is None or abs(share - other) < 1e-9:
+        if 0.9995 <= share < 1 - 1e-9:
+            return "> 99.9 %"
         return "< 0.1 %" if share < 0.001 else f"{share * 100:.1f} %"
     shown = next((d for d in (1, 2, 3, 4) if f"{share * 100:.{d}f}" != f"{other * 100:.{d}f}"), 4)
     return f"{share * 100:.{shown}f} %"

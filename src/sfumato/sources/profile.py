@@ -111,9 +111,13 @@ def _profiled(engine: Engine, source: Source, column: Column) -> ColumnProfile:
     texts = f"SELECT v FROM spread WHERE v IS NOT NULL AND x IS NULL ORDER BY n DESC, v LIMIT {EXAMPLES}"
     examples = tuple(str(row[0]) for row in engine.rows(texts)) if numbers < distinct else ()
     known: dict[float, int] = {}
+    spelled: dict[float, list[str]] = {}
     for order in ("x", "x DESC") if numbers else ():
-        ends = f"SELECT x, n FROM spread WHERE x IS NOT NULL ORDER BY {order} LIMIT {ENDS}"
-        known |= {float(value): int(count) for value, count in engine.rows(ends)}
+        ends = f"SELECT x, n, v FROM spread WHERE x IS NOT NULL ORDER BY {order}, v LIMIT {ENDS}"
+        for value, count, word in engine.rows(ends):
+            if word not in spelled.setdefault(float(value), []):
+                spelled[float(value)].append(word)
+                known[float(value)] = known.get(float(value), 0) + int(count)
     return ColumnProfile(
         name=column.name,
         rows=rows or 0,
@@ -125,7 +129,7 @@ def _profiled(engine: Engine, source: Source, column: Column) -> ColumnProfile:
         highest=high,
         typical=typical,
         na_words=na_words,
-        candidates=missing_candidates(known, examples, distinct - numbers - len(na_words)),
+        candidates=missing_candidates(known, examples, distinct - numbers - len(na_words), spelled),
         examples=tuple(word for word in examples if word not in na_words) if kind == "text" else (),
         label=source.codebook.column(column.name).label,
     )

@@ -23,17 +23,26 @@ USUAL_LOW = re.compile(r"-(?:[789]|6{2,}|7{2,}|8{2,}|9{2,})")
 MOST_WORDS = 3
 
 
-def missing_candidates(numbers: Mapping[float, int], words: Sequence[str], others: int) -> tuple[str, ...]:
+def missing_candidates(
+    numbers: Mapping[float, int],
+    words: Sequence[str],
+    others: int,
+    spelled: Mapping[float, Sequence[str]] | None = None,
+) -> tuple[str, ...]:
     """What may mean "missing" in a column: from its lowest and highest numbers with counts, and values that are none.
 
-    `others` is how many different values are no numbers; `words` are some of them.
+    `others` is how many different values are no numbers; `words` are some of them. `spelled` is how the cells write
+    a number, where that differs: a code is missing where a cell is written as it is.
 
     >>> missing_candidates({-9: 40, 1: 90, 2: 80, 3: 70}, ["N"], 1)
     ('-9', 'N')
+    >>> missing_candidates({-8: 40, 1: 90, 2: 80, 3: 70}, [], 0, {-8: ["-8.0"]})
+    ('-8.0',)
     >>> missing_candidates({float(n): 5 for n in range(1, 10)}, [], 0)
     ()
     """
-    result = [_text(value) for value in (*_low(numbers), *_high(numbers))]
+    codes = (*_low(numbers), *_high(numbers))
+    result = [word for value in codes for word in (spelled or {}).get(value, (_text(value),))]
     if len(numbers) > 1 and others <= MOST_WORDS:
         result += [word for word in words if AMONG_NUMBERS.fullmatch(word)]
     result += [word for word in words if PHRASES.fullmatch(word)]

@@ -24,8 +24,7 @@ from sfumato.systems.lattice.state import recalled, remembered
 from sfumato.systems.run import Run
 from sfumato.tables.frequency import FrequencyTable
 
-EXHAUSTIVE_LIMIT = 5_000_000
-EXACT_LIMIT = 20_000_000
+LIMITS = {"exhaustive": 5_000_000, "exact": 20_000_000}  # nodes of a lattice that is searched completely
 POPULATION = 25
 OTHERS = 1500  # dominated points kept for pictures
 
@@ -93,7 +92,7 @@ Outcome = tuple[Counts64, bool, dict[str, object]]  # places of the front, wheth
 
 
 def _exhaustive(ready: Search, memory: Memory, tell: Tell) -> Outcome:
-    _refuse_space(ready.problem.space, EXHAUSTIVE_LIMIT, "exact or pbg_ea")
+    _refuse_space(ready.problem.space, LIMITS["exhaustive"], "exact or pbg_ea")
     nodes = all_nodes(ready.problem.shape)
     for chunk in np.array_split(nodes, max(len(nodes) // 4096, 1)):
         memory.ask(chunk)
@@ -103,7 +102,7 @@ def _exhaustive(ready: Search, memory: Memory, tell: Tell) -> Outcome:
 
 
 def _exact(ready: Search, memory: Memory, tell: Tell) -> Outcome:
-    _refuse_space(ready.problem.space, EXACT_LIMIT, "pbg_ea or best_first")
+    _refuse_space(ready.problem.space, LIMITS["exact"], "pbg_ea or best_first")
     rng = np.random.default_rng(ready.study.search.seed)
     bounds = ready.bounds(all_nodes(ready.problem.shape))
     proof = exact(memory, bounds, rng, lambda done, left: tell(done + left))

@@ -12,7 +12,7 @@ from sfumato.auditing.audit import audit as audited
 from sfumato.errors import InputError, counted, shortened
 from sfumato.hierarchies.recipes import HierarchyFile
 from sfumato.measures.registry import known_measures
-from sfumato.measures.standard import GENERAL_LOSS
+from sfumato.measures.standard import GENERAL_LOSS, K
 from sfumato.sources.address import located
 from sfumato.sources.opening import open_source
 from sfumato.sources.roles import Role
@@ -20,6 +20,7 @@ from sfumato.sources.settings import DataSettings
 from sfumato.study import SearchSettings, Study
 from sfumato.systems.registry import MODULES as REGISTERED
 from sfumato.systems.registry import system_named
+from sfumato.tables.frequency import FrequencyTable
 from sfumato.web.calls.binding import refuse_changed, table_of_now
 from sfumato.web.calls.riskiest import counted_in
 from sfumato.web.calls.shelf import (
@@ -183,16 +184,37 @@ def estimate(places: Places, study: str) -> dict[str, Any]:
         )
     table = table_of(declared)
     cuts = declared.search.system == "cuts"
-    cost = predict_search(declared, table)
-    return {
+    sizes = {
         "tuples": len(table.counts),
         "records": table.records,
         "bytes": sum(int(codes.nbytes) for codes in table.codes),
-        "space": float(cost.space) if cuts else cost.space,
         "unit": "recodings" if cuts else "nodes",
+    }
+    if not cuts:
+        unknown = _without_estimate(declared, table)
+        if unknown is not None:
+            return {**sizes, **unknown}
+    cost = predict_search(declared, table)
+    return {
+        **sizes,
+        "space": float(cost.space) if cuts else cost.space,
         "seconds": cost.cpu_seconds,
         "at_most": not cuts,
     }
+
+
+def _without_estimate(declared: Study, table: FrequencyTable) -> dict[str, Any] | None:
+    """What is known of a search of a lattice that cannot be complete: too large for its method, or without a proof."""
+    from sfumato.systems.lattice.prepared import Search
+    from sfumato.systems.lattice.search import LIMITS
+
+    prepared, limit = Search.prepare(declared, table), LIMITS.get(declared.search.method)
+    space = prepared.problem.space
+    if limit is not None and space <= limit:
+        return None
+    names = [objective.name for objective in prepared.objectives]
+    few = len(names) == 1 or (len(names) == 2 and K.name in names)
+    return {"space": space, "seconds": None, "limit": limit, "instead": "best_first" if few else "pbg_ea"}
 
 
 def _rooted(places: Places, column: dict[str, Any]) -> None:

@@ -4,7 +4,7 @@ import { bars } from "./charts/bars.js";
 import { curves } from "./charts/curves.js";
 import { button, defined, figure, fill, h, number, percent, plural, select, table } from "./dom.js";
 import { valueText } from "./settings.js";
-import { headlines, here, measure, state } from "./state.js";
+import { go, headlines, here, measure, state } from "./state.js";
 import { drawWhole } from "./whole.js";
 
 let asked = 0;
@@ -15,6 +15,13 @@ function warnings(figures) {
   if (figures.k?.after < 2) told.push("k is 1: some records share their quasi-identifiers with no other.");
   if (figures.distinct_l?.after < 2) told.push("ℓ is 1: in some classes everybody has the same sensitive value, so whoever finds the class knows it.");
   return told.length > 0 && h("div", { class: "warning", id: "point-warnings" }, told.map((each) => h("span", {}, each)));
+}
+
+// Where much is hidden whole, what would keep more: a publisher who sees one front only cannot know.
+function hiddenWhole(columns) {
+  const hidden = columns.filter((column) => column.labels[0] > 1 && column.labels[1] === 1);
+  return hidden.length >= 3 && hidden.length * 3 >= columns.length && h("div", { class: "warning", id: "hidden-whole" }, h("span", {}, `${number(hidden.length)} of ${plural(columns.length, "column")} are hidden whole. More is kept by finer groups or by different groups for different records, by hierarchies with more levels, or with fewer quasi-identifiers.`),
+    h("div", { class: "row" }, button("Search in another way", () => go({ step: "search" }), { class: "small" }), button("Columns and hierarchies", () => go({ step: "declare" }), { class: "small" })));
 }
 
 export async function drawPoint(card, offer, id, publish) {
@@ -33,7 +40,7 @@ export async function drawPoint(card, offer, id, publish) {
   const tile = ([name, each]) => figure(valueText(name)(each.after), each.reason ? `${each.title}: ${each.reason}` : `${each.title}, before ${valueText(name)(each.before)}`, `${each.sentence} Before: ${valueText(name)(each.before)}. ${each.reason ?? ""}`);
   fill(card, h("div", { class: "row spread" }, h("h2", { id: "point-title" }, `Point ${id}`), button("Publish this …", publish, { class: "main", id: "to-publish" })),
     h("p", {}, `Loss ${percent(found.loss)}, suppresses ${plural(found.suppressed, "record")}.`, offer && " This is the answer to your question: the same recoding, with other classes suppressed than in the search."),
-    warnings(found.figures ?? {}), h("ul", { class: "words" }, found.words.map((word) => h("li", {}, word))), whole,
+    warnings(found.figures ?? {}), hiddenWhole(found.columns), h("ul", { class: "words" }, found.words.map((word) => h("li", {}, word))), whole,
     h("h3", { style: "margin-top:.8rem" }, "Disclosure risk"),
     h("div", { class: "tiles" }, Object.entries(found.attackers).map(tile)),
     h("h3", {}, "Privacy after"), h("div", { class: "tiles" }, Object.entries(found.figures).filter(([, each]) => !each.reason).map(tile)),

@@ -44,7 +44,7 @@ export function riskCard() {
     const found = await attempt(() => get(`${here()}/grid`, "looking for records at risk …"), place);
     if (!found) return;
     const rest = h("div", {});
-    fill(place, h("p", { class: "quiet" }, Object.entries(found.below).map(([limit, count]) => `${number(count)} in classes of fewer than ${limit}`).join(", "), "."),
+    fill(place, h("p", { class: "quiet" }, "Records in classes of fewer than ", Object.entries(found.below).map(([limit, count]) => `${limit}: ${number(count)}`).join("; "), "."),
       found.combinations.length > 0 && [h("h3", {}, "Columns that single people out"), h("ul", { class: "words" }, found.combinations.toSorted((a, b) => b.unique - a.unique).slice(0, 6).map((each) => h("li", {}, h("b", {}, each.columns.join(" × ")), ` makes ${percent(each.unique)} unique`)))],
       rest, h("h3", {}, "Records, smallest classes first"),
       table([{ text: "class", title: "Number of records with the same quasi-identifiers" }, ...found.columns, ...found.masked], found.rows.map((row) => [h("td", { class: `number risk-${row.class === 1 ? "one" : row.class < 5 ? "few" : "many"}` }, number(row.class)), ...row.cells.map((cell) => cell ?? "–"), ...found.masked.map(() => h("span", { class: "quiet" }, "•••"))]), { id: "grid", "aria-label": "Records at risk" }));

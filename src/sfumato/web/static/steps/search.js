@@ -9,11 +9,13 @@ import { go, headlines, here, measure, onChange, state, usualObjectives } from "
 // The systems that recode, in words; one that is registered and stands not here is called by its own name.
 const SYSTEMS = {
   lattice: ["Same grouping for everyone, provably complete", "Each column is generalized to one level of its hierarchy. Every best release is found, with a proof."],
+  unproven: ["Same grouping for everyone, the best found", "Each column is generalized to one level of its hierarchy. With the algorithm chosen under Advanced nothing proves that no release is better."],
   cuts: ["Finer groups, the best found", "Each column is cut where that costs least: less is lost, but nothing proves that no release is better."],
   local: ["Different groups for different records", "Records are grouped where they stand: the least detail is lost, and the same value may be released in several ways."],
   cells: ["Single cells suppressed", "Only the cells that make a record stand out are left out; all other values stay as they are."],
 };
 const ALGORITHMS = { exact: "exact: the complete front, proven", exhaustive: "exhaustive: every node", pbg_ea: "evolutionary: the best found", best_first: "best first: for very large lattices", memetic: "memetic: the best found", nsga2: "NSGA-II, as published" };
+const PROVING = ["exact", "exhaustive"];
 const OTHERS = ["channel", "groups"]; // they have forms of their own
 const system = (name) => state.about.systems.find((each) => each.name === name) ?? { reads: [], algorithms: [] };
 const WORDS = { queued: "queued", running: "running", done: "done", stopped: "stopped, best so far kept", failed: "failed", killed: "killed", interrupted: "interrupted" };
@@ -43,19 +45,43 @@ export async function searchStep(place) {
     draw();
     estimate();
   }
+  // What keeps every search from starting: roles that nobody chose or confirmed.
+  function blocked() {
+    const open = state.declared.undecided?.length ?? 0;
+    if (!open && state.declared.reviewed) return null;
+    return h("div", { class: "warning", id: "not-declared" }, h("b", {}, open ? `${plural(open, "column")} ${open === 1 ? "has" : "have"} no role yet.` : "The roles are not confirmed yet."),
+      h("span", {}, open ? "Nothing is searched or published until each column has a role." : "They are suggestions until you have looked at each."), h("div", {}, button("Declare the columns →", () => go({ step: "declare" }), { class: "small" })));
+  }
+  const allow = () => { const start = document.getElementById("start"); if (start) start.disabled = tooLarge || Boolean(blocked()); };
   async function estimate() {
+    tooLarge = false;
+    allow();
+    if (blocked()) { fill(guess, blocked()); return; }
     if (!["lattice", "cuts"].includes(settings().system ?? "lattice")) { fill(guess); return; }
     fill(guess, h("small", {}, "Estimating …"));
     const found = await attempt(() => get(`${here()}/estimate`, "trying a few candidates …"), guess);
     if (!found) return;
+    const size = `${plural(found.tuples, "distinct tuple")} of ${number(found.records)} records, ${(found.bytes / 1e6).toFixed(1)} MB; a worker may use ${state.about.gigabytes} GB.`;
+    const space = `${found.space > 1e12 ? found.space.toExponential(1) : number(found.space)} ${found.unit}`;
+    tooLarge = Boolean(found.limit);
+    allow();
+    if (tooLarge) {
+      fill(guess, h("div", { class: "warning", id: "too-large" }, h("b", {}, `The hierarchies have ${space} together (the choices of a level for each column), too many to search completely (at most ${number(found.limit)}).`),
+        h("span", {}, "Each quasi-identifier multiplies the number. Search for the best without a proof, or declare fewer quasi-identifiers: drop columns that nobody needs."),
+        h("div", { class: "row" }, button("Best found, without a proof", () => change({ algorithm: found.instead }), { class: "small", id: "without-proof" }),
+          button("Finer groups", () => document.getElementById("system-cuts").click(), { class: "small" }), button("Change the columns", () => go({ step: "declare" }), { class: "small" }))));
+      return;
+    }
+    if (found.seconds === null) { fill(guess, h("small", { title: "The search ends when it finds nothing better" }, `${space}; how long it takes shows only while it runs. Stopped, it keeps the best so far. ${size}`)); return; }
     const time = found.seconds < 60 ? `${Math.max(Math.ceil(found.seconds), 1)} s` : `${Math.ceil(found.seconds / 60)} min`;
     const long = found.at_most ? `at most ${time} of processor time here, if every one is tried; how many the exact search needs shows only while it runs` : `about ${time} of processor time here`;
     fill(guess, h("small", { title: "Measured by two short searches of this table on this machine" },
-      `${found.space > 1e9 ? found.space.toExponential(1) : number(found.space)} ${found.unit}; ${long}. ${plural(found.tuples, "distinct tuple")} of ${number(found.records)} records, ${(found.bytes / 1e6).toFixed(1)} MB; a worker may use ${state.about.gigabytes} GB.`));
+      `${space}; ${long}. ${size}`));
   }
   const seconds = h("input", { type: "number", min: 1, placeholder: "no limit", id: "seconds" });
   const stopping = new Set(); // jobs that were asked to stop and have not ended yet
   let advanced = false;
+  let tooLarge = false;
   let mode = state.declared.study.groups ? "groups" : "recode";
   const modes = tabs({ recode: "Recode", channel: "Randomized response", groups: "Protect a group" }, mode, (next) => { mode = next; draw(); }, "What is searched for");
   const begun = (path) => async (body) => {
@@ -84,7 +110,7 @@ export async function searchStep(place) {
     const { reads, algorithms } = system(current);
     const choices = state.about.systems.filter((each) => !OTHERS.includes(each.name));
     fill(form, modes, says,
-      h("fieldset", { class: "choices" }, h("legend", {}, "How records may be grouped"), choices.map((each) => { const [title, text] = SYSTEMS[each.name] ?? [each.name, each.plans]; return h("label", {}, h("input", { type: "radio", name: "system", id: `system-${each.name}`, value: each.name, checked: each.name === current, onchange: () => change({ system: each.name, ...(each.name === "cuts" ? { problem: 2, objectives: undefined, constraints: undefined } : {}) }) }), h("span", {}, h("b", {}, title), h("small", {}, text))); })),
+      h("fieldset", { class: "choices" }, h("legend", {}, "How records may be grouped"), choices.map((each) => { const [title, text] = SYSTEMS[each.name === "lattice" && now.algorithm && !PROVING.includes(now.algorithm) ? "unproven" : each.name] ?? [each.name, each.plans]; return h("label", {}, h("input", { type: "radio", name: "system", id: `system-${each.name}`, value: each.name, checked: each.name === current, onchange: () => change({ system: each.name, ...(each.name === "cuts" ? { problem: 2, objectives: undefined, constraints: undefined } : {}) }) }), h("span", {}, h("b", {}, title), h("small", {}, text))); })),
       h("div", { class: "row top" },
         reads.includes("max_suppression") && amount("Suppress at most, %", Math.round((now.max_suppression ?? 0) * 1e4) / 100, { min: 0, max: 99, step: 0.5, id: "suppression" }, "The share of the records that may be left out. A few outliers cost all others much detail: 1 or 2 % is usual", (value) => change({ max_suppression: (value ?? 0) / 100 }))),
       !now.problem && reads.includes("objectives") && h("div", {}, h("h3", { style: "margin-top:.8rem" }, "Objectives"), pills(true)),
@@ -101,7 +127,7 @@ export async function searchStep(place) {
       button("Start the search", async () => {
         const job = await attempt(() => post(`${here()}/jobs`, { seconds: seconds.value ? Number(seconds.value) : null }), says);
         if (job) { fill(says); state.jobs.set(job.id, job); watched = job.id; drawJobs(); }
-      }, { class: "main", id: "start" }));
+      }, { class: "main", id: "start", disabled: tooLarge || Boolean(blocked()) }));
   }
   const mine = () => [...state.jobs.values()].filter((job) => job.study === state.study && job.kind !== "publish").sort((a, b) => b.added - a.added);
 
@@ -112,7 +138,7 @@ export async function searchStep(place) {
       const act = async (what) => { const next = await attempt(() => post(`${here()}/jobs/${job.id}/${what}`)); if (next) { state.jobs.set(job.id, next); drawJobs(); } };
       return h("div", { class: "job", "data-job": job.id, "data-status": job.status },
         h("div", {}, h("b", {}, job.kind === "search" ? inWords(job.settings) : titleOf(job)), " ", h("span", { class: `badge ${job.status === "done" ? "good" : ["failed", "killed", "interrupted"].includes(job.status) ? "bad" : ["queued"].includes(job.status) ? "wait" : ""}` }, WORDS[job.status] ?? job.status, job.ahead ? ` behind ${job.ahead}` : ""), " ",
-          h("small", {}, job.kind === "search" && `${titleOf(job)}. `, job.found ? `${plural(job.found.points, "point")}: ${job.found.how}` : progress ? howFar(progress) : "")),
+          h("small", {}, job.kind === "search" && `${titleOf(job)}. `, job.found ? `${plural(job.found.points, "point")}: ${job.found.how}` : progress ? howFar(progress, endless(job)) : "")),
         h("div", { class: "row" },
           ["running", "queued"].includes(job.status) && button(stopping.has(job.id) ? "Stopping …" : "Stop", () => { stopping.add(job.id); drawJobs(); act("stop"); }, { class: "small", disabled: stopping.has(job.id), title: "Stop and keep the best so far" }),
           ["stopped", "killed", "interrupted", "failed"].includes(job.status) && button("Run again", () => act("again"), { class: "small", title: "A search over cuts continues where it stopped" }),
@@ -123,7 +149,7 @@ export async function searchStep(place) {
             if (back) state.jobs.set(job.id, back);
             drawJobs();
           }), { class: "plain small danger", "aria-label": `Delete ${titleOf(job)}`, title: "Delete this search and its front" })),
-        job.status === "running" && h("progress", { max: progress?.total ?? 1, value: progress?.done ?? null, "aria-label": "Progress" }),
+        job.status === "running" && h("progress", endless(job) ? { "aria-label": "Progress" } : { max: progress?.total ?? 1, value: progress?.done ?? null, "aria-label": "Progress" }),
         job.error && h("div", { style: "grid-column:1/-1" }, error(job.error)));
     }), comparison(jobs));
     const running = jobs.find((job) => job.status === "running") ?? jobs.find((job) => job.id === watched) ?? jobs.find((job) => job.front && job.kind === "search");
@@ -168,9 +194,13 @@ export async function searchStep(place) {
 }
 
 // How far a search is: what it does, how many of what, and how long it will take where that can be said.
-function howFar(progress) {
+// A search of a lattice without a proof ends when it finds nothing better: the size of the lattice says nothing of it.
+const endless = (job) => job.kind === "search" && (job.settings?.system ?? "lattice") === "lattice" && Boolean(job.settings?.algorithm) && !PROVING.includes(job.settings.algorithm);
+
+function howFar(progress, open) {
   const { stage, done, total, unit, seconds } = progress;
   if (!total || stage?.startsWith("reading")) return `${stage}, ${seconds.toFixed(0)} s`;
+  if (open) return `${stage}: ${number(done)} ${unit}, ${seconds.toFixed(0)} s`;
   const left = unit === "generations" && done > 4 ? (seconds * (total - done)) / done : null;
   const rest = left === null ? "" : `, about ${left < 60 ? `${Math.ceil(left)} s` : `${Math.ceil(left / 60)} min`} left`;
   return `${stage}: ${number(done)} of ${unit === "nodes" ? "at most " : ""}${number(total)} ${unit}, ${seconds.toFixed(0)} s${stage === "searching" ? rest : ""}`;
