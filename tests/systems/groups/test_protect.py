@@ -13,7 +13,7 @@ from sfumato.errors import InputError
 from sfumato.plans.swaps import SwapPlan
 from sfumato.runtime.arrays import Floats
 from sfumato.systems.groups.attack.disclosure import findings, sensitive_areas
-from sfumato.systems.groups.swapping.bounds import lowered, room_for, water_level
+from sfumato.systems.groups.swapping.bounds import fall_for, lowered, middle, room_for, sides_of, water_level
 from sfumato.systems.groups.swapping.influence import Influence, literal_distance
 from sfumato.systems.groups.swapping.swap_search import Memetic, Swapping
 from sfumato.systems.groups.swapping.transport import Transport, least_cost
@@ -135,12 +135,24 @@ def test_water() -> None:
     assert water_level(np.array([1.0, 2.0, 9.0]), 5.0) == 4.0
     assert water_level(np.array([3.0]), 2.0) == 5.0
     held = np.array([40.0, 2.0, 4.0, 6.0])
-    most = lowered(held, [0], 1.0, None)
-    assert most.tolist() == [0.75 * 13, 2, 4, 6]
-    room = room_for(held, [0], np.array([False, True, True, True]), most, 0.15)
-    assert room[0] == most[0] - 40
-    assert room[1:].sum() >= 40 - most[0]
-    assert lowered(held, [0], 0.5, {0: 20.0})[0] == 30.0
+    assert lowered(held, [0], 0.5, 0.0, {0: 20.0})[0] == 30.0
+
+
+def test_a_sensitive_area_comes_down_to_the_middle() -> None:
+    """Of 40, 2, 4 and 6 the last two rise. If the first gives 29.2 away they rise to 19.6, and 10.8 is midway to 2."""
+    held = np.array([40.0, 2.0, 4.0, 6.0])
+    sides = sides_of(held[None], np.array([False, True, True, True]), 1, 0.5)
+    assert sides.rising.tolist() == [False, False, True, True]
+    aim = middle(held, [0], sides)
+    assert aim == pytest.approx(10.8)
+    limits = lowered(held, [0], 1.0, aim)
+    room = room_for(held, [0], sides, limits, 0.3)
+    assert room[0] == pytest.approx(10.8 - 40)
+    level = water_level(np.array([4.0, 6.0]), 40 - 10.8)
+    assert (level + 2) / 2 == pytest.approx(aim)
+    assert room[2:].tolist() == pytest.approx([1.3 * level + 1 - 4, 1.3 * level + 1 - 6])
+    assert 0 < room[1] < 1
+    assert fall_for(held, [0], limits).tolist() == pytest.approx([40 - 5.4, 2, 4, 6])
 
 
 def swapping(rng: np.random.Generator) -> Swapping:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -14,11 +14,25 @@ from sfumato.systems.groups.attack.attack import Attack
 from sfumato.systems.groups.attack.rule_walk import Stop
 from sfumato.systems.groups.files.microfile import Microfile
 from sfumato.systems.groups.files.read import Truth, places, settings_of
-from sfumato.systems.groups.swapping.bounds import SLACKS, WIDE, Signal, areas_of, counted, lowered, reachable, room_for
+from sfumato.systems.groups.swapping.bounds import (
+    FEW,
+    RISING,
+    SLACKS,
+    Sides,
+    Signal,
+    areas_of,
+    counted,
+    fall_for,
+    lowered,
+    middle,
+    reachable,
+    room_for,
+    sides_of,
+)
 from sfumato.systems.groups.swapping.influence import Influence
 from sfumato.systems.groups.swapping.swap_search import Memetic, Swapping
 from sfumato.systems.groups.swapping.targeted import targeted_pairs
-from sfumato.systems.groups.swapping.transport import Transport, least_cost
+from sfumato.systems.groups.swapping.transport import HALF, Transport, least_cost
 from sfumato.systems.groups.swapping.units import Units
 
 MANY, CLOSE = 60, 0.02  # with more bounds than so many, plans are within so much of the least cost
@@ -47,6 +61,7 @@ class Planner:
         self.units = Units.of(target)
         self.signals = tuple(signals_of(target, truths, known, counted_only=bool(settings.targets)))
         self.sensitive = {truth.group: truth.sensitive.areas for truth in truths}
+        self.held: Floats = np.stack([signal.per_area(target.area_of, len(target.areas)) for signal in self.signals])
         guarded = areas_of(sorted({a for areas in self.sensitive.values() for a in areas}), len(target.areas))
         self.suspected: Flags = np.any([signal.suspected for signal in self.signals], axis=0)
         marked = self.units.sums(self.suspected.astype(np.float64)) > 0
@@ -95,50 +110,70 @@ class Planner:
     def plan(self, level: float) -> tuple[SwapPlan, float] | None:
         """The cheapest plan at a level with the tightest caps that allow one; also how loose they are."""
         for slack in SLACKS:
-            swaps = self._memetic(level, slack) if self.settings.method == "memetic" else self._exact(level, slack)
+            swaps = self._swaps(level, slack, RISING[0])
             if swaps is not None:
                 return swaps, slack
         return None
 
-    def looser(self, level: float, slack: float) -> list[tuple[SwapPlan, float]]:
-        """The cheapest plans at a level with looser caps than a slack: they leave some other areas as low as they were.
-
-        Under tight caps all other areas fill up evenly, and the sensitive ones end below them, which shows them again.
-        """
+    def others(self, level: float, slack: float) -> Iterator[tuple[SwapPlan, float]]:
+        """The cheapest plans at a level with looser caps, and where fewer of the other areas fill up."""
         if self.settings.method == "memetic" or self.targets:
-            return []
-        plans = [(self._exact(level, other), other) for other in WIDE if other > slack]
-        return [(plan, other) for plan, other in plans if plan is not None]
+            return
+        tried = [(RISING[0], other) for other in SLACKS[:2] if other > slack]
+        for share, other in (*tried, *((share, other) for share in RISING[1:] for other in SLACKS[:2])):
+            swaps = self._swaps(level, other, share)
+            if swaps is not None:
+                yield swaps, other
+
+    def _swaps(self, level: float, slack: float, share: float) -> SwapPlan | None:
+        if self.settings.method == "memetic":
+            return self._memetic(level, slack)
+        return self._exact(level, slack, share)
 
     def targeted(self, rate: float) -> SwapPlan:
         """Targeted record swapping at a rate: units at risk change places with similar ones, in the group or not."""
         one, two = targeted_pairs(self.target, self.units, self.influence, rate, self.settings.risk, self.noise)
         return self._between(one, two, None)
 
-    def _room(self, number: int, level: float, slack: float) -> Floats:
-        signal, areas = self.signals[number], len(self.target.areas)
-        held = signal.per_area(self.target.area_of, areas)
+    def _sides(self, sensitive: Sequence[int], share: float) -> Sides:
+        """Which areas fill up. A target is to be met, wherever its members go: then all of them."""
+        return sides_of(self.held, self.receivers, len(sensitive), 1.0 if self.targets else share)
+
+    def _room(self, number: int, level: float, slack: float, share: float) -> tuple[Floats, Floats]:
+        """By how much a signal may grow in each area, and by how much it may fall."""
+        signal, held, areas = self.signals[number], self.held[number], len(self.target.areas)
         mine = self.sensitive[signal.group]
-        limit = lowered(held, mine, level, self.targets)
+        sides = self._sides(mine, share)
+        aim = middle(held, mine, sides)
+        few = aim < FEW * signal.per_record
+        limit = lowered(held, mine, level, 0.0 if few else aim, self.targets)
         if not self.targets and not signal.marks:
             leaving = np.bincount(self.units.area_of[self.givers], self.giver_weights[number], minlength=areas)
             coming = self.taker_weights[number].mean() * len(self.givers) / max(self.giver_weights[number].sum(), 1e-9)
             limit = reachable(limit, held, mine, leaving.astype(np.float64), float(coming))
-        return room_for(held, mine, self.receivers, limit, slack)
+        fall = fall_for(held, () if few or self.targets else mine, limit)
+        return room_for(held, mine, sides, limit, slack, signal.per_record), fall
 
-    def _exact(self, level: float, slack: float) -> SwapPlan | None:
-        room = np.stack([self._room(number, level, slack) for number in range(len(self.signals))])
+    def _exact(self, level: float, slack: float, share: float) -> SwapPlan | None:
+        bounds = [self._room(number, level, slack, share) for number in range(len(self.signals))]
+        room, fall = (np.stack([bound[side] for bound in bounds]) for side in (0, 1))
+        floored = (fall < self.held).any(axis=1)
         problem = Transport(
             self.priced,
             self.units.area_of[self.givers],
             self.units.area_of[self.takers],
-            self.giver_weights,
-            self.taker_weights,
-            room,
+            np.concatenate([self.giver_weights, -self.giver_weights[floored]]),
+            np.concatenate([self.taker_weights, -self.taker_weights[floored]]),
+            np.concatenate([room, fall[floored]]),
         )
         many = room.size > MANY
         pairs = least_cost(
-            problem, 0 if many else 4, self.stop, pool=self._pool if many else None, close=CLOSE if many else 0.0
+            problem,
+            0 if many else 4,
+            self.stop,
+            pool=self._pool if many else None,
+            close=CLOSE if many else 0.0,
+            beyond=0.0 if self.targets else HALF,
         )
         if pairs is None:
             return None
@@ -157,11 +192,13 @@ class Planner:
         union = Signal("suspected", self.truths[0].group, self.suspected.astype(np.float64))
         held = counted(union.per_area(self.target.area_of, len(self.target.areas)))
         guarded = sorted({a for areas in self.sensitive.values() for a in areas})
-        limit = lowered(held.astype(np.float64), guarded, level, self.targets)
+        sides = self._sides(guarded, RISING[0])
+        aim = middle(held.astype(np.float64), guarded, sides)
+        limit = lowered(held.astype(np.float64), guarded, level, aim, self.targets)
         needed = np.zeros(len(held), np.int64)
         needed[guarded] = np.ceil(held[guarded] - limit[guarded] - 1e-9).astype(np.int64)
         caps = np.zeros(len(held), np.int64)
-        room = room_for(held.astype(np.float64), guarded, self.receivers, limit, slack)
+        room = room_for(held.astype(np.float64), guarded, sides, limit, slack)
         caps[self.receivers] = np.floor(room[self.receivers]).astype(np.int64)
         if caps.sum() < needed.sum():
             return None

@@ -15,7 +15,7 @@ from sfumato.systems.groups.files.microfile import Microfile
 from sfumato.systems.groups.files.read import Truth, read_whole_auxiliary, settings_of
 from sfumato.systems.run import Run
 
-FRESH, SEALED = 1000, 2000  # fresh and sealed seeds start so far from the known ones
+FRESH, SEALED = 1000, 6000  # fresh and sealed seeds start so far from the known ones
 
 
 class Roles:

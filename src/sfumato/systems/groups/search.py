@@ -25,7 +25,6 @@ from sfumato.systems.groups.roles import Roles
 from sfumato.systems.groups.swapped import read_released
 from sfumato.systems.run import Run
 
-AROUND = (1.0, 1.1, 1.2)  # levels that are tried with looser caps as well: the whole way and beyond
 NOTHING = SwapPlan(np.zeros(0, np.int64), np.zeros(0, np.int64), 0.0, 0.0, exact=True)
 LEAST_COST, TARGETED = "least cost", "targeted record swapping"
 
@@ -168,8 +167,6 @@ def _plans(
     target, settings = planner.target, planner.settings
     count = 1 if planner.targets else settings.levels
     steps = [step / count for step in range(1, count + 1)]
-    if not planner.targets and settings.method != "memetic":
-        steps += [step for step in AROUND if step not in steps]
     levels: list[Level] = []
     planner.stop = lambda: run.tell(len(levels), len(steps))
     for done, step in enumerate(steps, 1):
@@ -190,8 +187,7 @@ def _plans(
         levels.append(attacked_again(target, level, nearest_plan, known, fresh))
     if planner.targets:  # a target is to be met, whatever the attackers make of it
         return levels, []
-    for tight in [level for level in levels if level.level in AROUND]:
-        levels += _looser(planner, tight, known, fresh)
+    levels += _others(planner, levels[-1], known, fresh)
     baselines = [
         replace(
             attacked_again(target, 0.0, (planner.targeted(rate), 0.0), known, fresh), method=f"{TARGETED}, {rate:.0%}"
@@ -229,13 +225,15 @@ def judged(level: Level, target: Microfile, sealed: Sequence[Attack]) -> Level:
     return replace(level, sealed=tuple(residual_of(one, moved, "sealed") for one in sealed))
 
 
-def _looser(planner: Planner, best: Level, known: Sequence[Attack], fresh: Sequence[Attack]) -> list[Level]:
-    """A level with looser caps; none if asked to stop."""
+def _others(planner: Planner, best: Level, known: Sequence[Attack], fresh: Sequence[Attack]) -> list[Level]:
+    """Other plans at the furthest level; as many as there were when asked to stop."""
+    made: list[Level] = []
     try:
-        others = planner.looser(best.level, best.slack)
+        for plan in planner.others(best.level, best.slack):
+            made.append(attacked_again(planner.target, best.level, plan, known, fresh))
     except StoppedError:
-        return []
-    return [attacked_again(planner.target, best.level, made, known, fresh) for made in others]
+        pass
+    return made
 
 
 def as_far_as_possible(planner: Planner) -> tuple[float, tuple[SwapPlan, float] | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -67,17 +68,27 @@ class Attack:
 
     def findings(self, target: Microfile | None = None) -> Findings:
         """What the auxiliary signal shows, on the file itself or with its records in other areas."""
-        return findings(self.fuzzy(target), self.sensitive, self.significance)
+        return self._shown(self.fuzzy(target))
+
+    def _shown(self, signal: Floats) -> Findings:
+        return findings(signal, self.sensitive, self.significance, per_record=self.per_record)
+
+    @cached_property
+    def per_record(self) -> float:
+        """What one flagged record adds to the signal: the mean grade, weighted by the grades themselves."""
+        grades = np.sort(self.grades[self.flagged])
+        return float((grades * grades).sum() / grades.sum()) if len(grades) and grades[-1] > 0 else 1.0
 
     def nearly(self, target: Microfile, margin: float) -> int:
-        """How many sensitive areas would be found if they showed by a margin more, or by as much less."""
+        """How many sensitive areas are found, or would be if they showed more or less: by a margin, or by a record."""
         signal, areas = self.fuzzy(target), list(self.sensitive.areas)
-        shown: set[int] = set()
-        for factor in (1 + margin, 1 - margin):
+        shown = set(self._shown(signal).anyhow)
+        step = np.maximum(margin * signal[areas], self.per_record)
+        for side in (1, -1):
             other = signal.copy()
-            other[areas] *= factor
-            changed = findings(other, self.sensitive, self.significance)
-            shown |= set(changed.high if factor > 1 else changed.low)
+            other[areas] = np.maximum(other[areas] + side * step, 0.0)
+            changed = self._shown(other)
+            shown |= set(changed.high if side > 0 else changed.low)
         return len(shown)
 
     def on(self, file: Microfile) -> Attack:

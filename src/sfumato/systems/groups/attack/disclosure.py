@@ -71,8 +71,15 @@ class Findings:
         return tuple(sorted({*self.high, *self.low}))
 
 
-def findings(signal: Floats, sensitive: Sensitive, significance: float, sizes: Floats | None = None) -> Findings:
-    """Only high values expose a place. With the areas' `sizes`, outliers within counting noise are set aside.
+def findings(
+    signal: Floats,
+    sensitive: Sensitive,
+    significance: float,
+    sizes: Floats | None = None,
+    per_record: float = 1.0,
+) -> Findings:
+    """What a signal shows. With the areas' `sizes`, high outliers within counting noise are set aside. `per_record` is
+    what one record adds to the signal, for the noise of low values.
 
     By rank an area is found among the first k, k the number of sensitive areas. The outlier tests peel, so that what is
     left may have outliers on its high side that most areas surpass: these are not high values, and not found.
@@ -98,31 +105,35 @@ def findings(signal: Floats, sensitive: Sensitive, significance: float, sizes: F
         outliers=outliers,
         found={way: tuple(sorted(shown[way] & set(sensitive.areas) & above)) for way in WAYS},
         adequacy={way: Adequacy.of(sensitive.areas, shown[way], len(signal)) for way in WAYS},
-        low=strikingly_low(signal, outliers.values(), sensitive.areas, significance),
+        low=strikingly_low(signal, outliers.values(), sensitive.areas, significance, per_record),
     )
 
 
 def strikingly_low(
-    signal: Floats, outliers: Iterable[Outliers], sensitive: Sequence[int], significance: float
+    signal: Floats,
+    outliers: Iterable[Outliers],
+    sensitive: Sequence[int],
+    significance: float,
+    per_record: float = 1.0,
 ) -> tuple[int, ...]:
     """Sensitive areas that someone finds who looks for areas with strikingly little.
 
-    They are low outliers by either scale, or so many of them are among the last by rank that chance would not have it:
-    of m areas k are sensitive, and as many as are last (k, or more if some are equal) hold at least so many of them
-    with a probability of at most the significance. A value that is within counting noise of the median strikes nobody.
+    They are low outliers by either scale that are also less than chance explains (`below_counting_noise`), or so many
+    of them are among the last by rank that chance would not have it: of m areas k are sensitive, and as many as are
+    last (k, or more if some are equal) hold at least so many of them with a probability of at most the significance.
 
     >>> signal = np.array([1.0, 2, 3, 40, 44, 51, 39, 60, 48, 55])
     >>> none = [find_outliers(np.zeros(10))]
     >>> strikingly_low(signal, none, [0, 1, 2], 0.01), strikingly_low(signal, none, [0, 1, 5], 0.01)
     ((0, 1, 2), ())
     """
-    low = {area for one in outliers for area in one.low} & set(sensitive)
+    few = below_counting_noise(signal, significance, per_record)
+    low = {area for one in outliers for area in one.low if few[area]} & set(sensitive)
     last = {area for area, rank in enumerate(ranks(-signal)) if rank <= len(sensitive)}
     mine = last & set(sensitive)
     if mine and chance_of(len(mine), len(signal), len(sensitive), len(last)) <= significance:
         low |= mine
-    few = below_counting_noise(signal, significance)
-    return tuple(sorted(area for area in low if few[area]))
+    return tuple(sorted(low))
 
 
 def chance_of(least: int, total: int, marked: int, drawn: int) -> float:

@@ -49,23 +49,30 @@ class Indicators:
         )
 
     def __call__(self, matrix: Floats) -> Any:
-        from scipy.sparse import csr_array, hstack
+        from scipy.sparse import csr_array
 
-        parts = []
+        records = np.arange(len(matrix))
+        rows, at, cells = [], [], []
+        first = 0
         for j, values in enumerate(self.values):
             column = matrix[:, j]
             missing = np.isnan(column)
             if values is None:
-                scaled = np.clip((column - self.centre[j]) / self.spread[j], -STEEP, STEEP)
-                parts.append(csr_array(np.stack([np.where(missing, 0.0, scaled), missing], axis=1)))
+                known = ~missing
+                scaled = np.clip((column[known] - self.centre[j]) / self.spread[j], -STEEP, STEEP)
+                rows += [records[known], records[missing]]
+                at += [np.full(len(scaled), first), np.full(int(missing.sum()), first + 1)]
+                cells += [scaled, np.ones(int(missing.sum()))]
+                first += 2
                 continue
             where = np.searchsorted(values, column)
-            known = (where < len(values)) & ~missing
-            known[known] = values[where[known]] == column[known]
-            rows = np.flatnonzero(known | missing)
-            at = np.where(missing, len(values), where)[rows]
-            parts.append(csr_array((np.ones(len(rows)), (rows, at)), shape=(len(matrix), len(values) + 1)))
-        return hstack(parts).tocsr()
+            listed = missing | (values[np.minimum(where, len(values) - 1)] == column) if len(values) else missing
+            rows.append(records[listed])
+            at.append(first + np.where(missing, len(values), where)[listed])
+            cells.append(np.ones(len(rows[-1])))
+            first += len(values) + 1
+        places = (np.concatenate(rows), np.concatenate(at))
+        return csr_array((np.concatenate(cells), places), shape=(len(matrix), first))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,9 @@ The quartiles are the paper's hinges, not percentiles: the set of outliers depen
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -31,6 +33,7 @@ class Outliers:
         return tuple(sorted((*self.high, *self.low)))
 
 
+@lru_cache(maxsize=4096)
 def tau(m: int, significance: float) -> float:
     """Equation 6: how many scales a value of m may lie off the median.
 
@@ -47,53 +50,65 @@ def _student(degrees: int, significance: float) -> float:
     return float(stdtrit(degrees, 1 - significance / 2))
 
 
-def hinges(signal: Floats) -> tuple[float, float]:
-    """The medians of the lower and of the upper half; the middle value is in both when there is one.
+def hinges(ordered: Sequence[float]) -> tuple[float, float]:
+    """The medians of the lower and of the upper half of rising values; the middle value is in both when there is one.
 
-    >>> hinges(np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
+    >>> hinges([1.0, 2.0, 3.0, 4.0, 5.0])
     (2.0, 4.0)
     """
-    ordered = np.sort(signal)
     half = (len(ordered) + 1) // 2
-    return float(np.median(ordered[:half])), float(np.median(ordered[-half:]))
+    return _median(ordered[:half]), _median(ordered[-half:])
 
 
-def spread(signal: Floats, scale: Scale) -> tuple[float, str]:
-    """The scale of a signal and its name; if it is 0, the next that is not."""
-    deviations = np.abs(signal - np.median(signal))
-    low, high = hinges(signal)
-    tried = [("hinges", (high - low) / NORMAL_IQR), ("mad", NORMAL_MAD * float(np.median(deviations)))]
-    if scale == "mad":
-        tried = tried[1:]
-    tried.append(("mean deviation", float(deviations.mean())))
-    return next(((value, name) for name, value in tried if value > 0), (0.0, "none"))
+def _median(ordered: Sequence[float]) -> float:
+    half = len(ordered) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
+def spread(ordered: Sequence[float], scale: Scale) -> tuple[float, str]:
+    """The scale of rising values and its name; if it is 0, the next that is not."""
+    if scale == "hinges":
+        low, high = hinges(ordered)
+        if high > low:
+            return (high - low) / NORMAL_IQR, "hinges"
+    middle = _median(ordered)
+    deviations = [abs(value - middle) for value in ordered]
+    absolute = NORMAL_MAD * _median(sorted(deviations))
+    if absolute > 0:
+        return absolute, "mad"
+    mean = math.fsum(deviations) / len(deviations)
+    return (mean, "mean deviation") if mean > 0 else (0.0, "none")
 
 
 def find_outliers(signal: Floats, significance: float = 0.01, scale: Scale = "hinges") -> Outliers:
     """Peel the largest deviation (all that tie) while it is beyond τ scales; then everything is computed again.
 
+    What is left is always a run of the values in rising order.
+
     >>> find_outliers(np.array([1.0, 2, 3, 2, 1, 2, 3, 40])).high
     (7,)
     """
     values = np.asarray(signal, dtype=np.float64)
-    left = np.arange(len(values))
-    high: list[int] = []
-    low: list[int] = []
+    order = np.argsort(values, kind="stable").tolist()
+    ordered = values[order].tolist()
+    first, last = 0, len(ordered)
     used: list[str] = []
-    while len(left) >= 3:
-        middle = float(np.median(values[left]))
-        size, name = spread(values[left], scale)
+    while last - first >= 3:
+        left = ordered[first:last]
+        middle = _median(left)
+        size, name = spread(left, scale)
         used.append(name)
-        deviations = np.abs(values[left] - middle)
-        worst = deviations.max()
+        worst = max(left[-1] - middle, middle - left[0])
         if worst <= tau(len(left), significance) * size or worst == 0:
             break
         # Two ways to the same sum may differ in the last digit, and a tie must not depend on it.
-        out = deviations >= worst * (1 - 1e-12)
-        for index in left[out].tolist():
-            (high if values[index] > middle else low).append(index)
-        left = left[~out]
-    return Outliers(tuple(sorted(high)), tuple(sorted(low)), ", then ".join(dict.fromkeys(used)) or "none")
+        tied = worst * (1 - 1e-12)
+        while last > first and ordered[last - 1] - middle >= tied:
+            last -= 1
+        while first < last and middle - ordered[first] >= tied:
+            first += 1
+    high, low = tuple(sorted(order[last:])), tuple(sorted(order[:first]))
+    return Outliers(high, low, ", then ".join(dict.fromkeys(used)) or "none")
 
 
 def beyond_counting_noise(signal: Floats, sizes: Floats, significance: float = 0.01) -> Flags:
@@ -121,18 +136,23 @@ def beyond_counting_noise(signal: Floats, sizes: Floats, significance: float = 0
     return beyond
 
 
-def below_counting_noise(signal: Floats, significance: float = 0.01) -> Flags:
-    """Which values are less than a count with the signal's median would be by chance, as Poisson's law says.
+def below_counting_noise(signal: Floats, significance: float = 0.01, per_record: float = 1.0) -> Flags:
+    """Which values are less than a sum with the signal's median would be by chance.
+
+    Records come as Poisson's law says and each adds `per_record`, the mean grade weighted by the grades themselves: a
+    sum of many small grades varies less than a count of the same size.
 
     >>> below_counting_noise(np.array([20.0, 21, 19, 16, 6])).tolist()
     [False, False, False, False, True]
+    >>> below_counting_noise(np.array([20.0, 21, 19, 16, 6]), per_record=0.1).tolist()
+    [False, False, False, True, True]
     """
     from scipy.special import gammaincc
 
     middle = float(np.median(signal))
     if middle <= 0:
         return np.zeros(len(signal), np.bool_)
-    few: Flags = gammaincc(np.maximum(signal, 0.0) + 1, middle) <= significance
+    few: Flags = gammaincc(np.maximum(signal, 0.0) / per_record + 1, middle / per_record) <= significance
     return few
 
 

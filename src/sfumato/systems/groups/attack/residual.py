@@ -19,7 +19,7 @@ class Residual:
     """One attack before and after. Plans are fitted to `known` attacks and chosen by these and `fresh` ones; `sealed`
     ones are made when the plans are ready, and the verdict is theirs.
 
-    `near` counts sensitive areas that are found, or would be with a fifth more or less in them.
+    `near` counts sensitive areas that are found, or would be with a fifth or one record more or less in them.
     """
 
     attacker: str

@@ -1,7 +1,8 @@
 """How far every signal must fall in the sensitive areas, and how far it may rise elsewhere.
 
-Sensitive areas come down part of the way to under the mean of all areas. What leaves them must go somewhere: the other
-areas may fill up to a common level, as water would, and a little more; without such caps new outliers appear.
+A place hides in the middle. Some of the other areas, those that show most anyway, fill up as vessels would with what
+leaves the sensitive ones and end above them; the rest stay as low as they are and end below. Sensitive areas come down
+to the middle between both, and not far under it: the lowest are found as easily as the highest.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ import numpy as np
 
 from sfumato.runtime.arrays import Counts64, Flags, Floats
 
-UNDER_MEAN = 0.75
+RISING = (0.7, 0.5)  # shares of the other areas that fill up; the first is the usual one
+SLACKS = (0.3, 0.6, 1.2, 2.4, np.inf)
 SPARE = 0.05
-SLACKS = (0.15, 0.3, 0.6, 1.2, 2.4, np.inf)
+STILL = 0.1  # of a record, and of the level of the others times the slack: what areas that stay may gain
+FLOOR = 0.5  # of what a sensitive area may show at most, it shows at least so much
+FEW = 1.5  # records: where the middle is less, a sensitive area should show nothing
 LIFT = 4.0  # times the mean weight, from which on a record is suspected where everybody has a weight
-WIDE = (1.2, 2.4)
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,12 @@ class Signal:
         least = 0.0 if self.marks else LIFT * float(self.weights.mean())
         return self.weights > least
 
+    @property
+    def per_record(self) -> float:
+        """What one record adds: the mean weight, weighted by the weights themselves."""
+        total = float(self.weights.sum())
+        return float((self.weights * self.weights).sum() / total) if total > 0 else 1.0
+
     def per_area(self, area_of: np.ndarray[tuple[int], np.dtype[np.int32]], areas: int) -> Floats:
         return np.bincount(area_of, self.weights, minlength=areas).astype(np.float64)
 
@@ -57,17 +66,59 @@ def water_level(held: Floats, amount: float) -> float:
     return float(amount)
 
 
-def lowered(held: Floats, sensitive: Sequence[int], level: float, targets: Mapping[int, float] | None) -> Floats:
-    """What each sensitive area may show at most: `level` of the way down to its target, or to under the mean.
+@dataclass(frozen=True)
+class Sides:
+    """The areas that are not sensitive, in two parts: those that fill up, and those that stay as low as they are."""
 
-    A level beyond 1 goes all the way, to as much less: 1.4 to six tenths of what is under the mean.
+    rising: Flags
+    staying: Flags
+
+    @property
+    def both(self) -> Flags:
+        return self.rising | self.staying
+
+
+def sides_of(held: Floats, receivers: Flags, sensitive: int, share: float) -> Sides:
+    """A share of the receivers rises, if possible more than are sensitive: those with most over all signals.
+
+    >>> sides = sides_of(np.array([[9.0, 0, 5, 1, 4]]), np.array([False, True, True, True, True]), 1, 0.5)
+    >>> np.flatnonzero(sides.rising).tolist(), np.flatnonzero(sides.staying).tolist()
+    ([2, 4], [1, 3])
+    """
+    listed = np.flatnonzero(receivers)
+    relative = (held / np.maximum(held.mean(axis=1, keepdims=True), 1e-12)).mean(axis=0)
+    count = min(max(int(np.ceil(share * len(listed) - 1e-9)), sensitive + 1), len(listed))
+    order = listed[np.argsort(-relative[listed].round(9), kind="stable")]
+    rising = areas_of(order[:count].tolist(), held.shape[1])
+    return Sides(rising, receivers & ~rising)
+
+
+def middle(held: Floats, sensitive: Sequence[int], sides: Sides) -> float:
+    """What each sensitive area shows if it lies midway between the areas that stay and those that rise.
+
+    The rising areas share evenly what they have and what the sensitive ones give away.
+
+    >>> sides = Sides(np.array([False, False, True, True]), np.array([False, True, False, False]))
+    >>> middle(np.array([20.0, 1, 2, 2]), [0], sides)
+    5.2
+    """
+    rising = int(sides.rising.sum())
+    if not rising:
+        return 0.0
+    low = float(held[sides.staying].mean()) if sides.staying.any() else 0.0
+    shared = float(held[list(sensitive)].sum() + held[sides.rising].sum())
+    return (low * rising + shared) / (2 * rising + len(sensitive))
+
+
+def lowered(
+    held: Floats, sensitive: Sequence[int], level: float, aim: float, targets: Mapping[int, float] | None = None
+) -> Floats:
+    """What each sensitive area may show at most: `level` of the way down to its target, or to a common aim.
 
     >>> held = np.array([4.0, 0, 0])
-    >>> lowered(held, [0], 0.5, None).tolist(), lowered(held, [0], 1.5, None).tolist()
-    ([2.5, 0.0, 0.0], [0.5, 0.0, 0.0])
+    >>> lowered(held, [0], 0.5, 1.0).tolist(), lowered(held, [0], 1.0, 1.0, {0: 3.0}).tolist()
+    ([2.5, 0.0, 0.0], [3.0, 0.0, 0.0])
     """
-    aim = UNDER_MEAN * held.mean() * (2 - max(level, 1.0))
-    level = min(level, 1.0)
     limits = held.copy()
     for area in sensitive:
         goal = aim if not targets else targets.get(area, np.inf)
@@ -76,17 +127,32 @@ def lowered(held: Floats, sensitive: Sequence[int], level: float, targets: Mappi
     return limits
 
 
-def room_for(held: Floats, sensitive: Sequence[int], receivers: Flags, limits: Floats, slack: float) -> Floats:
+def room_for(
+    held: Floats, sensitive: Sequence[int], sides: Sides, limits: Floats, slack: float, per_record: float = 1.0
+) -> Floats:
     """By how much a signal may grow in each area; negative where it must fall."""
     room = limits - held
-    if np.isinf(slack) or not receivers.any():
-        room[receivers] = held.sum() + 1.0
+    if np.isinf(slack) or not sides.rising.any():
+        room[sides.both] = held.sum() + 1.0
         return room
     moved = float((held - limits)[list(sensitive)].sum())
-    level = water_level(held[receivers], moved)
-    caps = np.maximum(held[receivers], level * (1 + slack) + 1)
-    room[receivers] = caps - held[receivers]
+    level = water_level(held[sides.rising], moved)
+    caps = np.maximum(held[sides.rising], level * (1 + slack) + 1)
+    room[sides.rising] = caps - held[sides.rising]
+    room[sides.staying] = STILL * (per_record + slack * level)
     return room
+
+
+def fall_for(held: Floats, sensitive: Sequence[int], limits: Floats) -> Floats:
+    """By how much a signal may fall in each area: to nothing, but in sensitive ones not far under their limits.
+
+    >>> fall_for(np.array([10.0, 3.0]), [0], np.array([4.0, 3.0])).tolist()
+    [8.0, 3.0]
+    """
+    fall = held.copy()
+    for area in sensitive:
+        fall[area] = max(held[area] - FLOOR * limits[area], 0.0)
+    return fall
 
 
 def reachable(limits: Floats, held: Floats, sensitive: Sequence[int], leaving: Floats, coming: float) -> Floats:

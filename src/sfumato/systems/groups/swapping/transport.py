@@ -63,8 +63,11 @@ def least_cost(
     *,
     pool: tuple[Counts64, Counts64] | None = None,
     close: float = 0.0,
+    beyond: float = 0.0,
 ) -> Pairs | None:
     """The cheapest pairs within the bounds, or None if no pairs are. It can be stopped between two programs.
+
+    Where bounds contradict each other, any may be passed by as much as `beyond`, at a price that no pair has.
 
     The program may start from a `pool` of pairs, and end when its optimum is as close, as a share, to a bound on that
     of all pairs: each giver is in at most one pair, so no other pairs save more than each giver's least reduced cost.
@@ -84,11 +87,11 @@ def least_cost(
             if more is None:
                 break
             saving = more.saving
-            if close and solved.beyond <= BEYOND and saving <= close * solved.total:
+            if close and solved.beyond <= BEYOND + beyond and saving <= close * solved.total:
                 break
             looked_at = np.union1d(looked_at, more.takers)
         rows, columns = np.concatenate([rows, more.givers]), np.concatenate([columns, more.takers])
-    if solved.beyond > BEYOND:
+    if solved.beyond > BEYOND + beyond:
         return None
     share = solved.shares
     exact = saving == 0.0 and bool(np.abs(share - share.round()).max(initial=0.0) <= 1e-6)
@@ -170,7 +173,7 @@ def _solve(problem: Transport, rows: Counts64, columns: Counts64) -> _Solved:
     if solved.status != 0 or solved.x is None:
         raise SfumatoError(f"the linear program failed: {solved.message}")
     shares = solved.x[: len(rows)]
-    beyond = float(solved.x[len(rows) :].sum())
+    beyond = float(solved.x[len(rows) :].max(initial=0.0))
     return _Solved(shares, solved.ineqlin.marginals, float(cost[: len(rows)] @ shares), beyond)
 
 
