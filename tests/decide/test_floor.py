@@ -82,3 +82,19 @@ def test_the_bands_by_hand(fronts: tuple[Path, Front, Front]) -> None:
     ]
     assert global_edge(replace(below, exact=False)) == []
     assert band_traces(lattice) == []
+
+
+def test_an_answer_tells_the_floor_and_the_ratio_to_it(
+    fronts: tuple[Path, Front, Front], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, lattice, local = fronts
+    answer = sf.ask(lattice, min_k=5, floor=local, search=False)
+    lowest = local.points[2].details["floor"]
+    assert (answer.offer.k, local.points[2].values["k"]) == (11, 10)
+    assert answer.above_floor == (lowest, answer.offer.loss / lowest)
+    assert sf.ask(lattice, min_k=5, search=False).above_floor is None
+    words = ["ask", str(folder / "lattice"), "--min-k", "5", "--floor", str(folder / "local")]
+    assert run(words) == 0
+    assert BELOW in capsys.readouterr().out
+    assert run([*words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["floor"]["ratio"] == answer.offer.loss / lowest

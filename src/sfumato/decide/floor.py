@@ -63,6 +63,12 @@ def with_floor(front: Front, local: Front) -> Front:
     return replace(front, details={**front.details, "floor": levels, "local": points})
 
 
+def with_floor_of(front: Front, other: Front) -> Front:
+    """A front of the same study with the floor that was put under another one."""
+    kept = {name: other.details[name] for name in ("floor", "local") if name in other.details}
+    return replace(front, details={**front.details, **kept}) if kept else front
+
+
 def why_not(front: Front, local: Front) -> str:
     """Why a floor does not hold for a front; empty if it does."""
     if local.system != "local" or not floor_levels(local):
