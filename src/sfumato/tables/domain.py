@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -59,7 +60,7 @@ class Domain:
     def __repr__(self) -> str:
         return f"<Domain of {self.name}: {len(self.labels)} labels>"
 
-    @property
+    @cached_property
     def generalized(self) -> bool:
         """Whether the column holds labels that stand for more than one leaf."""
         return bool(np.any(self.covers[self.counts > 0] > 1))
