@@ -15,6 +15,7 @@ from sfumato.measures.classes import classify
 from sfumato.measures.registry import measure
 from sfumato.measures.two_way import box_errors, grouped_errors, mean_and_largest, source_tables
 from sfumato.plans.levels import LevelPlan
+from sfumato.reproduce.cuts import paper_setting
 
 
 def plain_errors(source: pd.DataFrame, labels: pd.DataFrame, inside: dict[str, dict[str, list[str]]]) -> list[float]:
@@ -84,7 +85,7 @@ def test_boxes_are_as_plain_pandas_says() -> None:
 
 
 def test_mondrian_on_adult_is_as_published() -> None:
-    study = sf.read(sf.sample("adult"))
+    study = paper_setting(4)
     partition = LocalTable.of(study, study.table()).classes("mondrian_relaxed", 20)
     assert partition is not None
     widths = np.diff(partition.grid.unit).tolist()

@@ -206,11 +206,6 @@ def _ordered(
     return tuple(code_of[label] for label in given)
 
 
-def free_order(domain: Domain) -> tuple[int, ...]:
-    """The leaves in the order in which they stand where no tree moves them."""
-    return tuple(_plain_order(domain.hierarchy, domain.decimal).tolist())
-
-
 def _plain_order(tree: Hierarchy, decimal: str) -> Counts64:
     position = {label: code for code, label in enumerate(tree.leaves)}
     ordered = sorted(by_number(tree.leaves, decimal), key=lambda label: label == MISSING)
