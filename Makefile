@@ -108,7 +108,8 @@ sbom: $(STAMP)  ## Write the bill of materials of this installation: dist/sbom.c
 	@mkdir -p dist
 	PYTHONPATH=. $(BIN)/python -m tools.sbom > dist/sbom.cdx.json
 
-pictures: $(STAMP)  ## Draw the pictures of the workbench in docs/pictures anew, and all views at three widths, light and dark, in pictures/ (needs chromium).
+pictures: $(STAMP)  ## Draw the pictures of the workbench and of the two bands in docs/pictures anew, and all views at three widths, light and dark, in pictures/ (needs chromium).
+	$(BIN)/python docs/pictures/bands.py
 	PYTHONPATH=. $(BIN)/python docs/pictures/workbench.py pictures
 
 clean:  ## Remove what was made.

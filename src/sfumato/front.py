@@ -27,11 +27,12 @@ from sfumato.notebook.tabular import to_frame
 from sfumato.plans.cuts import CutPlan
 from sfumato.plans.levels import LevelPlan
 from sfumato.plans.plan import Plan, RecodingPlan
-from sfumato.runtime.arrays import Floats
+from sfumato.runtime.arrays import Counts64, Floats
 from sfumato.runtime.atomic import new_folder
 from sfumato.runtime.figures import percent
 from sfumato.runtime.inputs import note_input
 from sfumato.runtime.json_files import json_lines, read_json
+from sfumato.runtime.parquet_files import read_numbers, write_numbers
 from sfumato.runtime.seal import seal
 from sfumato.study import Study, read_kept
 from sfumato.tables.frequency import FrequencyTable
@@ -39,6 +40,8 @@ from sfumato.version import __version__
 
 FILES = ("front.json", "run.toml")
 CLASSES = "classes.parquet"  # only fronts of recodings have it
+PRICES = "floor.parquet"  # only fronts with a floor have it
+PRICE_UNIT = 10**12  # what a record costs that is hidden, in the unit of prices
 PACKAGES = ("duckdb", "numba", "numpy", "pyarrow")
 UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, OSError, OverflowError, RecursionError, IndexError)
 
@@ -160,7 +163,8 @@ class Front:
 
     `exact` says that no plan of the search space dominates any of them; otherwise they are the best found.
     `others` are dominated points that were evaluated, for pictures only. `details` is what only its system knows: the
-    prior of a channel, the areas of a group. `found_how` is the clause of `how` where it is not about nodes or cuts.
+    prior of a channel, the areas of a group. `prices` prove a floor: for each k, what the records of each tuple cost at
+    least, in the order of the frequency table. `found_how` is the clause of `how` where it is not about nodes or cuts.
     """
 
     study: Study
@@ -181,6 +185,7 @@ class Front:
     tuples: int = field(default=0, compare=False)
     stages: tuple[Mapping[str, Any], ...] = field(default=(), compare=False)
     classes: Histograms | None = field(default=None, compare=False, repr=False)
+    prices: Mapping[int, Counts64] = field(default_factory=dict, compare=False, repr=False)
 
     def __repr__(self) -> str:
         sought = ", ".join(objective.name for objective in self.objectives)
@@ -409,6 +414,8 @@ class Front:
             (inside / FILES[1]).write_text(self.study.as_toml(), "utf-8")
             if self.classes is not None and self.classes.readable:
                 self.classes.write(inside / CLASSES)
+            if self.prices:
+                write_numbers(inside / PRICES, {f"k{k}": prices for k, prices in self.prices.items()})
             seal(inside)
             if self.points:  # a front that cannot be read back is none
                 read_front(inside, lambda _: type(self.points[0].plan).from_saved)
@@ -431,7 +438,7 @@ def read_front(folder: str | Path, plan_reader: Callable[[str], PlanReader], run
             f"{folder} is not the folder of a front: it lacks {shortened(absent)}",
             expected="a folder that sfumato search wrote",
         )
-    for name in (*FILES, CLASSES):
+    for name in (*FILES, CLASSES, PRICES):
         note_input(folder / name)
     study = read_kept(folder / "run.toml", run)
     try:
@@ -459,6 +466,7 @@ def read_front(folder: str | Path, plan_reader: Callable[[str], PlanReader], run
             tuples=about["tuples"],
             stages=tuple(about["stages"]),
             classes=Histograms.read(folder / CLASSES) if (folder / CLASSES).is_file() else None,
+            prices=_prices(folder / PRICES) if (folder / PRICES).is_file() else {},
         )
     except InputError as error:
         raise InputError(f"{folder}/front.json cannot be read: {error.what}", expected=error.expected) from error
@@ -522,6 +530,11 @@ def numbered(points: Sequence[Point], first: Objective) -> tuple[Point, ...]:
     """Points sorted by the first objective and numbered from 0; ties by their plan, so the order is always the same."""
     ordered = sorted(points, key=lambda p: (p.values[first.name], p.loss, p.plan.rank))
     return tuple(replace(point, id=number) for number, point in enumerate(ordered))
+
+
+def _prices(path: Path) -> dict[int, Counts64]:
+    columns = read_numbers(path, expected="the floor of a front that sfumato search wrote")
+    return {int(name.removeprefix("k")): prices for name, prices in columns.items()}
 
 
 def _check_points(points: Sequence[Point], objectives: Sequence[Objective], about: Mapping[str, Any]) -> None:

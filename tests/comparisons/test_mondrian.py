@@ -14,9 +14,9 @@ from tests.conftest import EXAMPLES
 from tests.strategies import hierarchies, recount
 
 import sfumato as sf
-from sfumato.comparisons.local import DIVIDES, LocalTable, space_of
+from sfumato.comparisons.local import DIVIDES, LocalTable
 from sfumato.comparisons.mondrian import Partition
-from sfumato.plans.segments import Segment
+from sfumato.plans.segments import Segment, segments_of
 from sfumato.sources.cells import MISSING
 from sfumato.systems.cuts.space import CutSpace
 from sfumato.tables.domain import domain_of
@@ -222,7 +222,7 @@ def test_equals_the_plain_twin(data: st.DataObject) -> None:
     assert found is not None
     shown = zip(found.low.tolist(), found.high.tolist(), found.rows.tolist(), found.members.tolist(), strict=True)
     kept = sorted((tuple(zip(a, b, strict=True)), rows, members) for a, b, rows, members in shown)
-    assert kept == plain_mondrian(space_of(STUDY, table).segments, records, k, l, DIVIDES[name])
+    assert kept == plain_mondrian(tuple(segments_of(STUDY, table)), records, k, l, DIVIDES[name])
 
 
 @given(data=st.data())
@@ -247,7 +247,7 @@ def test_laws_of_the_classes(data: st.DataObject) -> None:
     assert np.all(units < found.high[found.entry_class])
     if DIVIDES[name] == "never":
         assert len(set(found.entry_cell.tolist())) == len(found.entry_cell)
-    segments = space_of(STUDY, table).segments
+    segments = tuple(segments_of(STUDY, table))
     cost = local.cost(name, k, l)
     assert cost.loss == pytest.approx(literal_loss(segments, found) / (len(segments) * table.rows))
     assert (cost.labels_per_value or 0) >= 1
@@ -283,7 +283,7 @@ def test_equals_the_plain_twin_on_adult(adult: FrequencyTable) -> None:
     local = LocalTable.of(study, adult)
     found = local.classes("mondrian_relaxed", 100, 6)
     assert found is not None
-    twin = plain_mondrian(space_of(study, adult).segments, expanded(local), 100, 6, "needed")
+    twin = plain_mondrian(tuple(segments_of(study, adult)), expanded(local), 100, 6, "needed")
     assert sorted(found.rows.tolist()) == sorted(rows for _, rows, _ in twin)
     assert {tuple(zip(a, b, strict=True)) for a, b in zip(found.low.tolist(), found.high.tolist(), strict=True)} == {
         box for box, _, _ in twin

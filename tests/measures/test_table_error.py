@@ -10,10 +10,12 @@ import pytest
 
 import sfumato as sf
 from sfumato.comparisons.local import LocalTable
+from sfumato.measures import two_way
 from sfumato.measures.classes import classify
 from sfumato.measures.registry import measure
-from sfumato.measures.two_way import box_errors, mean_and_largest
+from sfumato.measures.two_way import box_errors, grouped_errors, mean_and_largest, source_tables
 from sfumato.plans.levels import LevelPlan
+from sfumato.reproduce.cuts import paper_setting
 
 
 def plain_errors(source: pd.DataFrame, labels: pd.DataFrame, inside: dict[str, dict[str, list[str]]]) -> list[float]:
@@ -51,6 +53,22 @@ def test_a_recoding_is_as_plain_pandas_says() -> None:
     assert measure("table_error").value(classes) == pytest.approx(np.mean(plain_errors(frame, labels, inside)))
 
 
+@pytest.mark.parametrize("released", [0, 30])
+def test_the_compiled_loop_is_as_its_plain_twin(released: int) -> None:
+    """Groups at random, one of them without values, and some classes suppressed, or all."""
+    rng = np.random.default_rng(released)
+    widths, radix = np.array([6, 3, 4, 1]), np.array([3, 2, 4, 2])
+    codes = rng.integers(0, widths, (50, 4)).T
+    group = np.concatenate([rng.integers(0, r, w) for r, w in zip(radix - (radix > 3), widths, strict=True)])
+    start = np.array([0, 6, 9, 13])
+    tables = source_tables(codes, np.ones(50, np.int64), widths.tolist())
+    shares = np.concatenate([table.ravel() for table in tables.values()])
+    labels = np.stack([group[start[j] + codes[j]] for j in range(4)]).astype(np.int32)
+    rows = np.where(np.arange(50) < released, 1, 0)
+    given = (shares, widths, group.astype(np.uint32), start, radix, labels, rows)
+    assert grouped_errors(*given) == pytest.approx(two_way.plain_errors(*given), abs=1e-12)
+
+
 def test_boxes_are_as_plain_pandas_says() -> None:
     """Classes of two by the order of the rows: labels overlap from class to class."""
     rng = np.random.default_rng(2)
@@ -67,7 +85,7 @@ def test_boxes_are_as_plain_pandas_says() -> None:
 
 
 def test_mondrian_on_adult_is_as_published() -> None:
-    study = sf.read(sf.sample("adult"))
+    study = paper_setting(4)
     partition = LocalTable.of(study, study.table()).classes("mondrian_relaxed", 20)
     assert partition is not None
     widths = np.diff(partition.grid.unit).tolist()

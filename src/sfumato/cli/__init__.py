@@ -20,6 +20,7 @@ from sfumato.cli import (
     baselines,
     channel,
     doctor,
+    floor,
     groups,
     hierarchy,
     importing,
@@ -63,6 +64,7 @@ app.command("pick")(search.pick)
 app.command("ask")(ask.command)
 app.command("compare")(search.compare)
 app.command("map")(search.draw_map)
+app.command("floor")(floor.command)
 app.command("baselines")(baselines.command)
 app.command("publish")(publish.publish_command)
 app.command("verify")(publish.verify_command)

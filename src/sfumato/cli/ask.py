@@ -31,6 +31,9 @@ def command(
     prefer: Annotated[
         str | None, typer.Option(help="Which to maximise if both are objectives: k or l [a balance of the two].")
     ] = None,
+    floor: Annotated[
+        Path | None, typer.Option(help="A front of local recodings of the same study, whose floor is shown.")
+    ] = None,
     run: OwnRun = None,
     as_json: AsJson = False,
 ) -> None:
@@ -46,6 +49,7 @@ def command(
         min_l=min_l,
         prefer=prefer,
         folder=folder,
+        floor=None if floor is None else load_front(floor),
     )
     if as_json:
         emit(answer.as_dict())
@@ -67,6 +71,8 @@ def _print(answer: Answer) -> None:
         if answer.searched is not None:
             better = answer.searched.says if answer.improved else "nothing better"
             put(f"  a search for exactly this finds {better}")
+        if answer.floor_says:
+            put(f"  {answer.floor_says}")
         for text in answer.notes:
             put(f"  {text}")
         _section("Worthwhile relaxations", [relaxation.says for relaxation in answer.relaxations] or ["none nearby"])

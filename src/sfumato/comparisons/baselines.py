@@ -12,6 +12,8 @@ from sfumato.comparisons.cost import TITLES, Cost, Costs, cost_of
 from sfumato.comparisons.datafly import Levels, datafly
 from sfumato.comparisons.local import DIVIDES, LocalTable
 from sfumato.comparisons.optimum import classes_at
+from sfumato.comparisons.recorded import METHOD as ARX
+from sfumato.comparisons.recorded import recorded
 from sfumato.errors import InputError, StudyError, UnreachableError, nearest, shortened
 from sfumato.front import Front, Point
 from sfumato.measures.classes import ClassTable, classify
@@ -61,11 +63,12 @@ def baselines(
     >>> import sfumato as sf
     >>> found = sf.baselines(sf.read(sf.sample("adult")), ks=[10])
     >>> for row in found:
-    ...     print(f"{row.title}: k {row.k}, loss {row.loss:.3f}, {row.suppressed} suppressed, {row.classes} classes")
-    lattice optimum: k 10, loss 0.375, 276 suppressed, 81 classes
-    Datafly: k 10, loss 0.442, 171 suppressed, 70 classes
-    Mondrian, strict: k 10, loss 0.086, 0 suppressed, 1713 classes
-    Mondrian, relaxed: k 10, loss 0.083, 0 suppressed, 1846 classes
+    ...     if row.classes:  # figures of ARX on this table are recorded, not measured
+    ...         print(f"{row.title}: k {row.k}, loss {row.loss:.3f}, {row.suppressed} suppressed")
+    lattice optimum: k 10, loss 0.375, 276 suppressed
+    Datafly: k 10, loss 0.442, 171 suppressed
+    Mondrian, strict: k 10, loss 0.120, 0 suppressed
+    Mondrian, relaxed: k 10, loss 0.120, 0 suppressed
     """
     need_compiler("a comparison of methods")
     unknown = [name for name in methods or () if name not in METHODS]
@@ -97,6 +100,10 @@ def baselines(
                 rows.append(_datafly(study, table, k, l, allowed))
             elif local is not None:
                 rows.append(local.cost(name, k, l))
+    if local is not None:
+        known = {k: recorded(study, table, k, l) for k in asked}
+        if any(known.values()):
+            rows += [row or Cost(ARX, k, note="not recorded for this k") for k, row in known.items()]
     if not rows:
         raise StudyError(
             notes[0], expected="a hierarchy for each quasi-identifier", remedy="mondrian_strict needs none"
@@ -107,7 +114,8 @@ def baselines(
             f"Datafly suppresses up to k records by its own rule, here more than the limit of {allowed:,}: "
             + ", ".join(f"{row.suppressed:,} at k = {row.asked:,}" for row in over)
         )
-    return Costs(tuple(rows), table.records, allowed, l, tuple(notes), refusals)
+    labels = "" if local is None else local.labels
+    return Costs(tuple(rows), table.records, allowed, l, tuple(notes), refusals, labels)
 
 
 def _ours(front: Front, table: FrequencyTable, asked: Sequence[int], l: int) -> list[Cost]:

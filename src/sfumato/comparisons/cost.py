@@ -17,11 +17,13 @@ TITLES = {
     "mondrian_strict": "Mondrian, strict",
     "mondrian_relaxed": "Mondrian, relaxed",
     "mondrian_even": "Mondrian, evenly divided",
+    "arx_local": "ARX 3.9.2, local",
 }
 LOCAL = (
     "mondrian_strict",
     "mondrian_relaxed",
     "mondrian_even",
+    "arx_local",
 )  # a value may carry different labels in different classes
 
 
@@ -63,7 +65,7 @@ class Costs:
     """Methods side by side: a row for each method and each required k.
 
     `most` records may be suppressed; `l` is the diversity asked for; `notes` say what was left out and why, `found` how
-    each front was found.
+    each front was found. `labels` says which labels Mondrian may use: only recodings with the same labels compare.
     """
 
     rows: tuple[Cost, ...]
@@ -72,6 +74,7 @@ class Costs:
     l: int = 1
     notes: tuple[str, ...] = ()
     found: Mapping[str, str] = field(default_factory=dict)
+    labels: str = ""
 
     def __iter__(self) -> Iterator[Cost]:
         return iter(self.rows)
@@ -111,6 +114,7 @@ class Costs:
             "l": self.l,
             "rows": [row.as_dict() for row in self.rows],
             "found": dict(self.found),
+            "labels": self.labels,
             "notes": list(self.notes),
         }
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from sfumato.comparisons.cost import Cost
 from sfumato.comparisons.mondrian import Cells, Grid, Partition, mondrian
 from sfumato.measures.two_way import MOST_VALUES, box_errors, mean_and_largest
-from sfumato.plans.segments import Segment, segment_of
+from sfumato.plans.segments import Segment, segments_of
 from sfumato.runtime.arrays import Counts64, Floats
 from sfumato.study import Study
 from sfumato.systems.cuts.problem import UnitTable
 from sfumato.systems.cuts.space import CutSpace
-from sfumato.tables.domain import Domain, free_order
 from sfumato.tables.frequency import FrequencyTable
 
 DIVIDES = {"mondrian_strict": "never", "mondrian_relaxed": "needed", "mondrian_even": "always"}
@@ -34,14 +33,15 @@ class LocalTable:
     whole: Cells
     divided: Cells
     weights: Floats
+    labels: str
 
     @classmethod
     def of(cls, study: Study, table: FrequencyTable) -> LocalTable:
-        space = space_of(study, table)
+        space = CutSpace(tuple(segments_of(study, table)))
         units = UnitTable.of(table, space, diverse=bool(table.sensitive))
         whole = Cells(units.codes, units.counts, units.masks, units.words)
         weights = np.array(study.weights_for(table))
-        return cls(table, grid_of(space), whole, _divided(table, space, whole), weights)
+        return cls(table, grid_of(space), whole, _divided(table, space, whole), weights, label_words(space.segments))
 
     @property
     def diverse_when_divided(self) -> bool:
@@ -85,30 +85,13 @@ def _table_error(partition: Partition) -> float | None:
     return mean_and_largest(errors)[0]
 
 
-def space_of(study: Study, table: FrequencyTable) -> CutSpace:
-    """The columns as the study declares them; where nothing is said, as `as_published` has them."""
-    segments = []
-    for domain in table.domains:
-        column = study.columns.get(domain.name)
-        along, breaks = (column.constrained, column.breaks) if column else (None, None)
-        ordered = column is not None and column.order is not None
-        segments.append(segment_of(domain if along is not None or ordered else as_published(domain), along, breaks))
-    return CutSpace(tuple(segments))
-
-
-def as_published(domain: Domain) -> Domain:
-    """A column as local recoding is published: numbers with a tree of intervals, and words whose tree the order of its
-    file tears, are parted anywhere; others keep to their trees."""
-    free = free_order(domain)
-    order = np.array(free, dtype=np.int64)
-    runs = all(
-        int(np.count_nonzero(np.diff(groups[order]))) + 1 == len(labels)
-        for groups, labels in zip(domain.hierarchy.maps, domain.hierarchy.levels, strict=True)
-    )
-    numeric = domain.values() is not None
-    if domain.along_tree and domain.hierarchy.height > 1 and runs != numeric:
-        return domain
-    return replace(domain, order=free, along_tree=False)
+def label_words(segments: Sequence[Segment]) -> str:
+    """Which labels a class may have, in a sentence."""
+    trees = [segment.name for segment in segments if segment.constrained]
+    free = [segment.name for segment in segments if not segment.constrained]
+    parts = [f"nodes of the tree for {', '.join(trees)}"] if trees else []
+    parts += [f"runs of neighbouring values for {', '.join(free)}"] if free else []
+    return f"Mondrian's labels are {' and '.join(parts)}."
 
 
 def grid_of(space: CutSpace) -> Grid:

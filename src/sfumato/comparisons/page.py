@@ -25,6 +25,7 @@ LOOKS = {
     "mondrian_strict": (SECOND, "solid", "diamond"),
     "mondrian_relaxed": (SECOND, "dash", "diamond-open"),
     "mondrian_even": (SECOND, "dot", "x"),
+    "arx_local": ("#8d6b94", "solid", "star"),
 }
 
 
@@ -93,19 +94,21 @@ def sentences(costs: Costs) -> list[str]:
     if reached:
         said.append(f"At k = {k:,}: " + "; ".join(_clause(row) for row in reached) + ".")
     local = [row for row in reached if row.method in LOCAL]
+    cut = [row for row in local if row.labels_per_value is not None]
     whole = [row for row in reached if row.method not in LOCAL]
-    if local:
+    if cut:
         said.append(
             "Mondrian's recoding is local: it cuts through all columns at once, so the same value can carry different "
-            f"labels in different classes (at k = {k:,}, {local[0].title}: {local[0].labels_per_value:.1f} labels for "
+            f"labels in different classes (at k = {k:,}, {cut[0].title}: {cut[0].labels_per_value:.1f} labels for "
             "a value on average). Each class is described for itself, which keeps the loss low. The labels of a column "
             "overlap, so a record is counted by spreading it evenly over the values of its label"
             + (
-                f"; in a table of two columns that misplaces {percent(local[0].table_error)} of the records on average."
-                if local[0].table_error is not None
+                f"; in a table of two columns that misplaces {percent(cut[0].table_error)} of the records on average."
+                if cut[0].table_error is not None
                 else "."
             )
         )
+        said.append(f"{costs.labels} Recodings with other labels do not compare: they differ by factors.")
     if whole:
         names = ", ".join(row.title for row in whole)
         said.append(
@@ -119,7 +122,7 @@ def _price(whole: Cost, local: Cost) -> str:
     """What it costs that recoding is global: the best of each kind."""
     points = 100 * ((whole.loss or 0.0) - (local.loss or 0.0))
     if points <= 0:
-        return " Here that costs nothing: the best of them loses no more than Mondrian."
+        return f" Here that costs nothing: the best of them loses no more than {local.title}."
     return (
         f" That costs {points:.1f} percentage points of loss here ({whole.title} against {local.title}): the same "
         "figure, but not the same use."
@@ -138,7 +141,7 @@ def row_cells(row: Cost) -> list[str]:
         percent(row.loss),
         number(row.suppressed),
         number(row.classes),
-        f"{row.labels_per_value:.1f}",
+        "–" if row.labels_per_value is None else f"{row.labels_per_value:.1f}",
         row.note,
     ]
 
@@ -154,9 +157,11 @@ def _short(row: Cost) -> str:
 
 def _hover(row: Cost) -> str:
     l = "" if row.l is None else f", l {row.l:,}"
+    head = f"<b>{row.title}</b>, k {row.asked:,} asked<br>k {row.k:,}{l}, loss {percent(row.loss or 0.0)}"
+    if row.labels_per_value is None:
+        return f"{head}<br>{row.note}"
     return (
-        f"<b>{row.title}</b>, k {row.asked:,} asked<br>k {row.k:,}{l}, loss {percent(row.loss or 0.0)}, "
-        f"{row.suppressed:,} suppressed<br>{row.classes:,} classes, {row.labels_per_value:.1f} labels a value"
+        f"{head}, {row.suppressed:,} suppressed<br>{row.classes:,} classes, {row.labels_per_value:.1f} labels a value"
     )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from sfumato.decide.curve import Curve
 from sfumato.decide.fit import Fit, fitted
+from sfumato.decide.floor import BELOW, floor_at, floor_levels, with_floor_of
 from sfumato.decide.limits import Limits, Wish, checked, choices
 from sfumato.decide.notes import alone, alphabetical, notes_of, publish_command, table_of, unreachable, words_of
 from sfumato.decide.offers import Offer, Offers, Privacy, offers_of, points_of, sought
@@ -74,6 +75,7 @@ class Answer:
         offer = self.offer
         rows = [[K.name, str(offer.k)], *([["ℓ", str(offer.l)]] if offer.l is not None and offer.l > 0 else [])]
         rows += [["loss", percent(offer.loss)], ["suppressed", f"{offer.suppressed:,} ({percent(offer.suppression)})"]]
+        rows += [["loss / floor", f"{self.above_floor[1]:.2f}"]] if self.above_floor else []
         rows += [["binding limits", ", ".join(self.binds) or "none"]]
         rows += [["could be relaxed", result.says] for result in self.relaxations[:3]]
         same = self.wish.privacy.measure == self.front.objectives[0].name
@@ -128,6 +130,23 @@ class Answer:
         """What the curve is of."""
         return self.wish.privacy.title + (f" with ℓ of at least {self.floor}" if self.floor > 1 else "")
 
+    @property
+    def above_floor(self) -> tuple[float, float] | None:
+        """What every recoding with these labels loses at the answer's k, and how many times that the answer loses.
+
+        None where the front has no floor, or none for so small a k.
+        """
+        lowest = floor_at(floor_levels(self.front), float(self.offer.k))
+        return (lowest, self.offer.loss / lowest) if lowest else None
+
+    @property
+    def floor_says(self) -> str:
+        """The floor and the ratio to it in a sentence; empty where there is none."""
+        if self.above_floor is None:
+            return ""
+        lowest, ratio = self.above_floor
+        return f"{BELOW} {percent(lowest)} at this k: the answer loses {ratio:.2f} times the floor"
+
     def stretches(self) -> dict[str, list[str]]:
         """Flat and steep stretches in words."""
         return {
@@ -160,6 +179,9 @@ class Answer:
             **{kind: [{"from": a.as_dict(), "to": b.as_dict()} for a, b in result] for kind, result in pairs.items()},
             "fit": self.fit.as_dict() | {"says": self.fit.says(self.about)},
             "questions": [question.as_dict() for question in self.questions],
+            "floor": None
+            if self.above_floor is None
+            else {"loss": self.above_floor[0], "ratio": self.above_floor[1], "says": self.floor_says},
             "notes": list(self.notes),
             "command": self.command or None,
             "searched": self.searched.offer.as_dict() | {"says": self.searched.says, "better": self.improved}
@@ -229,7 +251,7 @@ def ask(
             raise ValueError("no search answers this")
         known = table_of(front) if table is None else table
         return ask(
-            search(other, table=known),
+            with_floor_of(search(other, table=known), front),
             max_loss=max_loss,
             max_suppression=other.search.max_suppression,
             min_k=min_k,

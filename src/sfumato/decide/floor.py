@@ -27,6 +27,11 @@ def floor_levels(front: Front) -> list[tuple[float, float]]:
     return [(float(k), float(share)) for k, share in front.details.get("floor", ())]
 
 
+def local_points(front: Front) -> list[tuple[float, float]]:
+    """k and loss of the local recodings whose floor was put under a front; none for a front of its own."""
+    return [(float(k), float(loss)) for k, loss in front.details.get("local", ())]
+
+
 def floor_at(levels: Levels, k: float) -> float | None:
     """What is lost at least where every class has k records; None below all that were searched.
 
@@ -53,7 +58,15 @@ def with_floor(front: Front, local: Front) -> Front:
             f"the floor of the local recodings does not hold for this front: {reason}",
             expected="two fronts of one table, with the same columns, trees, orders and weights",
         )
-    return replace(front, details={**front.details, "floor": [list(level) for level in floor_levels(local)]})
+    levels = [list(level) for level in floor_levels(local)]
+    points = [[point.values[K.name], point.loss] for point in local.points]
+    return replace(front, details={**front.details, "floor": levels, "local": points})
+
+
+def with_floor_of(front: Front, other: Front) -> Front:
+    """A front of the same study with the floor that was put under another one."""
+    kept = {name: other.details[name] for name in ("floor", "local") if name in other.details}
+    return replace(front, details={**front.details, **kept}) if kept else front
 
 
 def why_not(front: Front, local: Front) -> str:

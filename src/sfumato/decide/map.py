@@ -8,7 +8,7 @@ import numpy as np
 from markupsafe import Markup
 
 from sfumato.decide.ask import Answer, ask
-from sfumato.decide.floor import BELOW, floor_levels
+from sfumato.decide.bands import band_traces, bands_figure
 from sfumato.errors import counted
 from sfumato.front import Front, Objective, Point
 from sfumato.measures.registry import known_measures
@@ -56,6 +56,7 @@ def map_page(
         lead=f"{counted(len(front.points), 'non-dominated generalization')} of {front.rows:,} records: {front.how}."
         + (" No generalization of the lattice is better." if front.exact else ""),
         picture=map_figure(front, words, answer, chosen),
+        bands=bands_figure(front),
         presets=answer.presets,
         shape=_shape(answer),
         questions=answer.questions,
@@ -81,7 +82,7 @@ def map_figure(
 ) -> Markup:
     """Loss against the first objective; where a second one seeks privacy too, it is the colour."""
     first = front.objectives[0].name
-    traces: list[dict[str, Any]] = []
+    traces: list[dict[str, Any]] = band_traces(front) if first == K.name else []
     if front.others:
         traces.append(
             {
@@ -120,7 +121,6 @@ def map_figure(
             "hovertemplate": "%{text}<extra></extra>",
         }
     )
-    traces += _floor(front) if first == K.name else []
     if first == K.name:
         ends = [(0.0, front.points[0].values[first], "raw table")] if front.points[0].loss == 0 else []
         ends.append((100.0, front.rows, "everything hidden"))
@@ -138,25 +138,6 @@ def map_figure(
         "map",
         height=480,
     )
-
-
-def _floor(front: Front) -> list[dict[str, Any]]:
-    """The band in which no recoding with these labels can be."""
-    levels = floor_levels(front)
-    if not levels:
-        return []
-    trace = {
-        "type": "scatter",
-        "mode": "lines",
-        "name": BELOW,
-        "x": [round(100 * share, 4) for _, share in levels],
-        "y": [k for k, _ in levels],
-        "line": {"color": FAINT, "width": 1.5, "shape": "vh", "dash": "dot"},
-        "fill": "tozerox",
-        "text": [f"k {number(k)}: at least {percent(share)} is lost" for k, share in levels],
-        "hovertemplate": "%{text}<extra></extra>",
-    }
-    return [trace]
 
 
 def pair_figure(front: Front, name: str, chosen: int | None = None) -> Markup:

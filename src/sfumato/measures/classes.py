@@ -109,13 +109,18 @@ class ClassTable:
     def with_suppressed(self, suppressed: Flags) -> ClassTable:
         """The same classes with others suppressed. Where missing values match anything, nobody hides among those."""
         if self.pairs is None:
-            return replace(self, suppressed=suppressed)
+            return self._labelled(replace(self, suppressed=suppressed))
         left, right = self.pairs
         seen = ~suppressed[left] & ~suppressed[right]
         left, right = left[seen], right[seen]
         size = self.rows.copy()
         np.add.at(size, left, self.rows[right])
-        return replace(self, suppressed=suppressed, size=size, pairs=(left, right), _values={})
+        return self._labelled(replace(self, suppressed=suppressed, size=size, pairs=(left, right), _values={}))
+
+    def _labelled(self, other: ClassTable) -> ClassTable:
+        """The same classes otherwise suppressed, with what is known of their labels already."""
+        other.__dict__.update({name: known for name, known in self.__dict__.items() if name in ("groups", "covers")})
+        return other
 
     def values(self, column: str) -> ClassValues:
         """The counts of a sensitive column's or the label's values in each class."""

@@ -12,7 +12,8 @@ from itertools import combinations
 
 import numpy as np
 
-from sfumato.runtime.arrays import Codes, Counts64, Floats
+from sfumato.runtime.arrays import Codes, Counts64, Floats, Index
+from sfumato.runtime.compiled import compiled
 
 Pair = tuple[int, int]
 MOST_VALUES = 2_000  # of a column: tables of wider ones would fill the memory
@@ -49,6 +50,63 @@ def table_errors(
         released = spread[i].T @ counted.reshape(sizes) @ spread[j] / total
         errors[i, j] = 0.5 * float(np.abs(shares - released).sum())
     return errors
+
+
+@compiled
+def grouped_errors(
+    shares: Floats, widths: Counts64, group: Index, start: Counts64, radix: Counts64, labels: Codes, rows: Counts64
+) -> Floats:
+    """`table_errors` where the labels of a column divide its values: one error for each pair, in order.
+
+    `shares` are the tables of the source one after the other; value v of column j is in the group
+    `group[start[j] + v]` of its `radix[j]` groups.
+    """
+    columns = len(widths)
+    errors = np.empty(columns * (columns - 1) // 2)
+    total = 0
+    for c in range(len(rows)):
+        total += rows[c]
+    sizes = np.zeros(radix.sum(), np.int64)
+    first = np.zeros(columns + 1, np.int64)
+    for j in range(columns):
+        first[j + 1] = first[j] + radix[j]
+        for v in range(widths[j]):
+            sizes[first[j] + group[start[j] + v]] += 1
+    pair, at = 0, 0
+    for i in range(columns):
+        for j in range(i + 1, columns):
+            counted = np.zeros(radix[i] * radix[j])
+            for c in range(len(rows)):
+                counted[labels[i, c] * radix[j] + labels[j, c]] += rows[c]
+            for a in range(radix[i]):
+                for b in range(radix[j]):
+                    values = sizes[first[i] + a] * sizes[first[j] + b]
+                    if values > 0:
+                        counted[a * radix[j] + b] /= values * max(total, 1)
+            error = 0.0
+            for v in range(widths[i]):
+                row = group[start[i] + v] * radix[j]
+                for w in range(widths[j]):
+                    error += abs(shares[at] - counted[row + group[start[j] + w]])
+                    at += 1
+            errors[pair] = 0.5 * error if total > 0 else 1.0
+            pair += 1
+    return errors
+
+
+def plain_errors(
+    shares: Floats, widths: Counts64, group: Index, start: Counts64, radix: Counts64, labels: Codes, rows: Counts64
+) -> Floats:
+    """The plain twin of `grouped_errors`, which also serves where loops are not compiled."""
+    spread, source, at = [], {}, 0
+    for j, width in enumerate(widths.tolist()):
+        inside = np.arange(radix[j])[:, None] == group[start[j] : start[j] + width]
+        spread.append(inside / np.maximum(inside.sum(axis=1, keepdims=True), 1))
+    for i, j in combinations(range(len(widths)), 2):
+        size = int(widths[i] * widths[j])
+        source[i, j] = shares[at : at + size].reshape(int(widths[i]), int(widths[j]))
+        at += size
+    return np.array([*table_errors(source, labels, rows, spread).values()])
 
 
 def run_spread(low: Counts64, high: Counts64, width: int) -> tuple[Counts64, Floats]:

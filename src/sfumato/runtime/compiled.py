@@ -91,6 +91,11 @@ def _plain(function: F) -> F:
     return cast(F, plain)
 
 
+def compiling() -> bool:
+    """Whether loops are compiled: what numpy does as well is better left to it where they are not."""
+    return numba is not None
+
+
 def need_compiler(what: str) -> None:
     """Raise where loops are not compiled, for work that would take hours without."""
     if numba is None:

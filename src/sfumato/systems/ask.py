@@ -6,6 +6,7 @@ from pathlib import Path
 
 from sfumato.decide import Answer
 from sfumato.decide import ask as asked
+from sfumato.decide.floor import with_floor
 from sfumato.front import Front
 from sfumato.systems.search import search as find
 from sfumato.tables.frequency import FrequencyTable
@@ -22,6 +23,7 @@ def ask(
     table: FrequencyTable | None = None,
     folder: Path | None = None,
     search: bool = True,
+    floor: Front | None = None,
 ) -> Answer:
     """The best release within limits: most privacy, or with `min_k` or `min_l` and no loss limit the least loss.
 
@@ -39,6 +41,7 @@ def ask(
         table: the front's table, where it is at hand: it is not read again then.
         folder: the folder of the front, for the commands that are offered.
         search: whether a search may be run.
+        floor: a front of local recodings of the same study, whose floor the answer is compared with.
 
     Returns:
         The answer, with what binds it and what relaxing a limit would give.
@@ -50,7 +53,7 @@ def ask(
     (18, 18, False)
     """
     return asked(
-        front,
+        front if floor is None else with_floor(front, floor),
         max_loss=max_loss,
         max_suppression=max_suppression,
         min_k=min_k,

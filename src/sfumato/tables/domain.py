@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -59,7 +60,7 @@ class Domain:
     def __repr__(self) -> str:
         return f"<Domain of {self.name}: {len(self.labels)} labels>"
 
-    @property
+    @cached_property
     def generalized(self) -> bool:
         """Whether the column holds labels that stand for more than one leaf."""
         return bool(np.any(self.covers[self.counts > 0] > 1))
@@ -203,11 +204,6 @@ def _ordered(
             remedy="leave order out to take the hierarchy's",
         )
     return tuple(code_of[label] for label in given)
-
-
-def free_order(domain: Domain) -> tuple[int, ...]:
-    """The leaves in the order in which they stand where no tree moves them."""
-    return tuple(_plain_order(domain.hierarchy, domain.decimal).tolist())
 
 
 def _plain_order(tree: Hierarchy, decimal: str) -> Counts64:

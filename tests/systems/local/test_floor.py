@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.release.fronts import small
 from tests.systems.local.tables import Rows, cells_of, tiny_tables
 from tests.systems.local.test_local import AGE_AND_SEX, FOUR, solved
 
+import sfumato as sf
+from sfumato.cli import run
 from sfumato.errors import DataError
+from sfumato.front import PRICE_UNIT, PRICES
+from sfumato.runtime.parquet_files import read_numbers, write_numbers
 from sfumato.systems.local import oracle
-from sfumato.systems.local.check import check_floor
+from sfumato.systems.local.check import check_floor, check_front, label_model
 from sfumato.systems.local.floor import dual_bound, floor_of
 from sfumato.systems.local.model import Labels
+from sfumato.systems.local.search import model_of
 from sfumato.systems.local.solve import Solver
+from sfumato.systems.registry import load_front
 
 
 def floors(labels: Labels, rows: Rows, k: int, passes: int = 12) -> tuple[Solver, float, np.ndarray]:
@@ -85,3 +97,55 @@ def test_a_pass_beyond_its_budget_proves_nothing_more() -> None:
     solver = Solver(AGE_AND_SEX, cells_of(FOUR), 0, 1)
     first = floor_of(2, solver.bound(2), solver.cells.counts)
     assert dual_bound(AGE_AND_SEX, solver.cells, first, 5, budget=0).loss == first.loss
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("certificate")
+    study = small(folder, rows=60).with_search(system="local").with_settings({"local": {"k": [1, 2, 5], "passes": 3}})
+    return sf.search(study).save(folder / "front")
+
+
+def test_the_floor_of_a_saved_front_is_proven_by_its_prices(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    front = load_front(saved)
+    proven = check_front(front, front.study.table())
+    floors = {int(point.values["k"]): point.details["floor"] for point in front.points}
+    assert proven == pytest.approx(floors)
+    assert 0 < proven[2] < proven[5]
+    assert run(["floor", str(saved), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["proven"] == {str(k): loss for k, loss in proven.items()}
+
+
+def test_the_label_model_is_that_of_the_search(saved: Path) -> None:
+    """Worked out twice, from the columns and from the arrays of the search: the same labels at the same costs."""
+    front = load_front(saved)
+    table = front.study.table()
+    segments, labels, _ = model_of(front.study, table)
+    one, two = label_model(segments, front.study.weights_for(table)), oracle.model_of(labels)
+    for j in range(labels.columns):
+        assert dict(zip(one.runs[j], one.costs[j], strict=True)) == pytest.approx(
+            dict(zip(two.runs[j], two.costs[j], strict=True))
+        )
+
+
+@pytest.mark.parametrize("forgery", ["higher prices", "more said", "no prices", "too few prices"])
+def test_a_front_with_a_forged_certificate_is_refused(saved: Path, tmp_path: Path, forgery: str) -> None:
+    folder = tmp_path / "front"
+    shutil.copytree(saved, folder)
+    path = folder / PRICES
+    prices = read_numbers(path, expected="prices")
+    if forgery == "higher prices":
+        prices["k5"] = np.minimum(2 * prices["k5"], PRICE_UNIT)
+    elif forgery == "more said":
+        text = (folder / "front.json").read_text("utf-8")
+        about = json.loads(text)
+        about["points"][-1]["details"]["floor"] *= 1.01
+        (folder / "front.json").write_text(json.dumps(about), "utf-8")
+    elif forgery == "no prices":
+        del prices["k5"]
+    else:
+        prices = {name: column[:-1] for name, column in prices.items()}
+    write_numbers(path, prices)
+    front = replace(load_front(folder), study=load_front(saved).study)
+    with pytest.raises(DataError):
+        check_front(front, front.study.table())

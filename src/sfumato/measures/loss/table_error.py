@@ -12,27 +12,34 @@ from itertools import combinations
 
 import numpy as np
 
-from sfumato.measures.classes import ClassTable
+from sfumato.measures.classes import ClassTable, flattened
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
-from sfumato.measures.two_way import MOST_VALUES, Pair, mean_and_largest, source_tables, table_errors
-from sfumato.runtime.arrays import Floats
+from sfumato.measures.two_way import MOST_VALUES, grouped_errors, plain_errors, source_tables
+from sfumato.runtime.arrays import Counts64, Floats
+from sfumato.runtime.compiled import compiling
 from sfumato.tables.frequency import FrequencyTable
 
 
 @lru_cache(maxsize=4)
-def _source(table: FrequencyTable) -> dict[Pair, Floats]:
-    return source_tables(table.codes, table.counts, [len(domain.labels) for domain in table.domains])
+def _source(table: FrequencyTable) -> tuple[Floats, Counts64]:
+    """The two-way tables one after the other, and the values of each column."""
+    widths = [len(domain.labels) for domain in table.domains]
+    tables = source_tables(table.codes, table.counts, widths)
+    flat = np.concatenate([shares.ravel() for shares in tables.values()]) if tables else np.zeros(0)
+    return flat, np.array(widths, dtype=np.int64)
 
 
 def errors(classes: ClassTable) -> Property:
-    spread = []
-    for part in classes.recoding:
-        inside = np.arange(part.radix)[:, None] == part.groups
-        spread.append(inside / np.maximum(inside.sum(axis=1, keepdims=True), 1))
+    shares, widths = _source(classes.table)
+    group, start, radix = flattened(classes.recoding)
     rows = np.where(classes.kept, classes.rows, 0)
-    mean, _ = mean_and_largest(table_errors(_source(classes.table), classes.groups, rows, spread))
+    if compiling():
+        found = grouped_errors(shares, widths, group, start, radix, classes.groups, rows)
+    else:
+        found = plain_errors(shares, widths, group, start, radix, classes.groups, rows)
+    mean = float(found.mean()) if len(found) else 0.0
     return classes.per_class(np.full(len(classes.rows), mean), hidden=mean)
 
 

@@ -259,6 +259,7 @@ class LatticeProblem:
         counts, values, losses, suppressed, worst, bounds, failing = [], [], [], [], [], [], []
         for node in nodes.tolist():
             whole = self.classes(node)
+            _ = whole.groups, whole.covers  # worked out once for all releases of the node
             levels = [class_levels(threshold.measure, whole) for threshold in self.thresholds]
             made = 0
             for classes in self._releases(whole, levels):

@@ -1,9 +1,10 @@
 """An independent check of a floor: that no box has to pay more than it costs. It shares no code with the search.
 
-It walks over all boxes of the label model with plain numpy: column by column, every allowed label. A branch ends where
-fewer than k records are left, or where what is decided already costs as much as the mean of the k highest prices left,
-because no box inside can then have to pay more. So every box is either looked at or lies in a branch that ends for a
-reason that is checked again here. For intervals and tree nodes alike.
+The label model is worked out here from the columns of the study, the tuples and counts are those of the table itself;
+only the prices are taken from the front. It walks over all boxes of the label model with plain numpy: column by column,
+every allowed label. A branch ends where fewer than k records are left, or where what is decided already costs as much
+as the mean of the k highest prices left, because no box inside can then have to pay more. So every box is either looked
+at or lies in a branch that ends for a reason that is checked again here. For intervals and tree nodes alike.
 """
 
 from __future__ import annotations
@@ -14,7 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.errors import DataError
+from sfumato.front import PRICE_UNIT, Front
+from sfumato.measures.standard import K
+from sfumato.plans.segments import Segment, segments_of
 from sfumato.runtime.arrays import Codes, Counts64, Floats
+from sfumato.tables.frequency import FrequencyTable
 
 ROUNDING = 1e-9
 
@@ -27,9 +32,54 @@ class LabelModel:
     costs: Sequence[Sequence[float]]
 
 
+def label_model(segments: Sequence[Segment], weights: Sequence[float]) -> LabelModel:
+    """Nodes of the tree where a column keeps to it, else runs of neighbours; missing values join all or nobody."""
+    runs, costs = [], []
+    for segment, weight in zip(segments, weights, strict=True):
+        units, leaves = segment.units, int(segment.leaves.sum())
+        own = [(node.low, node.high) for node in segment.nodes]
+        if not own:
+            every = [(a, b) for a in range(units) for b in range(a + 1, units + 1)]
+            own = [(a, b) for a, b in every if not segment.guarded or b < units or a in (0, units - 1)]
+        share = weight / sum(weights) if sum(weights) > 0 else 1 / len(segments)
+        runs.append(own)
+        costs.append([(int(segment.leaves[a:b].sum()) - 1) / max(leaves - 1, 1) * share for a, b in own])
+    return LabelModel(runs, costs)
+
+
+def check_front(front: Front, table: FrequencyTable) -> dict[int, float]:
+    """What the saved prices of a front prove, for each k of its floor; an error if that is less than it says.
+
+    Args:
+        front: a front of local recodings, as it was saved.
+        table: the frequency table of its study.
+
+    Returns:
+        The loss that no recoding can go below, for each k.
+    """
+    if table.fingerprint != front.fingerprint:
+        raise DataError("the table is not the one that the front is of", expected="the table that was searched")
+    segments = segments_of(front.study, table)
+    model = label_model(segments, front.study.weights_for(table))
+    codes = np.stack([s.unit_of[c] for s, c in zip(segments, table.codes, strict=True)], axis=1)
+    proven = {}
+    for point in front.points:
+        if "floor" not in point.details:
+            continue
+        k = int(point.values[K.name])
+        if k not in front.prices:
+            raise DataError(f"the front has no prices for its floor at k = {k}", expected="a front with its prices")
+        proven[k] = check_floor(model, codes, table.counts, k, front.prices[k] / PRICE_UNIT)
+        if float(point.details["floor"]) > proven[k] * (1 + ROUNDING):
+            raise DataError(
+                f"the front says more at k = {k} than its prices prove", expected="a floor as its prices prove it"
+            )
+    return proven
+
+
 def check_floor(model: LabelModel, codes: Codes, counts: Counts64, k: int, prices: Floats) -> float:
     """The loss that prices prove; an error if some box that holds k records has to pay more than it costs."""
-    if not np.all((prices >= 0) & (prices <= 1)) or len(prices) != len(counts) or k < 1:
+    if len(prices) != len(counts) or not np.all((prices >= 0) & (prices <= 1)) or k < 1:
         raise DataError("the prices of a floor are not between 0 and 1, one for each tuple", expected="a certificate")
     order = np.argsort(-prices, kind="stable")
     codes, weights, values = codes[order], counts[order], prices[order]

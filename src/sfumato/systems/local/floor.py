@@ -179,9 +179,16 @@ def nearest_boxes(
         if mean <= close * cost:
             continue
         if depth + 1 == columns:
-            share = mean / cost
+            need, last = k, 0.0
             for i in range(kept):
                 c = lists[depth + 1, i]
+                share = mean / cost
+                if need > 0:
+                    need, last = need - counts[c], prices[c]
+                else:  # the dearest set with a record of this cell has it instead of the last of the k
+                    share -= (last - prices[c]) / (k * cost)
+                    if share <= close:
+                        break
                 filled[c] = max(filled[c], share)
             continue
         if looked > budget:

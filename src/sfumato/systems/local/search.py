@@ -12,15 +12,16 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import InputError, UnreachableError
-from sfumato.front import Front, Objective, Point, numbered
+from sfumato.front import PRICE_UNIT, Front, Objective, Point, numbered
 from sfumato.measures.standard import GENERAL_LOSS, K
 from sfumato.measures.suppression import budget
 from sfumato.plans.boxes import BoxPlan
 from sfumato.plans.segments import Segment, segments_of
+from sfumato.runtime.arrays import Counts64, Floats
 from sfumato.study import Study
 from sfumato.systems.goals import check_weights
 from sfumato.systems.local.criteria import Limits, criterion_values, feasible, joined_equals, limits_of
-from sfumato.systems.local.floor import dual_bound, floor_of
+from sfumato.systems.local.floor import Floor, dual_bound, floor_of
 from sfumato.systems.local.model import Cells, Classes, Column, Labels, labels_of
 from sfumato.systems.local.orders import Candidate
 from sfumato.systems.local.solve import Solution, Solver, front_of
@@ -120,7 +121,9 @@ def search_local(
         if limits:
             what = "not even the whole table as one class meets the constraints"
         raise UnreachableError(what, expected="a smaller k" if not limits else "weaker constraints")
-    points = [_point(study, table, segments, solver, one, passes, limits) for one in front_of(solutions)]
+    chosen = front_of(solutions)
+    floors = {one.k: _floor(solver, one, passes) for one in chosen}
+    points = [_point(study, table, segments, one, floors[one.k], limits) for one in chosen]
     objectives = (Objective(K.name, "max"), Objective(GENERAL_LOSS.name, "min"))
     return Front(
         study,
@@ -136,6 +139,7 @@ def search_local(
         system="local",
         found_how=f"best found with seed {study.search.seed}, {len(solver.orders.values)} orders of columns tried",
         tuples=table.tuples,
+        prices={k: _whole(floor.prices) for k, floor in floors.items() if floor is not None},
     )
 
 
@@ -169,27 +173,35 @@ def solutions_from(parts: Mapping[str, Any], labels: Labels, cells: Cells) -> di
     return solutions
 
 
+def _floor(solver: Solver, one: Solution, passes: int) -> Floor | None:
+    """The prices that prove the floor of a solution, in the order of the caller's cells, as they are saved."""
+    if one.floor is None:
+        return None
+    floor = floor_of(one.k, np.zeros(len(solver.back)), solver.cells.counts)
+    if one.k > 1:
+        floor = floor_of(one.k, np.minimum(solver.bound(one.k), 1.0), solver.cells.counts)
+        floor = dual_bound(solver.labels, solver.cells, floor, passes, LOOKED)
+    prices = np.empty(len(solver.back))
+    prices[solver.back] = floor.prices
+    return floor_of(one.k, _whole(prices) / PRICE_UNIT, solver.given.counts)
+
+
+def _whole(prices: Floats) -> Counts64:
+    """Prices in their unit, rounded down: lower ones prove a little less, and soundly."""
+    return np.floor(prices * PRICE_UNIT).astype(np.int64)
+
+
 def _point(
-    study: Study,
-    table: FrequencyTable,
-    segments: Sequence[Segment],
-    solver: Solver,
-    one: Solution,
-    passes: int,
-    limits: Limits,
+    study: Study, table: FrequencyTable, segments: Sequence[Segment], one: Solution, floor: Floor | None, limits: Limits
 ) -> Point:
     weights = study.weights_for(table)
     full = sum(weights) * table.records
     suppressed = one.classes.suppressed + table.removed
     loss = (one.classes.loss * one.classes.cells.records + table.removed) / table.records
-    floor = one.floor
-    if floor is not None and passes > 0 and one.k > 1:
-        first = floor_of(one.k, np.minimum(solver.bound(one.k), 1.0), solver.cells.counts)
-        floor = dual_bound(solver.labels, solver.cells, first, passes, LOOKED).loss
     details: dict[str, Any] = {"method": one.method}
     if floor is not None:
-        details |= {"floor": floor} | ({"ratio": loss / floor} if floor > 0 else {})
-    bound = None if floor is None else floor * full
+        details |= {"floor": floor.loss} | ({"ratio": loss / floor.loss} if floor.loss > 0 else {})
+    bound = None if floor is None else floor.loss * full
     values = {K.name: float(one.k), GENERAL_LOSS.name: loss * full}
     values |= criterion_values(table, one.classes, limits, weights) if limits else {}
     return Point(0, values, loss, suppressed, plan_of(segments, one.classes), bound, details)

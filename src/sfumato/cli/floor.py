@@ -1,0 +1,34 @@
+"""`sfumato floor`: whether the floor of a saved front is proven by the prices that are saved with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sfumato.cli.show import AsJson, OwnRun, emit, put, table
+
+
+def command(
+    folder: Annotated[Path, typer.Argument(help="The folder of a front of local recodings.")],
+    run: OwnRun = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check the floor of a saved front from its prices, without the code that searched for them."""
+    from sfumato.errors import InputError
+    from sfumato.runtime.figures import number
+    from sfumato.systems.local.check import check_front
+    from sfumato.systems.registry import load_front
+
+    front = load_front(folder, run)
+    if not any("floor" in point.details for point in front.points):
+        raise InputError(f"{folder} has no floor", expected="a front that sfumato search --system local wrote")
+    proven = check_front(front, front.study.table())
+    if as_json:
+        emit({"proven": {str(k): loss for k, loss in proven.items()}})
+        return
+    losses = {int(point.values["k"]): point.loss for point in front.points}
+    rows = [[number(k), f"{proven[k]:.3%}", f"{losses[k]:.3%}"] for k in proven]
+    table("Floors, proven by their prices", ["k", "no recoding below", "best found"], rows, right={0, 1, 2})
+    put("every box of the label model that holds k records can pay for its dearest k")
