@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import httpx
 import pytest
 from tests.systems.groups.files import protected_study
 from tests.web.bench import HOSTILE, Server, server, write_table
@@ -30,6 +31,27 @@ def workbench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     protected_study(root / "census")
     with server(root, "--jobs", "5") as found:
         yield found
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with one small table."""
+    root = tmp_path_factory.mktemp("bench")
+    write_table(root / "people.csv", rows=60)
+    return root
+
+
+@pytest.fixture(scope="module")
+def served(root: Path) -> Iterator[Server]:
+    """A server over it, for tests without a browser."""
+    with server(root) as started:
+        yield started
+
+
+@pytest.fixture
+def bench(served: Server) -> Iterator[httpx.Client]:
+    with served.client() as client:
+        yield client
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,25 +31,6 @@ UNWRITABLE = [
     b'{"search": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
     b'{"name": "\xff"}',
 ]
-
-
-@pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("bench")
-    write_table(root / "people.csv", rows=60)
-    return root
-
-
-@pytest.fixture(scope="module")
-def served(root: Path) -> Iterator[Server]:
-    with server(root) as found:
-        yield found
-
-
-@pytest.fixture
-def bench(served: Server) -> Iterator[httpx.Client]:
-    with served.client() as found:
-        yield found
 
 
 @pytest.mark.parametrize("announced", [True, False])

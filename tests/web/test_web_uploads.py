@@ -18,25 +18,6 @@ FIRST = b"name,age,sex\nAnn,30,F\nBob,31,M\n"
 SECOND = b"x,y,z,w\n1,2,3,4\n5,6,7,8\n"
 
 
-@pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("bench")
-    write_table(root / "people.csv", rows=60)
-    return root
-
-
-@pytest.fixture(scope="module")
-def served(root: Path) -> Iterator[Server]:
-    with server(root) as found:
-        yield found
-
-
-@pytest.fixture
-def bench(served: Server) -> Iterator[httpx.Client]:
-    with served.client() as found:
-        yield found
-
-
 def upload(bench: httpx.Client, name: str, content: bytes) -> dict[str, str]:
     answer = bench.put(f"/api/uploads/{name}", content=content)
     assert answer.status_code == 200, answer.text

@@ -3,35 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from tests.web.bench import Server, confirmed, declare, server, wait, write_table
+from tests.web.bench import Server, confirmed, declare, wait
 
 MANY = 50
-
-
-@pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("bench")
-    write_table(root / "people.csv", rows=60)
-    return root
-
-
-@pytest.fixture(scope="module")
-def served(root: Path) -> Iterator[Server]:
-    with server(root) as found:
-        yield found
-
-
-@pytest.fixture
-def bench(served: Server) -> Iterator[httpx.Client]:
-    with served.client() as found:
-        yield found
 
 
 def with_word(study: dict[str, Any], word: str) -> dict[str, Any]:
