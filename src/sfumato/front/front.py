@@ -11,23 +11,18 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, overload
 
-import numpy as np
-
-from sfumato.algorithms.dominance import comparable, first_dominator, hypervolume
 from sfumato.errors import InputError, shortened
-from sfumato.measures.classes import ClassTable
+from sfumato.front.objective import Objective
+from sfumato.front.point import PlanReader, Point, point_from
 from sfumato.measures.histograms import Histogram, Histograms, histograms_of
-from sfumato.measures.measure import Measure
 from sfumato.measures.registry import known_measures
 from sfumato.measures.standard import GENERALIZATION_LOSS, SUPPRESSION_LOSS
 from sfumato.notebook.card import card, short
 from sfumato.notebook.pictures import ACCENT, SECOND, points_picture
 from sfumato.notebook.plot import plotly_figure
 from sfumato.notebook.tabular import to_frame
-from sfumato.plans.cuts import CutPlan
 from sfumato.plans.levels import LevelPlan
-from sfumato.plans.plan import Plan, RecodingPlan
-from sfumato.runtime.arrays import Counts64, Floats
+from sfumato.runtime.arrays import Counts64
 from sfumato.runtime.atomic import new_folder
 from sfumato.runtime.figures import percent
 from sfumato.runtime.inputs import note_input
@@ -44,117 +39,6 @@ PRICES = "floor.parquet"  # only fronts with a floor have it
 PRICE_UNIT = 10**12  # what a record costs that is hidden, in the unit of prices
 PACKAGES = ("duckdb", "numba", "numpy", "pyarrow")
 UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, OSError, OverflowError, RecursionError, IndexError)
-
-
-@dataclass(frozen=True)
-class Objective:
-    """A measure, the way that is better, and whether it is of the released table or of the one before suppression.
-
-    `title`, `privacy` and `scale` are given where the measure is a system's own and stands in no register.
-    """
-
-    name: str
-    direction: str
-    taken: str = "released"
-    title: str = ""
-    privacy: bool | None = None
-    scale: str = ""
-
-    @property
-    def sign(self) -> float:
-        """What makes less of it better."""
-        return -1.0 if self.direction == "max" else 1.0
-
-    def value(self, measure: Measure, classes: ClassTable) -> float:
-        """The value of its measure on the classes of a release, taken where it is taken.
-
-        "released" are the rows that are left; "input" compares them with the distribution of the whole input; anything
-        else is the table before suppression.
-        """
-        if self.taken == "input":
-            classes = replace(classes, reference="input")
-        elif self.taken != "released":
-            classes = classes.with_suppressed(np.zeros_like(classes.suppressed))
-        return float(measure.value(classes))
-
-    @property
-    def protects(self) -> bool:
-        """Whether it says how well people are protected; otherwise it says what that costs."""
-        return known_measures()[self.name].kind == "privacy" if self.privacy is None else self.privacy
-
-    @property
-    def logarithmic(self) -> bool:
-        """Its scale: unless it says so itself, what is to be large is on a logarithm and what is to be small is not."""
-        return (self.scale or ("log" if self.direction == "max" else "linear")) == "log"
-
-    def gain(self, values: Floats) -> Floats:
-        """Values on a scale where equal steps are worth the same and more is better."""
-        values = np.asarray(values, dtype=np.float64)
-        return np.asarray(-self.sign * (np.log(np.maximum(values, 1e-9)) if self.logarithmic else values))
-
-    @property
-    def label(self) -> str:
-        """Its name for readers."""
-        return self.title or known_measures()[self.name].title
-
-    def as_dict(self) -> dict[str, Any]:
-        """`taken` tells where it is measured, if not on what is released.
-
-        Returns:
-            A dictionary.
-        """
-        entries: dict[str, Any] = {"name": self.name, "direction": self.direction}
-        entries |= {} if self.taken == "released" else {"taken": self.taken}
-        return entries | (
-            {} if self.privacy is None else {"title": self.title, "privacy": self.privacy, "scale": self.scale}
-        )
-
-
-@dataclass(frozen=True, repr=False)
-class Point:
-    """One plan of a front. `loss` is in [0, 1]; `values` are the measures in their own units.
-
-    `bound` is what no plan can go below in the front's last objective, where that is known; `details` is what else its
-    system says of it.
-    """
-
-    id: int
-    values: Mapping[str, float]
-    loss: float
-    suppressed: int
-    plan: Plan
-    bound: float | None = None
-    details: Mapping[str, Any] = field(default_factory=dict)
-
-    def __repr__(self) -> str:
-        values = ", ".join(f"{name} = {short(value)}" for name, value in self.values.items())
-        return f"<Point {self.id}: {values}, loss {100 * self.loss:.1f} %, {self.suppressed:,} suppressed>"
-
-    @property
-    def recoding_plan(self) -> RecodingPlan:
-        """The plan, where it is one that recodes the table."""
-        if isinstance(self.plan, LevelPlan | CutPlan):
-            return self.plan
-        raise InputError("the plans of this front do not recode the table", expected="a front of lattice or cuts")
-
-    def as_dict(self) -> dict[str, Any]:
-        """JSON lacks infinities: they are null, and their names are listed.
-
-        Returns:
-            A dictionary.
-        """
-        endless = [name for name, value in self.values.items() if not math.isfinite(value)]
-        return self._entries() | self.plan.entries() | ({"infinite": endless} if endless else {})
-
-    def saved(self) -> dict[str, Any]:
-        """All that is needed to make the point again."""
-        return self._entries() | self.plan.saved()
-
-    def _entries(self) -> dict[str, Any]:
-        values = {name: value if math.isfinite(value) else None for name, value in self.values.items()}
-        entries: dict[str, Any] = {"id": self.id, "values": values, "loss": self.loss, "suppressed": self.suppressed}
-        entries |= {} if self.bound is None else {"bound": self.bound}
-        return entries | ({"details": dict(self.details)} if self.details else {})
 
 
 @dataclass(frozen=True, repr=False)
@@ -422,9 +306,6 @@ class Front:
         return folder
 
 
-PlanReader = Callable[[Mapping[str, Any]], Plan]
-
-
 def read_front(folder: str | Path, plan_reader: Callable[[str], PlanReader], run: str | Path | None = None) -> Front:
     """Read a front back from its folder; `plan_reader` says, for the name of a system, how its plans are read.
 
@@ -444,7 +325,7 @@ def read_front(folder: str | Path, plan_reader: Callable[[str], PlanReader], run
     try:
         about = read_json(folder / "front.json", expected="a file that sfumato search wrote")
         read_plan = plan_reader(about["system"])
-        points = tuple(_point(saved, read_plan) for saved in about["points"])
+        points = tuple(point_from(saved, read_plan) for saved in about["points"])
         objectives = tuple(Objective(**saved) for saved in about["objectives"])
         _check_points(points, objectives, about)
         return Front(
@@ -474,62 +355,10 @@ def read_front(folder: str | Path, plan_reader: Callable[[str], PlanReader], run
         raise InputError(f"{folder}/front.json cannot be read", expected="a file that sfumato search wrote") from error
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """Two fronts side by side: points, hypervolume as a share of the box around both, and who dominates whom."""
-
-    points: tuple[int, int]
-    hypervolume: tuple[float, float]
-    dominated: tuple[int, int]
-    shared: int
-
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "points": list(self.points),
-            "hypervolume": list(self.hypervolume),
-            "dominated": list(self.dominated),
-            "shared": self.shared,
-        }
-
-
-def compare_fronts(one: Front, two: Front) -> Comparison:
-    """Compare two fronts over the same objectives of the same table.
-
-    Args:
-        one: a front.
-        two: another front over the same objectives of the same table.
-
-    Returns:
-        Which points of each dominate points of the other, and the usual indicators.
-    """
-    if one.objectives != two.objectives or one.fingerprint != two.fingerprint:
-        raise InputError(
-            "the fronts are of different objectives or different tables",
-            expected="two fronts of the same study",
-            remedy="search both with the same objectives",
-        )
-    signs = np.array([objective.sign for objective in one.objectives])
-    values = [comparable(signs * [[p.values[o.name] for o in f.objectives] for p in f.points]) for f in (one, two)]
-    both = np.vstack(values)
-    low, span = both.min(axis=0), np.ptp(both, axis=0)
-    scaled = [(v - low) / np.where(span > 0, span, 1.0) for v in values]
-    volumes = [hypervolume(v, np.full(len(signs), 1.0 + 1e-9)) for v in scaled]
-    beaten = [int(np.sum(first_dominator(a, b) >= 0)) for a, b in (values, values[::-1])]
-    shared = {tuple(row) for row in values[0].tolist()} & {tuple(row) for row in values[1].tolist()}
-    counts = len(one.points), len(two.points)
-    return Comparison(counts, (volumes[0], volumes[1]), (beaten[0], beaten[1]), len(shared))
-
-
 def versions(engine: str = "duckdb") -> dict[str, str]:
     """What the work was done with."""
     packages = (*PACKAGES, *(["pyspark"] if engine == "spark" else []))
     return {"sfumato": __version__, "python": platform.python_version()} | {name: version(name) for name in packages}
-
-
-def numbered(points: Sequence[Point], first: Objective) -> tuple[Point, ...]:
-    """Points sorted by the first objective and numbered from 0; ties by their plan, so the order is always the same."""
-    ordered = sorted(points, key=lambda p: (p.values[first.name], p.loss, p.plan.rank))
-    return tuple(replace(point, id=number) for number, point in enumerate(ordered))
 
 
 def _prices(path: Path) -> dict[int, Counts64]:
@@ -552,12 +381,3 @@ def _check_points(points: Sequence[Point], objectives: Sequence[Objective], abou
         fine &= point.bound is None or math.isfinite(point.bound)
     if not fine:
         raise ValueError("the points do not fit the front")
-
-
-def _point(saved: Mapping[str, Any], read_plan: PlanReader) -> Point:
-    """A point as it was saved. JSON lacks infinities: a value of null is one."""
-    values = {name: math.inf if value is None else value for name, value in saved["values"].items()}
-    if not all(isinstance(number, int | float) for number in (*values.values(), saved["loss"], saved["suppressed"])):
-        raise ValueError("figures are numbers")
-    plan, details = read_plan(saved), dict(saved.get("details", {}))
-    return Point(saved["id"], values, saved["loss"], saved["suppressed"], plan, saved.get("bound"), details)

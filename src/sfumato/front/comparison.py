@@ -1,0 +1,58 @@
+"""Two fronts side by side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sfumato.algorithms.dominance import comparable, first_dominator, hypervolume
+from sfumato.errors import InputError
+from sfumato.front.front import Front
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two fronts side by side: points, hypervolume as a share of the box around both, and who dominates whom."""
+
+    points: tuple[int, int]
+    hypervolume: tuple[float, float]
+    dominated: tuple[int, int]
+    shared: int
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "points": list(self.points),
+            "hypervolume": list(self.hypervolume),
+            "dominated": list(self.dominated),
+            "shared": self.shared,
+        }
+
+
+def compare_fronts(one: Front, two: Front) -> Comparison:
+    """Compare two fronts over the same objectives of the same table.
+
+    Args:
+        one: a front.
+        two: another front over the same objectives of the same table.
+
+    Returns:
+        Which points of each dominate points of the other, and the usual indicators.
+    """
+    if one.objectives != two.objectives or one.fingerprint != two.fingerprint:
+        raise InputError(
+            "the fronts are of different objectives or different tables",
+            expected="two fronts of the same study",
+            remedy="search both with the same objectives",
+        )
+    signs = np.array([objective.sign for objective in one.objectives])
+    values = [comparable(signs * [[p.values[o.name] for o in f.objectives] for p in f.points]) for f in (one, two)]
+    both = np.vstack(values)
+    low, span = both.min(axis=0), np.ptp(both, axis=0)
+    scaled = [(v - low) / np.where(span > 0, span, 1.0) for v in values]
+    volumes = [hypervolume(v, np.full(len(signs), 1.0 + 1e-9)) for v in scaled]
+    beaten = [int(np.sum(first_dominator(a, b) >= 0)) for a, b in (values, values[::-1])]
+    shared = {tuple(row) for row in values[0].tolist()} & {tuple(row) for row in values[1].tolist()}
+    counts = len(one.points), len(two.points)
+    return Comparison(counts, (volumes[0], volumes[1]), (beaten[0], beaten[1]), len(shared))
