@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import gc
 import os
 import re
 import signal
@@ -13,6 +15,8 @@ from typing import Any
 import httpx
 import pytest
 from tests.web.bench import Server, declare, server, write_table
+
+from sfumato.web.routes.declaring import while_connected
 
 LARGE = b'{"path": "' + b"x" * (40 << 20) + b'"}'
 UNWRITABLE = [
@@ -146,3 +150,32 @@ def test_a_server_that_is_stopped_while_a_page_listens_says_nothing(tmp_path: Pa
         assert served.process.wait(30) == 0
         assert served.process.stdout is not None
         assert served.process.stdout.read() == ""
+
+
+def test_a_question_that_nobody_waits_for_fails_in_silence() -> None:
+    """As when the server is stopped: the request is cancelled, then its worker is gone."""
+    said: list[Any] = []
+
+    async def scene() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, report: said.append(report))
+        gone = asyncio.Event()
+
+        async def answer() -> None:
+            await gone.wait()
+            raise RuntimeError
+
+        class Connected:
+            async def is_disconnected(self) -> bool:
+                return False
+
+        request: Any = Connected()
+        waiting = asyncio.ensure_future(while_connected(request, answer()))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        gone.set()
+        await asyncio.gather(waiting, return_exceptions=True)
+        await asyncio.sleep(0)
+
+    asyncio.run(scene())
+    gc.collect()
+    assert said == []

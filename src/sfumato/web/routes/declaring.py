@@ -41,10 +41,14 @@ async def audit(request: Request, study: StudyId) -> dict[str, Any]:
 async def while_connected(request: Request, answer: Coroutine[Any, Any, Any]) -> Any:
     """Wait for an answer, and give it up when the client goes away: its worker is stopped."""
     task = asyncio.ensure_future(answer)
-    while not task.done():
-        await asyncio.wait({task}, timeout=0.5)
-        if not task.done() and await request.is_disconnected():
-            task.cancel()
+    task.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may be left to hear of a fault
+    try:
+        while not task.done():
+            await asyncio.wait({task}, timeout=0.5)
+            if not task.done() and await request.is_disconnected():
+                task.cancel()
+    finally:
+        task.cancel()  # the server stops: so does the question
     try:
         return task.result()
     except asyncio.CancelledError:
