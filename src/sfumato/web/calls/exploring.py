@@ -62,13 +62,14 @@ def _floor(places: Places, study: str, front: Front) -> list[list[float]]:
         levels = floor_levels(front)
     if levels:
         return [list(level) for level in levels]
+    proven: dict[float, float] = {}  # of several local searches, the highest at each k
     for path in (places.study(study) / "jobs").glob("*/job.json"):
         about = read_json(path)
         if about.get("settings", {}).get("system") == "local" and (path.parent / "front" / "front.json").is_file():
             local, _ = front_of(places, study, path.parent.name)
-            if not why_not(front, local):
-                return [list(level) for level in floor_levels(local)]
-    return []
+            for k, share in () if why_not(front, local) else floor_levels(local):
+                proven[k] = max(proven.get(k, 0.0), share)
+    return [list(level) for level in sorted(proven.items())]
 
 
 def point(
