@@ -107,8 +107,10 @@ def reports(page: Page, look: Path) -> None:
         report.wait_for_selector("h1")
         for width, size in WIDTHS.items():
             report.set_viewport_size({"width": size[0], "height": size[1]})
-            report.wait_for_timeout(300)
-            report.screenshot(path=look / f"report-{name}-{width}.png", full_page=True)
+            for scheme in ("light", "dark"):
+                report.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+                report.wait_for_timeout(300)
+                report.screenshot(path=look / f"report-{name}-{width}-{scheme}.png", full_page=True)
         report.close()
 
 

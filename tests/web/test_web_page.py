@@ -58,6 +58,9 @@ def test_the_whole_job_on_adult(page: Any, tmp_path: Path) -> None:
         page.click("[data-report='external.html']")
     opened.value.wait_for_selector("h1")
     assert "?ticket=" in opened.value.url
+    ground = "getComputedStyle(document.body).backgroundColor"
+    opened.value.emulate_media(color_scheme="dark")
+    assert opened.value.evaluate(ground) == "rgb(20, 25, 30)"  # reports follow the reader's colours
     opened.value.reload()
     opened.value.wait_for_selector("text=This address has expired")
     page.click("#tools button")

@@ -176,12 +176,6 @@ def estimate(places: Places, study: str) -> dict[str, Any]:
     from sfumato.prediction.cost import predict_search
 
     declared = study_of(places, study)
-    if declared.search.system not in ("lattice", "cuts"):
-        raise InputError(
-            f"the cost of a search by the {declared.search.system} system cannot be predicted",
-            expected="the lattice or the cuts system",
-            remedy="set a time after which it stops and keeps the best so far",
-        )
     table = table_of(declared)
     cuts = declared.search.system == "cuts"
     sizes = {
@@ -190,6 +184,8 @@ def estimate(places: Places, study: str) -> dict[str, Any]:
         "bytes": sum(int(codes.nbytes) for codes in table.codes),
         "unit": "recodings" if cuts else "nodes",
     }
+    if declared.search.system not in ("lattice", "cuts"):  # what they cost shows only while they run
+        return {**sizes, "space": None, "seconds": None, "limit": None}
     if not cuts:
         unknown = _without_estimate(declared, table)
         if unknown is not None:

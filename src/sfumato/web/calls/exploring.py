@@ -10,19 +10,20 @@ import numpy as np
 from sfumato.decide import ask as asked
 from sfumato.decide import knee_of, knee_scale, presets
 from sfumato.decide.ask import Answer
+from sfumato.decide.floor import floor_levels, why_not
 from sfumato.decide.notes import NothingWithinError
 from sfumato.decide.offers import Offer
 from sfumato.decide.revise import with_suppression
 from sfumato.errors import SfumatoError
-from sfumato.front import Point, compare_fronts
+from sfumato.front import Front, Point, compare_fronts
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.measure import Measure
 from sfumato.measures.planned import suppress_by_plan
 from sfumato.measures.registry import attackers, headlines, measure
-from sfumato.measures.standard import DISTINCT_L, K
+from sfumato.measures.standard import DISTINCT_L, TABLE_ERROR, K
 from sfumato.release.foreseen import foreseen
 from sfumato.report.audit_page import BINS
-from sfumato.systems.registry import load_front
+from sfumato.systems.registry import load_front, system_named
 from sfumato.tables.frequency import FrequencyTable
 from sfumato.web.calls.outdated import changes_since
 from sfumato.web.calls.shelf import front_of, whole_of
@@ -43,6 +44,7 @@ def front(places: Places, study: str, job: str) -> dict[str, Any]:
         "policy": saved.study.policy.model_dump(mode="json", exclude={"accept"}),
         "ruled": {K.name: K.name, "l": DISTINCT_L.name},  # the measures of the policy's rules
         "changes": changes_since(places, study, saved.study),
+        "floor": _floor(places, study, saved),
     }
     try:
         knee: int | None = saved.points[knee_of(saved)].id
@@ -50,6 +52,24 @@ def front(places: Places, study: str, job: str) -> dict[str, Any]:
         knee = None
     common = [preset.as_dict() for preset in presets(saved)]
     return described | {"knee": knee, "knee_scale": knee_scale(saved), "presets": common}
+
+
+def _floor(places: Places, study: str, front: Front) -> list[list[float]]:
+    """What is lost at least at each k, where that is proven: by the front itself, or by a local one of its study."""
+    if front.system == "cells" and not any("after" in each.details for each in front.points):
+        levels = sorted((p.values.get(K.name, 0.0), p.details["floor"]) for p in front.points if "floor" in p.details)
+    else:
+        levels = floor_levels(front)
+    if levels:
+        return [list(level) for level in levels]
+    proven: dict[float, float] = {}  # of several local searches, the highest at each k
+    for path in (places.study(study) / "jobs").glob("*/job.json"):
+        about = read_json(path)
+        if about.get("settings", {}).get("system") == "local" and (path.parent / "front" / "front.json").is_file():
+            local, _ = front_of(places, study, path.parent.name)
+            for k, share in () if why_not(front, local) else floor_levels(local):
+                proven[k] = max(proven.get(k, 0.0), share)
+    return [list(level) for level in sorted(proven.items())]
 
 
 def point(
@@ -62,7 +82,11 @@ def point(
     saved, table = front_of(places, study, job)
     chosen = saved.point(number)
     if not saved.recodes:  # a system of its own: what it says of the point is all there is
-        return chosen.as_dict() | {"words": [f"{name}: {value}" for name, value in chosen.details.items()]}
+        place = [each.id for each in saved.points].index(number)
+        said = system_named(saved.system).columns(saved)
+        return chosen.as_dict() | {
+            "words": [f"{name}: {texts[place]}" for name, texts in said.items() if name != "suppressed"]
+        }
     if size is not None or diversity is not None:
         chosen = with_suppression(saved, number, size or 0, diversity or 0, table).point(number)
     raw, after = classify(table), _after(table, chosen)
@@ -70,6 +94,7 @@ def point(
         "words": chosen.recoding_plan.words(table),
         "sizes": {"bins": _bin_names(), "before": _sizes(raw), "after": _sizes(after)},
         "figures": {one.name: _figures(one, raw, after) for one in headlines() if not one.attacker},
+        "table_error": _figures(TABLE_ERROR, raw, after),
         "attackers": {one.name: _figures(one, raw, after) for one in attackers()},
         "columns": [_column(table, after, column) for column in range(len(table.domains))],
         "sample": _sample(table, after),

@@ -36,7 +36,7 @@ export function fill(parent, ...children) {
 export const percent = (share, digits = 1) =>
   share === null || share === undefined ? "–"
     : share > 0 && share < 0.001 ? "< 0.1 %"
-      : share < 1 && share >= 0.9995 && digits === 1 ? "> 99.9 %" // what is not all never reads so
+      : share < 1 - 1e-9 && share >= 0.9995 && digits === 1 ? "> 99.9 %" // what is not all never reads so
       : `${(share * 100).toFixed(share === 0 || share === 1 ? 0 : digits)} %`;
 
 const WHOLE = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 0 }); // one for all: making it is what costs

@@ -39,7 +39,7 @@ export async function drawPoint(card, offer, id, publish) {
   }
   const tile = ([name, each]) => figure(valueText(name)(each.after), each.reason ? `${each.title}: ${each.reason}` : `${each.title}, before ${valueText(name)(each.before)}`, `${each.sentence} Before: ${valueText(name)(each.before)}. ${each.reason ?? ""}`);
   fill(card, h("div", { class: "row spread" }, h("h2", { id: "point-title" }, `Point ${id}`), button("Publish this …", publish, { class: "main", id: "to-publish" })),
-    h("p", {}, `Loss ${percent(found.loss)}, suppresses ${plural(found.suppressed, "record")}.`, offer && " This is the answer to your question: the same recoding, with other classes suppressed than in the search."),
+    h("p", {}, `Loss ${percent(found.loss)}, suppresses ${plural(found.suppressed, "record")}.`, found.table_error?.after !== null && [" ", defined("Error of two-way tables", found.table_error.sentence), ` ${percent(found.table_error.after)}.`], offer && " This is the answer to your question: the same recoding, with other classes suppressed than in the search."),
     warnings(found.figures ?? {}), hiddenWhole(found.columns), h("ul", { class: "words" }, found.words.map((word) => h("li", {}, word))), whole,
     h("h3", { style: "margin-top:.8rem" }, "Disclosure risk"),
     h("div", { class: "tiles" }, Object.entries(found.attackers).map(tile)),

@@ -31,11 +31,11 @@ export function pointList(front, { names, title, says, choose, versus }) {
       button([heading(name), sort.name === name ? (sort.up ? " ▲" : " ▼") : ""], () => { sort = { name, up: sort.name === name ? !sort.up : true }; draw(); }, { class: "head", title: says(name), tabindex: "-1", "data-sort": name }))), h("th", { scope: "col" }, h("span", { class: "unseen" }, "compare")))),
     h("tbody", {}, some.map((point) => h("tr", { class: "pick", tabindex: point.id === (state.point ?? some[0].id) ? "0" : "-1", "data-point": point.id, "aria-selected": point.id === state.point ? "true" : null, onclick: () => choose(point.id), onkeydown: (event) => key(event, point.id) },
       columns.map((name) => h("td", { class: "number" }, text(name, value(point, name)))),
-      h("td", {}, point.id === front.knee && h("span", { class: "badge", title: `The knee ${front.knee_scale}: no recommendation, and elsewhere on another scale` }, "knee"), button("vs", (event) => { event.stopPropagation(); versus(point.id); }, { class: "plain small", tabindex: "-1", title: "Compare with the chosen point, record by record (Shift+Enter)", "aria-label": `Compare point ${point.id} with the chosen one` })))))),
+      h("td", {}, point.id === front.knee && h("span", { class: "badge", title: `The knee ${front.knee_scale}: no recommendation, and elsewhere on another scale` }, "knee"), versus && button("vs", (event) => { event.stopPropagation(); versus(point.id); }, { class: "plain small", tabindex: "-1", title: "Compare with the chosen point, record by record (Shift+Enter)", "aria-label": `Compare point ${point.id} with the chosen one` })))))),
     found.length > some.length && h("p", { class: "quiet", style: "padding:.3rem .6rem" }, `… ${number(found.length - some.length)} more: drag over the map to select a part`));
   }
   function key(event, id) {
-    if (event.key === "Enter") { if (event.shiftKey) versus(id); else choose(id); }
+    if (event.key === "Enter") { if (event.shiftKey && versus) versus(id); else choose(id); }
     const step = { ArrowDown: "nextElementSibling", ArrowUp: "previousElementSibling" }[event.key];
     if (step) { event.preventDefault(); event.currentTarget[step]?.focus(); }
   }

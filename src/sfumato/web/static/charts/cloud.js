@@ -81,9 +81,25 @@ function limits(pen, colour, frame, y, lines) {
   }
 }
 
+// What is proven to be out of reach: at each k and above, less loss than so much.
+function floored(pen, colour, frame, x, y, levels) {
+  const across = (share) => Math.min(Math.max(x.place(share), frame.left), frame.right);
+  const seen = levels.map(([low, share], place) => [low, place + 1 < levels.length ? levels[place + 1][0] : y.high, share]).filter(([low, high, share]) => high > y.low && low < y.high && across(share) > frame.left);
+  const level = (value) => Math.min(Math.max(y.place(value), frame.top), frame.bottom);
+  pen.fillStyle = colour.quiet;
+  pen.globalAlpha = 0.16;
+  for (const [low, high, share] of seen) pen.fillRect(frame.left, level(high), across(share) - frame.left, level(low) - level(high));
+  pen.globalAlpha = 1;
+  if (!seen.length) return;
+  pen.textAlign = "left";
+  pen.textBaseline = "top";
+  pen.fillText("proven: nothing here", frame.left + 4, frame.top + 4);
+}
+
 export function cloud({ height = 420, label, xTitle, yTitle, xText, yText, says, picked, brushed, logY = false }) {
   let lines = [];
   let better = "";
+  let floor = []; // [k, least loss] of each step of the floor
   let logX = false;
   let points = [];
   let others = [];
@@ -101,7 +117,7 @@ export function cloud({ height = 420, label, xTitle, yTitle, xText, yText, says,
     if (laid === pen.canvas.width) return;
     laid = pen.canvas.width;
     frame = { left: 58, right: width - 22, top: 24, bottom: height - 44 };
-    const [[xl, xh], [yl, yh]] = [extent([points, others], "x"), extent([points, others], "y")];
+    const [[xl, xh], [yl, yh]] = [extent([points, others, floor.map(([, share]) => ({ x: share }))], "x"), extent([points, others], "y")];
     const pad = (xh - xl) * 0.03 || 0.01;
     const across = logX && xl > 0;
     x = new Scale(across ? xl / 1.1 : xl - pad, across ? xh * 1.1 : xh + pad, frame.left, frame.right, across);
@@ -118,6 +134,7 @@ export function cloud({ height = 420, label, xTitle, yTitle, xText, yText, says,
     specks?.paint(pen, colour, kept);
     pen.globalCompositeOperation = specks ? "destination-over" : "source-over";
     axes(pen, colour, x, y, frame, xTitle, yTitle, xText, yText);
+    floored(pen, colour, frame, x, y, floor);
     limits(pen, colour, frame, y, lines);
     if (better) { pen.fillStyle = colour.accent; pen.textBaseline = "alphabetic"; pen.textAlign = "↗↘".includes(better) ? "right" : "left"; pen.fillText(`better ${better}`, "↗↘".includes(better) ? frame.right : frame.left + 4, "↖↗".includes(better) ? 14 : frame.bottom - 6); }
     pen.fillStyle = colour.faint;
@@ -176,8 +193,8 @@ export function cloud({ height = 420, label, xTitle, yTitle, xText, yText, says,
   return {
     element: chart.element,
     draw(changes) {
-      const still = ["points", "others", "inside", "joined", "lines", "better"].some((name) => name in changes);
-      if (changes.points || changes.others) laid = null;
+      const still = ["points", "others", "inside", "joined", "lines", "better", "floor"].some((name) => name in changes);
+      if (changes.points || changes.others || changes.floor) laid = null;
       if (changes.points) {
         points = changes.points;
         at.clear();
@@ -185,6 +202,7 @@ export function cloud({ height = 420, label, xTitle, yTitle, xText, yText, says,
       }
       if (changes.others) others = changes.others;
       if (changes.lines) lines = changes.lines;
+      if (changes.floor) floor = changes.floor;
       if ("better" in changes) better = changes.better;
       if ("logX" in changes) logX = changes.logX;
       if ("inside" in changes) inside = changes.inside;

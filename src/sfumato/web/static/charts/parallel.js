@@ -12,6 +12,7 @@ export function parallel({ height = 260, label, axes, brushed }) {
   const ranges = new Map();
   let scales = [];
   let places = []; // for each axis, where each row passes
+  const only = {};
   let drag = null;
   const left = (place, width) => 46 + (place * (width - 92)) / Math.max(axes.length - 1, 1);
 
@@ -20,6 +21,7 @@ export function parallel({ height = 260, label, axes, brushed }) {
       let [low, high] = [Infinity, -Infinity];
       for (const row of rows) { const value = row[axis.name]; if (value < low) low = value; if (value > high) high = value; }
       if (low > high) [low, high] = [0, 1];
+      only[axis.name] = low === high ? low : null; // every point has it: an axis around it would be made up
       // Better is up, on every axis.
       return axis.better === "less" ? new Scale(low, high, TOP, tall - FOOT, axis.log) : new Scale(low, high, tall - FOOT, TOP, axis.log);
     });
@@ -69,9 +71,10 @@ export function parallel({ height = 260, label, axes, brushed }) {
       pen.fillText(axis.title.length > fits ? `${axis.title.slice(0, fits - 1)}…` : axis.title, edge, 0);
       pen.fillStyle = colour.quiet;
       const text = axis.text ?? short;
-      pen.fillText(text(scales[place].value(TOP)), edge, 15);
+      const same = only[axis.name];
+      pen.fillText(same === null ? text(scales[place].value(TOP)) : `all ${text(same)}`, edge, 15);
       pen.textBaseline = "bottom";
-      pen.fillText(text(scales[place].value(tall - FOOT)), edge, tall - 4);
+      if (same === null) pen.fillText(text(scales[place].value(tall - FOOT)), edge, tall - 4);
     });
   });
 

@@ -46,6 +46,7 @@ function about(front, searched) {
 
 export async function explorer(front, jobs) {
   const names = front.objectives.map((each) => each.name);
+  const recoded = ["lattice", "cuts"].includes(front.system ?? "lattice"); // others are told by their figures: no questions, no comparison
   let xName = "loss";
   let yName = names.find((name) => measure(name).kind === "privacy") ?? names[0];
   const searched = jobs.find((job) => job.id === state.job);
@@ -58,7 +59,7 @@ export async function explorer(front, jobs) {
   const log = (name) => measure(name).scale === "log";
   const less = (name) => name === "loss" || name === "suppressed" || front.objectives.find((each) => each.name === name)?.direction === "min";
   const says = (name) => ({ id: "The number of the point", loss: "The share of all detail that is lost, suppressed records counting in full", suppressed: "Records that are left out" })[name] ?? measure(name).sentence;
-  const panel = h("div", { class: "card", id: "point" }, h("div", { class: "empty" }, "Choose a point on the map, in the table, or by a question."));
+  const panel = h("div", { class: "card", id: "point" }, h("div", { class: "empty" }, recoded ? "Choose a point on the map, in the table, or by a question." : "Choose a point on the map or in the table."));
   const side = h("div", {});
   const spokenHere = h("div", { class: "unseen", role: "status", "aria-live": "polite", id: "spoken" });
 
@@ -69,7 +70,7 @@ export async function explorer(front, jobs) {
   }
   const map = cloud({
     height: 400, label: `risk–utility map of ${front.points.length} points; the arrow keys choose a point`, xTitle: "", yTitle: "", logY: true,
-    xText: (tick) => text(xName)(tick).replace(".0 %", " %"), yText: (tick) => text(yName)(tick), says: spoken, picked: (id, shift) => shift ? versus(id) : choose(id), brushed: keep,
+    xText: (tick) => text(xName)(tick).replace(".0 %", " %"), yText: (tick) => text(yName)(tick), says: spoken, picked: (id, shift) => shift && recoded ? versus(id) : choose(id), brushed: keep,
   });
   const coordinates = ["loss", ...names.filter((name) => !measure(name).loss_of_points), "suppressed"];
   const lines = parallel({
@@ -77,7 +78,7 @@ export async function explorer(front, jobs) {
     axes: coordinates.map((name) => ({ name, title: title(name), log: log(name), text: text(name), better: less(name) ? "less" : "more" })),
   });
   const pairs = names.length > 2 ? matrix({ label: "every pair of figures", names: coordinates, title, log, picked: (id) => choose(id) }) : null;
-  const list = pointList(front, { names, title, says, choose, versus });
+  const list = pointList(front, { names, title, says, choose, versus: recoded && versus });
 
   // The answer to a question stands where its own figures put it, which may be no point of the search.
   function marks() {
@@ -89,11 +90,12 @@ export async function explorer(front, jobs) {
     if (yName === front.ruled?.k) return [...new Set([policy.k ?? 3, 5, 10])].map((each) => ({ value: each, text: each === policy.k ? `k ${each}: your policy` : `k ${each}`, floor: each === policy.k }));
     return yName === front.ruled?.l ? [{ value: policy.l ?? 2, text: `ℓ ${policy.l ?? 2}: your policy`, floor: true }] : [];
   }
+  const floor = () => xName === "loss" && yName === front.ruled?.k ? front.floor ?? [] : [];
   function drawMap() {
     const points = front.points.map((point) => ({ id: point.id, x: value(point, xName), y: value(point, yName) })).sort((a, b) => a.x - b.x);
     const others = (front.others ?? []).filter((other) => other[xName] !== undefined && other[yName] !== undefined).map((other) => ({ x: other[xName], y: other[yName] }));
     const better = less(yName) ? (less(xName) ? "↙" : "↘") : less(xName) ? "↖" : "↗";
-    map.draw({ points, others, marks: marks(), inside, joined: xName === "loss" && names.length <= 2, lines: policyLines(), better, logX: log(xName) });
+    map.draw({ points, others, marks: marks(), inside, joined: xName === "loss" && names.length <= 2, lines: policyLines(), floor: floor(), better, logX: log(xName) });
     fill(axisTitles, select([...coordinates, ...names.filter((name) => !coordinates.includes(name))].map((name) => [name, title(name)]), yName, (next) => { yName = next; drawMap(); }, { "aria-label": "Vertical axis" }), " against ",
       select(coordinates.map((name) => [name, title(name)]), xName, (next) => { xName = next; drawMap(); }, { "aria-label": "Horizontal axis" }));
   }
@@ -138,10 +140,10 @@ export async function explorer(front, jobs) {
 
   return [
     h("div", { class: "row spread" }, h("h1", {}, "Risk–utility map"), h("div", { class: "row" }, jobs.length > 1 && chooser(jobs))),
-    outdated(front.changes), about(front, searched), ["lattice", "cuts"].includes(front.system ?? "lattice") && questions(front, choose), spokenHere,
+    outdated(front.changes), about(front, searched), recoded && questions(front, choose), spokenHere,
     h("div", { class: "columns linked even" },
       h("div", {}, h("div", { class: "card" }, h("div", { class: "row spread" }, axisTitles, list.counted, button("Show all", () => keep(null), { class: "plain small" }), chartButtons(map.element, "map")),
-        map.element, h("p", { class: "quiet" }, h("small", {}, "Click to choose, Shift+click to compare, drag to select; the arrow keys move along the front. Dashed: limits that policies set."))),
+        map.element, h("p", { class: "quiet" }, h("small", {}, `Click to choose, ${recoded ? "Shift+click to compare, " : ""}drag to select; the arrow keys move along the front. Dashed: limits that policies set.`, front.floor?.length > 0 && ` Grey: no recoding with ${front.system === "cells" ? "single cells suppressed" : "these labels"} loses so little, which is proven.`))),
       h("div", { class: "card late" }, h("div", { class: "row spread" }, h("h2", {}, "Points"), list.csv), list.element), h("div", { class: "card late" }, h("div", { class: "row spread" }, h("h2", {}, "All figures at once"), chartButtons(lines.element, "figures")), lines.element, h("p", { class: "quiet" }, h("small", {}, "Better is up on every axis. Drag along an axis to filter; click it to clear the filter."))),
       pairs && h("div", { class: "card late" }, h("h2", {}, "Every pair of figures"), pairs.element)),
       h("div", { class: "aside" }, side, panel)),

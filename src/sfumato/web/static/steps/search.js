@@ -1,5 +1,5 @@
 // Search: what to look for, how large that is, and what is at work; the front grows while it runs.
-import { attempt, changeStudy, get, post, query, removeWithUndo } from "../api.js";
+import { attempt, changeStudy, get, post, query, removeWithUndo, settled } from "../api.js";
 import { cloud } from "../charts/cloud.js";
 import { button, defined, error, field, fill, h, number, percent, plural, select, table, tabs } from "../dom.js";
 import { channelForm, groupsForm } from "../other-searches.js";
@@ -54,13 +54,14 @@ export async function searchStep(place) {
   }
   const allow = () => { const start = document.getElementById("start"); if (start) start.disabled = tooLarge || Boolean(blocked()); };
   async function estimate() {
+    const mine = ++estimates;
     tooLarge = false;
     allow();
     if (blocked()) { fill(guess, blocked()); return; }
     if (!["lattice", "cuts"].includes(settings().system ?? "lattice")) { fill(guess); return; }
     fill(guess, h("small", {}, "Estimating …"));
     const found = await attempt(() => get(`${here()}/estimate`, "trying a few candidates …"), guess);
-    if (!found) return;
+    if (!found || mine !== estimates || found.space === null) return;
     const size = `${plural(found.tuples, "distinct tuple")} of ${number(found.records)} records, ${(found.bytes / 1e6).toFixed(1)} MB; a worker may use ${state.about.gigabytes} GB.`;
     const space = `${found.space > 1e12 ? found.space.toExponential(1) : number(found.space)} ${found.unit}`;
     tooLarge = Boolean(found.limit);
@@ -82,6 +83,7 @@ export async function searchStep(place) {
   const stopping = new Set(); // jobs that were asked to stop and have not ended yet
   let advanced = false;
   let tooLarge = false;
+  let estimates = 0; // an answer that comes after the settings changed is of other settings
   let mode = state.declared.study.groups ? "groups" : "recode";
   const modes = tabs({ recode: "Recode", channel: "Randomized response", groups: "Protect a group" }, mode, (next) => { mode = next; draw(); }, "What is searched for");
   const begun = (path) => async (body) => {
@@ -125,6 +127,7 @@ export async function searchStep(place) {
         addLimit(now, sensitive, change)), reads.includes("weights") && weights(now, change)),
       guess,
       button("Start the search", async () => {
+        await settled(); // a setting that was changed a moment ago is part of what is started
         const job = await attempt(() => post(`${here()}/jobs`, { seconds: seconds.value ? Number(seconds.value) : null }), says);
         if (job) { fill(says); state.jobs.set(job.id, job); watched = job.id; drawJobs(); }
       }, { class: "main", id: "start", disabled: tooLarge || Boolean(blocked()) }));
