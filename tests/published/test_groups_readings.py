@@ -19,7 +19,7 @@ from sfumato.systems.groups.attack.attack import Attack, attack
 
 pytestmark = pytest.mark.published
 STATES = "psam_2018_14states_noreplicates.parquet"
-DRAWS = 200
+DRAWS = 100
 
 
 def check(one: Attack, three: tuple[int, ...]) -> str:
