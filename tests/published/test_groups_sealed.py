@@ -15,6 +15,8 @@ from sfumato.systems.run import Run
 pytestmark = pytest.mark.published
 STATES = "psam_2018_14states_noreplicates.parquet"
 MILITARY = 'recipe = "acs"\nother_columns = "release"\n'
+DOCTORS = MILITARY + 'withhold = ["SOCP"]\n[groups.vital]\ndoctors = [{ OCCP = ["3090", "3100"] }]\n'
+EARLIER = ["ss15phi.csv.gz"]
 
 
 def protected(folder: Path, data: Path, state: str, groups: str, files: list[str]) -> Protection:
@@ -29,23 +31,24 @@ def protected(folder: Path, data: Path, state: str, groups: str, files: list[str
 
 
 @pytest.mark.parametrize(
-    ("state", "groups", "files", "still"),
+    ("state", "groups", "files", "sensitive", "still"),
     [
-        ("15", MILITARY + 'expert = ["00301", "00302", "00306"]\n', ["ss15phi.csv.gz"], 1),
-        ("35", MILITARY, ["ss15phi.csv.gz"], 0),
+        ("15", MILITARY + 'expert = ["00301", "00302", "00306"]\n', EARLIER, 3, 1),
+        ("35", MILITARY, EARLIER, 3, 0),
+        ("31", MILITARY, EARLIER, 3, 1),
+        ("35", DOCTORS, [], 2, 9),
     ],
-    ids=["Hawaii", "New Mexico"],
+    ids=["Hawaii", "New Mexico", "Nebraska", "doctors in New Mexico"],
 )
 def test_what_sealed_attacks_find_after_protection(
-    state: str, groups: str, files: list[str], still: int, tmp_path: Path, shared: Path
+    state: str, groups: str, files: list[str], sensitive: int, still: int, tmp_path: Path, shared: Path
 ) -> None:
-    """In Hawaii one sealed attack of twenty still calls an area at the median an outlier: no plan is told of it."""
+    """What is still found (docs/groups.md says by whom) is known; before, all sealed attacks but one found an area."""
     made = protected(tmp_path, shared / "data" / "acs-pums", state, groups, files)
-    assert len(made.truths[0].sensitive.areas) == 3
-    assert sum(len(row.before.anyhow) for row in made.choice.sealed) >= 40
+    assert len(made.truths[0].sensitive.areas) == sensitive
+    assert sum(not row.before.anyhow for row in made.choice.sealed) <= 1
     assert sum(bool(row.after.anyhow) for row in made.choice.sealed) <= still
-    assert not any(row.after.found["rank"] for row in made.choice.sealed)
-    assert {row.attacker.split(",")[0] for row in made.choice.sealed} == {
-        *("exact", "evolutionary", "forest", "boosted_all", "logistic_all", "boosted", "forest_all")
+    assert {row.attacker.split(",")[0] for row in made.choice.sealed} >= {
+        *("exact", "forest", "boosted_all", "logistic_all", "boosted", "forest_all")
     }
     assert all(baseline.found > made.choice.found for baseline in made.baselines)

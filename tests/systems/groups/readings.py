@@ -41,7 +41,7 @@ def census_attacks(folder: Path, records: int, members: int, areas: int, attacke
 
 
 def bare(shown: Findings, sensitive: Sequence[int], significance: float) -> tuple[set[int], set[int]]:
-    """The sensitive areas that the outlier tests call high, and those they or the ranks call low, noise or not."""
+    """The sensitive areas that outlier tests call high, and those that they or the ranks call low, noise or not."""
     high = {area for one in shown.outliers.values() for area in one.high} & set(sensitive)
     low = {area for one in shown.outliers.values() for area in one.low} & set(sensitive)
     last = {area for area, rank in enumerate(ranks(-shown.signal)) if rank <= len(sensitive)}

@@ -142,9 +142,9 @@ def below_counting_noise(signal: Floats, significance: float = 0.01, per_record:
     Records come as Poisson's law says and each adds `per_record`, the mean grade weighted by the grades themselves: a
     sum of many small grades varies less than a count of the same size.
 
-    >>> below_counting_noise(np.array([20.0, 21, 19, 16, 6])).tolist()
+    >>> below_counting_noise(np.array([20.0, 21, 19, 15, 6])).tolist()
     [False, False, False, False, True]
-    >>> below_counting_noise(np.array([20.0, 21, 19, 16, 6]), per_record=0.1).tolist()
+    >>> below_counting_noise(np.array([20.0, 21, 19, 15, 6]), per_record=0.1).tolist()
     [False, False, False, True, True]
     """
     from scipy.special import gammaincc
