@@ -83,3 +83,16 @@ def test_nodes_of_arx_below_what_arx_finds_and_above_the_floor(nodes: Solver) ->
     assert 0.0425 < floor.loss < found.loss
     owed = np.bincount(found.owner, weights=found.count * floor.prices[found.cell])
     assert np.all(owed <= found.rows * found.costs + 1e-9)
+
+
+@pytest.mark.published
+@pytest.mark.parametrize("k", [5, 10, 20])
+def test_the_interval_floor_is_far_above_the_box_bound(intervals: Solver, k: int) -> None:
+    """At least 1.3 times the box bound, and no class of the best boxes has prices above what it costs."""
+    first = floor_of(k, np.minimum(intervals.bound(k), 1.0), intervals.cells.counts)
+    floor = dual_bound(intervals.labels, intervals.cells, first, 15, 10**10)
+    print(k, first.loss, floor.loss, floor.loss / first.loss)
+    assert floor.loss >= 1.3 * first.loss
+    found = intervals.by_boxes(k)
+    owed = np.bincount(found.owner, weights=found.count * floor.prices[found.cell])
+    assert np.all(owed <= found.rows * found.costs + 1e-9)

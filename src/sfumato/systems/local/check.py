@@ -83,24 +83,29 @@ def check_floor(model: LabelModel, codes: Codes, counts: Counts64, k: int, price
         raise DataError("the prices of a floor are not between 0 and 1, one for each tuple", expected="a certificate")
     order = np.argsort(-prices, kind="stable")
     codes, weights, values = codes[order], counts[order], prices[order]
-
-    def mean_of_highest(some: Counts64) -> float:
-        held = np.minimum(np.cumsum(weights[some]), k)
-        return float(np.diff(held, prepend=0) @ values[some]) / k
+    labels = [sorted(zip(costs, runs, strict=True)) for costs, runs in zip(model.costs, model.runs, strict=True)]
+    dearest = sorted(range(len(labels)), key=lambda j: -min((cost for cost, _ in labels[j] if cost > 0), default=0.0))
 
     def walk(depth: int, some: Counts64, cost: float) -> None:
-        if int(weights[some].sum()) < k or mean_of_highest(some) <= cost * (1 + ROUNDING) + ROUNDING**2:
+        """All boxes inside of a branch: `some` of the records are left, the labels decided cost `cost`."""
+        held = np.minimum(np.cumsum(weights[some]), k)
+        if len(held) == 0 or held[-1] < k:
             return
-        if depth == len(model.runs):
+        pay = float(np.diff(held, prepend=0) @ values[some]) / k  # what the dearest k have to pay on average
+        if pay <= cost * (1 + ROUNDING) + ROUNDING**2:
+            return
+        if depth == len(labels):
             raise DataError(
                 "a box of the label model has to pay more than it costs",
                 expected="a certificate in which every box that holds k records can pay for the dearest k",
             )
-        own = codes[some, depth]
+        own = codes[some, dearest[depth]]
         seen: dict[bytes, float] = {}
-        for (low, high), price in sorted(zip(model.runs[depth], model.costs[depth], strict=True), key=lambda p: p[1]):
+        for price, (low, high) in labels[dearest[depth]]:
+            if pay <= (cost + price) * (1 + ROUNDING) + ROUNDING**2:
+                return  # the labels to come cost no less
             inside = some[(own >= low) & (own < high)]
-            if seen.setdefault(inside.tobytes(), price) == price and len(inside):  # the cheapest of equal contents
+            if len(inside) and seen.setdefault(inside.tobytes(), price) == price:  # the cheapest of equal contents
                 walk(depth + 1, inside, cost + price)
 
     walk(0, np.arange(len(counts)), 0.0)
