@@ -1,7 +1,7 @@
 """The two readings of a finding (docs/readings.md, 4.17) on attackers' signals that they were not made for.
 
 A synthetic census with a seed of its own, and four states that no protection was tried on: everybody is spread over
-the areas at random, members with more or less chance for three of the areas.
+the areas at random, members and suspects with more or less chance for three of the areas.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ def check(one: Attack, three: tuple[int, ...]) -> str:
     assert chance.high >= chance.high_bare - 0.02
     assert chance.low <= 0.03
     few, many = rates(one, three, 0.0, DRAWS), rates(one, three, 5.0, DRAWS)
-    assert few.low >= 0.9 * few.low_bare - 0.02
+    # What the bare tests find beyond what they find by chance is still found.
+    assert few.low - chance.low >= 0.9 * (few.low_bare - chance.low_bare) - 0.03
     assert many.high >= 0.95 * many.high_bare
     shown = [(r.high_bare, r.high, r.low_bare, r.low) for r in (chance, few, many)]
     return f"{one.model.attacker}: " + "; ".join(" ".join(f"{value:.3f}" for value in row) for row in shown)

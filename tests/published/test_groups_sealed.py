@@ -36,7 +36,7 @@ def protected(folder: Path, data: Path, state: str, groups: str, files: list[str
         ("15", MILITARY + 'expert = ["00301", "00302", "00306"]\n', EARLIER, 3, 1),
         ("35", MILITARY, EARLIER, 3, 0),
         ("31", MILITARY, EARLIER, 3, 1),
-        ("35", DOCTORS, [], 2, 9),
+        ("35", DOCTORS, [], 2, 2),
     ],
     ids=["Hawaii", "New Mexico", "Nebraska", "doctors in New Mexico"],
 )

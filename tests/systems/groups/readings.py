@@ -15,6 +15,7 @@ from sfumato.systems.groups.attack.disclosure import Findings, chance_of
 from sfumato.systems.groups.attack.learners import TableModel
 from sfumato.systems.groups.attack.outliers import ranks
 from sfumato.systems.groups.files.read import read_auxiliary, read_target, settings_of
+from sfumato.systems.groups.swapping.bounds import LIFT
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,8 @@ def bare(shown: Findings, sensitive: Sequence[int], significance: float) -> tupl
 
 
 def rates(attack: Attack, sensitive: Sequence[int], factor: float, draws: int, seed: int = 1) -> Rates:
-    """Spread everybody over the areas at random, members with so many times the chance for sensitive areas."""
+    """Spread everybody over the areas at random: members, and whom the attacker suspects, with so many times the chance
+    for sensitive areas. In a state with a dozen members the suspects decide what a signal shows."""
     assert attack.truth is not None
     rng, target = np.random.default_rng(seed), attack.target
     truth = replace(attack.truth, sensitive=replace(attack.truth.sensitive, areas=tuple(sensitive), excluded=()))
@@ -60,7 +62,8 @@ def rates(attack: Attack, sensitive: Sequence[int], factor: float, draws: int, s
     sizes = target.sizes().astype(np.float64)
     chance = sizes.copy()
     chance[list(sensitive)] *= factor
-    members = target.members[attack.group]
+    suspected = attack.grades >= max(attack.model.threshold, LIFT * float(attack.grades.mean()))
+    members = target.members[attack.group] | suspected
     counts = np.zeros(4)
     for _ in range(draws):
         area_of = rng.permutation(target.area_of)
