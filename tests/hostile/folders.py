@@ -69,7 +69,8 @@ def _files_of_ones_own(folder: Path, coin: Channel) -> None:
     coin.save(folder / "analyst" / "coin.json")
     table = (folder / "people.csv").read_bytes()
     codes = sorted({line.split(",")[2] for line in table.decode().splitlines()[1:]})
-    for system, length in (("lattice", "evaluations = 200"), ("cuts", "generations = 6\npopulation = 8")):
+    lengths = {"lattice": "evaluations = 200", "cuts": "generations = 6\npopulation = 8", "local": "", "cells": ""}
+    for system, length in lengths.items():
         inside = folder / f"run-{system}"
         inside.mkdir()
         (inside / "people.csv").write_bytes(table)

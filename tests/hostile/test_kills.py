@@ -66,6 +66,8 @@ RELEASED = ("out", "out/public")
 CASES = {
     "search lattice": Case("search run-lattice/run.toml -o out", whole_front, resumed=True),
     "search cuts": Case("search run-cuts/run.toml -o out", whole_front, resumed=True),
+    "search local": Case("search run-local/run.toml -o out", whole_front, resumed=True),
+    "search cells": Case("search run-cells/run.toml -o out", whole_front, resumed=True),
     "search channel": Case("search run-channel/run.toml -o out", whole_front),
     "search groups": Case("search groups/run.toml -o out --set groups.protect.test_seed=1", whole_front),
     "publish groups": Case(f"publish protection -o out {ACCEPTED}", whole_release, RELEASED),
