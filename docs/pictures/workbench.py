@@ -159,6 +159,7 @@ def views(page: Page) -> Iterator[str]:
     page.locator("#points tr[data-point='9'] button").click()
     page.wait_for_selector("#who-pays")
     page.wait_for_timeout(300)
+    page.evaluate("scrollTo(0, 0)")
     yield "who-pays"
     page.click("#to-publish")
     page.click("#last-look")

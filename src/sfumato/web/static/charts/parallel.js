@@ -67,7 +67,8 @@ export function parallel({ height = 260, label, axes, brushed }) {
       pen.textAlign = place === 0 ? "left" : place === axes.length - 1 ? "right" : "center";
       const edge = place === 0 ? 2 : place === axes.length - 1 ? width - 2 : at;
       pen.textBaseline = "top";
-      const fits = Math.max(Math.floor((width / axes.length - 8) / 6.2), 4);
+      const apart = (width - 92) / Math.max(axes.length - 1, 1); // a title at an edge reaches inwards, to the half of its neighbour
+      const fits = Math.max(Math.floor(Math.min(apart - 8, (apart + 36) / 1.5) / 7), 4);
       pen.fillText(axis.title.length > fits ? `${axis.title.slice(0, fits - 1)}…` : axis.title, edge, 0);
       pen.fillStyle = colour.quiet;
       const text = axis.text ?? short;
