@@ -9,7 +9,7 @@ import warnings
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -76,3 +76,47 @@ class Checkpoint:
 
     def remove(self) -> None:
         self.path.unlink(missing_ok=True)
+
+
+class State(Protocol):
+    """Where a search keeps its state: a file of its own, or a part of one."""
+
+    def save(self, state: Callable[[], Parts], now: bool = False) -> None: ...
+    def load(self) -> Parts | None: ...
+    def remove(self) -> None: ...
+
+
+class Series:
+    """The states of searches that are made one after another within a larger one, all in its file."""
+
+    def __init__(self, whole: State, resume: bool) -> None:
+        self.whole = whole
+        self.parts: dict[str, Any] = dict((whole.load() or {}) if resume else {})
+        self._count = 0
+
+    def next(self) -> State:
+        """The state of the next search: what it was before the interruption, if it had begun."""
+        self._count += 1
+        return _Member(self, f"{self._count}_")
+
+
+class _Member:
+    def __init__(self, series: Series, prefix: str) -> None:
+        self._series, self._prefix = series, prefix
+        self._state: Callable[[], Parts] = dict
+
+    def save(self, state: Callable[[], Parts], now: bool = False) -> None:
+        self._state = state
+        self._series.whole.save(lambda: self._series.parts | self._named(), now)
+
+    def load(self) -> Parts | None:
+        start = len(self._prefix)
+        own = {name[start:]: part for name, part in self._series.parts.items() if name.startswith(self._prefix)}
+        return own or None
+
+    def remove(self) -> None:
+        """The search has ended: its result stays until the larger one ends, too."""
+        self._series.parts |= self._named()
+
+    def _named(self) -> dict[str, Any]:
+        return {self._prefix + name: part for name, part in self._state().items()}

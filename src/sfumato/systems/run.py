@@ -10,7 +10,7 @@ from sfumato.errors import InputError
 from sfumato.front import Front
 from sfumato.runtime.stages import Progress
 from sfumato.study import Study
-from sfumato.systems.checkpoint import Checkpoint
+from sfumato.systems.checkpoint import Checkpoint, Series, State
 from sfumato.tables.frequency import FrequencyTable
 
 Live = Callable[[Callable[[], Front]], None]  # handed a way to have the best so far, which costs only if it is used
@@ -26,6 +26,7 @@ class Run:
     checkpoint: Path | None = None
     resume: bool = False
     stopped: bool = False
+    series: Series | None = None  # where the searches within this one keep their states
 
     def tell(self, done: int, total: int) -> bool:
         """Say how far the search is; True asks it to stop."""
@@ -38,8 +39,10 @@ class Run:
         if self.live is not None:
             self.live(front)
 
-    def kept(self, study: Study, fingerprint: str) -> Checkpoint | None:
+    def kept(self, study: Study, fingerprint: str) -> State | None:
         """The state of the search on disk, if it is to be kept."""
+        if self.series is not None:
+            return self.series.next()
         return None if self.checkpoint is None else Checkpoint(self.checkpoint, study, fingerprint)
 
     def require_state(self) -> None:

@@ -237,3 +237,30 @@ def test_the_cells_that_protect_testdata(reading: str, shared: Path) -> None:
         assert point.details["readings"]["k" if reading == "strict" else "agreeing"] >= k
         assert point.details["cells"] <= MOST[k][reading == "agreeing"]
         assert point.details["ratio"] < 1.35
+
+
+def test_a_search_after_recodings_that_was_stopped_goes_on_to_the_same_front(tmp_path: Path) -> None:
+    """It is made of several local searches; wherever it stops, those that had ended are not made again."""
+    rng = np.random.default_rng(9)
+    frame = pd.DataFrame({"age": rng.integers(20, 40, 80), "sex": rng.choice(["F", "M"], 80)})
+    frame.to_csv(tmp_path / "p.csv", index=False)
+    known = {"role": "quasi_identifier"}
+    columns = {
+        "age": known | {"hierarchy": {"build": "interval", "widths": [5, 10]}},
+        "sex": known | {"hierarchy": {"build": "flat"}},
+    }
+    cells = {"k": [4, 8], "effort": 1, "passes": 1, "exact": 0, "after": "lattice", "bases": 2}
+    study = sf.Study(data={"path": str(tmp_path / "p.csv")}, columns=columns, cells=cells, search={"system": "cells"})
+    told: list[int] = []
+    whole = sf.search(study, lambda done, _: bool(told.append(done)))
+    assert {p.details.get("after") for p in whole.points} != {None}
+    state = tmp_path / "state.npz"
+    for moment in (len(told) // 3, 2 * len(told) // 3, len(told) - 1):
+        left = iter(range(moment))
+        sf.search(study, lambda _, __, left=left: next(left, None) is None, checkpoint=state)  # type: ignore[misc]
+        assert state.exists()
+        again: list[int] = []
+        resumed = sf.search(study, lambda done, _, again=again: bool(again.append(done)), checkpoint=state, resume=True)  # type: ignore[misc]
+        assert [point.saved() for point in resumed.points] == [point.saved() for point in whole.points]
+        assert len(again) < len(told)
+        assert not state.exists()

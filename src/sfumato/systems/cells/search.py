@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from sfumato.systems.cells.agreeing import completed, restored, supported
 from sfumato.systems.cells.bases import Base, Span, bases_of, grouped_table, spread
 from sfumato.systems.cells.exact import Program, solve, variables
 from sfumato.systems.cells.patterns import Blanks
+from sfumato.systems.checkpoint import Series
 from sfumato.systems.goals import check_weights
 from sfumato.systems.registry import system_named
 from sfumato.systems.run import Run
@@ -60,11 +62,18 @@ def search_cells(study: Study, table: FrequencyTable, run: Run) -> Front:
         )
     solutions: list[Solution] = []
     bases = bases_of(study, table)
+    checkpoint = run.kept(study, table.fingerprint)
+    run.series = None if checkpoint is None else Series(checkpoint, run.resume)
     for number, base in enumerate(bases):
         problem = Problem(study, table, base, weights, allowed, most)
         solutions += problem.strict(run, ks) if settings.reading == "strict" else problem.agreeing(run, ks)
         if run.stopped or run.tell(number + 1, len(bases)):
             break
+    if checkpoint is not None and run.series is not None:
+        if run.stopped:
+            checkpoint.save(partial(dict, run.series.parts), now=True)
+        else:
+            checkpoint.remove()
     if not solutions:
         raise UnreachableError(
             "no way was found to blank cells within the limits",
