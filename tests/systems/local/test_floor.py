@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,17 +23,21 @@ from sfumato.front import PRICE_UNIT, PRICES
 from sfumato.runtime.parquet_files import read_numbers, write_numbers
 from sfumato.systems.local import oracle
 from sfumato.systems.local.check import check_floor, check_front, label_model
-from sfumato.systems.local.floor import dual_bound, floor_of
+from sfumato.systems.local.floor import dual_bound, floor_of, lifted
 from sfumato.systems.local.model import Labels
 from sfumato.systems.local.search import model_of
 from sfumato.systems.local.solve import Solver
 from sfumato.systems.registry import load_front
 
 
-def floors(labels: Labels, rows: Rows, k: int, passes: int = 12) -> tuple[Solver, float, np.ndarray]:
+def floors(
+    labels: Labels, rows: Rows, k: int, passes: int = 12, paid: Callable[[Solver], np.ndarray] | None = None
+) -> tuple[Solver, float, np.ndarray]:
     solver = Solver(labels, cells_of(rows), 0, 1)
     first = floor_of(k, np.minimum(solver.bound(k), 1.0), solver.cells.counts)
-    last = dual_bound(labels, solver.cells, first, passes, 10**9)
+    start = first if paid is None else lifted(labels, solver.cells, first, paid(solver), 10**9)
+    assert start.loss >= first.loss
+    last = dual_bound(labels, solver.cells, start, passes, 10**9)
     assert last.loss >= first.loss
     return solver, last.loss, last.prices
 
@@ -78,6 +83,16 @@ def test_no_floor_is_above_the_optimum_and_no_class_has_prices_above_its_cost(
     for cell, owner, count in zip(classes.cell, classes.owner, classes.count, strict=True):
         owed[owner] += count * by_cell[tuple(classes.cells.codes[cell].tolist())]
     assert np.all(owed <= classes.rows * classes.costs + 1e-9)
+
+
+@given(tiny_tables(), st.integers(2, 3), st.sampled_from([0.0, 0.1, 1.0]))
+def test_floors_are_sound_whatever_prices_they_begin_with(table: tuple[Labels, Rows], k: int, price: float) -> None:
+    """What the best boxes make each cell pay, and prices far above what any box could pay."""
+    labels, rows = table
+    for paid in (lambda s: s.by_boxes(k).paid, lambda s: np.full(len(s.cells.counts), price)):
+        solver, loss, prices = floors(labels, rows, k, 3, paid)
+        assert loss <= oracle.optimum(labels, rows, k) + 1e-9
+        check_floor(oracle.model_of(labels), solver.cells.codes, solver.cells.counts, k, prices)
 
 
 @given(tiny_tables(), st.integers(2, 3), st.integers(0, 6))

@@ -19,6 +19,7 @@ from sfumato.runtime.compiled import compiled
 from sfumato.systems.local.model import Cells, Labels, cell_cost, label
 
 SAFE = 1e-12  # prices stay this much below what boxes can pay, relatively, for sums that are rounded
+MIX = 0.3  # how far first prices lie from cheapest boxes towards what a recoding pays, on the scale of logarithms
 CLOSE = 0.97  # a box counts from this share of its cost on: steps of at most 3 %, which end higher than large ones
 
 
@@ -39,8 +40,21 @@ def floor_of(k: int, prices: Floats, counts: Counts64) -> Floor:
     return Floor(k, prices, float((prices * counts).sum()) / float(counts.sum()))
 
 
+def lifted(labels: Labels, cells: Cells, floor: Floor, paid: Floats, budget: int) -> Floor:
+    """Prices between those of a floor and what a recoding makes each cell pay, scaled down to what all boxes can pay.
+
+    Whatever prices a pass begins with, dividing each by the largest share that a box around it has to pay makes them
+    sound. A recoding knows who must take others along, so passes from here end higher than from cheapest boxes.
+    """
+    mixed = floor.prices ** (1 - MIX) * np.maximum(paid, floor.prices) ** MIX
+    try:
+        return max(floor, raised(labels, cells, Floor(floor.k, mixed, 0.0), CLOSE, budget), key=lambda one: one.loss)
+    except UnfinishedError:
+        return floor
+
+
 def raised(labels: Labels, cells: Cells, floor: Floor, close: float, budget: int) -> Floor:
-    """Prices after a pass over all boxes; a price is raised by a factor of at most 1/close."""
+    """Prices after a pass over all boxes: sound, whatever they were; raised by a factor of at most 1/close."""
     order = np.argsort(-floor.prices, kind="stable")
     codes, counts = np.ascontiguousarray(cells.codes[order]), cells.counts[order]
     filled, _ = nearest_boxes(labels, codes, counts, floor.prices[order], floor.k, close, column_order(labels), budget)
@@ -48,7 +62,7 @@ def raised(labels: Labels, cells: Cells, floor: Floor, close: float, budget: int
         raise UnfinishedError
     prices = np.empty_like(floor.prices)
     prices[order] = floor.prices[order] / np.maximum(filled, close) * (1 - SAFE)
-    prices = np.minimum(np.maximum(prices, floor.prices), 1.0)
+    prices = np.minimum(prices, 1.0)
     return floor_of(floor.k, prices, cells.counts)
 
 
@@ -61,7 +75,7 @@ def dual_bound(labels: Labels, cells: Cells, floor: Floor, passes: int, budget: 
     """The floor after some passes, or as far as they stay within the budget of cells looked at each."""
     for _ in range(passes):
         try:
-            floor = raised(labels, cells, floor, CLOSE, budget)
+            floor = max(floor, raised(labels, cells, floor, CLOSE, budget), key=lambda one: one.loss)
         except UnfinishedError:
             break
     return floor

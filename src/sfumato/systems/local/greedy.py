@@ -17,6 +17,7 @@ from sfumato.systems.local.boxes import TINY, cheapest, sorted_pool, work_of
 from sfumato.systems.local.model import Labels, cell_cost
 
 WIDER = (1.5, 1.3)  # a box this much above the cheapest of all is taken at once: a tenth of the time, hardly more loss
+CHEAPEST = 1.0  # the cheapest of all every time, where there is time for it
 STEP = 1e-3
 
 

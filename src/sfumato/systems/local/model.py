@@ -173,6 +173,12 @@ class Classes:
             total += (self._covered(j) - 1) * labels.price[j]
         return total
 
+    @property
+    def paid(self) -> Floats:
+        """What a record of each cell pays on average; a suppressed one 1."""
+        each = np.where(self.owner < 0, 1.0, self.costs[self.owner] if len(self.rows) else 1.0)
+        return np.bincount(self.cell, each * self.count, len(self.cells.counts)) / self.cells.counts
+
     def _covered(self, j: int) -> Counts64:
         before = self.labels.before[self.labels.unit[j] + j :]
         return before[self.high[:, j]] - before[self.low[:, j]]

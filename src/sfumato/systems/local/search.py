@@ -21,7 +21,7 @@ from sfumato.runtime.arrays import Counts64, Floats
 from sfumato.study import Study
 from sfumato.systems.goals import check_weights
 from sfumato.systems.local.criteria import Limits, criterion_values, feasible, joined_equals, limits_of
-from sfumato.systems.local.floor import Floor, dual_bound, floor_of
+from sfumato.systems.local.floor import Floor, dual_bound, floor_of, lifted
 from sfumato.systems.local.model import Cells, Classes, Column, Labels, labels_of
 from sfumato.systems.local.orders import Candidate
 from sfumato.systems.local.solve import Solution, Solver, front_of
@@ -180,6 +180,8 @@ def _floor(solver: Solver, one: Solution, passes: int) -> Floor | None:
     floor = floor_of(one.k, np.zeros(len(solver.back)), solver.cells.counts)
     if one.k > 1:
         floor = floor_of(one.k, np.minimum(solver.bound(one.k), 1.0), solver.cells.counts)
+        if passes > 0:
+            floor = lifted(solver.labels, solver.cells, floor, one.classes.paid[solver.back], LOOKED)
         floor = dual_bound(solver.labels, solver.cells, floor, passes, LOOKED)
     prices = np.empty(len(solver.back))
     prices[solver.back] = floor.prices

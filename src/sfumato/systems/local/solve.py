@@ -11,7 +11,7 @@ import numpy as np
 from sfumato.runtime.arrays import Codes, Counts64, Floats
 from sfumato.runtime.compiled import compiled
 from sfumato.systems.local.boxes import box_costs, sorted_pool, sorting, work_of
-from sfumato.systems.local.greedy import WIDER, best_boxes, box_cost
+from sfumato.systems.local.greedy import CHEAPEST, WIDER, best_boxes, box_cost
 from sfumato.systems.local.improve import classes_of, held_of, improve, stretched
 from sfumato.systems.local.model import Cells, Classes, Labels
 from sfumato.systems.local.orders import Candidate, Orders, search_orders
@@ -55,11 +55,11 @@ class Solver:
         """The box bound: no recoding with these labels loses less, whatever it suppresses."""
         return float((np.minimum(self.bound(k), 1.0) * self.cells.counts).sum()) / self.cells.records
 
-    def by_boxes(self, k: int) -> Classes:
-        """Method 2, with each of a few tolerances. There are at least k records."""
+    def by_boxes(self, k: int, tolerances: Sequence[float] = WIDER) -> Classes:
+        """Method 2, with each of a few tolerances: the best of them. There are at least k records."""
         codes, counts = self.cells.codes, self.cells.counts
         tried = []
-        for wider in WIDER:
+        for wider in tolerances:
             owner = best_boxes(self.labels, codes, counts, self.bound(k).copy(), k, wider)
             owner = attach(self.labels, codes, counts, owner, int(owner.max()) + 1)
             tried.append(Classes.of(self.labels, self.cells, np.arange(len(counts)), owner, counts))
@@ -94,7 +94,7 @@ class Solver:
             return None if best is None else Solution(k, self.ours(best), method, None)
         few = len(self.cells.counts) <= RUNS_ONLY
         if boxes and few:
-            other = self.by_boxes(k)
+            other = self.by_boxes(k, (*WIDER, CHEAPEST) if effort > 0 else WIDER)
             if effort > 0:
                 other = self.improved(other, k, effort, tell)
             if best is None or other.loss < best.loss:
