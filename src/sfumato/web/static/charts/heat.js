@@ -1,6 +1,13 @@
 // A matrix as a heat map: one hue, stronger is more; hovering tells the cell.
 import { Canvas } from "./canvas.js";
 
+// A text, cut where it would be wider than its room.
+function fitted(pen, text, room) {
+  let shown = text;
+  while (shown.length > 1 && pen.measureText(shown).width > room) shown = `${shown.replace(/…$/, "").slice(0, -1)}…`;
+  return shown;
+}
+
 export function heat(matrix, { rows, columns, height = 320, label, text }) {
   let over = null;
   const left = 108;
@@ -20,11 +27,11 @@ export function heat(matrix, { rows, columns, height = 320, label, text }) {
     pen.textBaseline = "middle";
     pen.textAlign = "right";
     const every = Math.ceil(15 / high);
-    rows.forEach((name, row) => { if (row % every === 0 && (row + 0.5) * high > 6) pen.fillText(name.length > 14 ? `${name.slice(0, 13)}…` : name, left - 5, (row + 0.5) * high); });
+    rows.forEach((name, row) => { if (row % every === 0 && (row + 0.5) * high > 6) pen.fillText(fitted(pen, name, left - 8), left - 5, (row + 0.5) * high); });
     pen.textBaseline = "top";
     pen.textAlign = "center";
     const step = Math.ceil(84 / wide);
-    columns.forEach((name, column) => { if (column % step === 0) pen.fillText(name.length > 11 ? `${name.slice(0, 10)}…` : name, Math.min(left + (column + 0.5) * wide, width - 34), rows.length * high + 5); });
+    columns.forEach((name, column) => { if (column % step === 0) pen.fillText(fitted(pen, name, 80), Math.min(left + (column + 0.5) * wide, width - 34), rows.length * high + 5); });
     pen.textAlign = "left";
     pen.fillStyle = colour.ink;
     if (over) pen.fillText(text(over[0], over[1], matrix[over[0]][over[1]]), 2, tall - 18);
