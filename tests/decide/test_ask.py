@@ -74,6 +74,7 @@ def test_every_front_is_asked_picked_and_told_as_json(
     assert sf.ask(front, table=adult).offer.loss <= 1.0
 
 
+@pytest.mark.long
 @settings(max_examples=EXAMPLES)
 @given(
     kind=st.sampled_from(KINDS),

@@ -161,6 +161,7 @@ def test_the_commands_that_open_folders_are_found() -> None:
     assert {"verify", "apply", "map", "ask", "pick", "compare", "publish", "channel export", "baselines"} <= names
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("name", "command"), COMMANDS, ids=[" ".join(name) for name, _ in COMMANDS])

@@ -77,6 +77,7 @@ def unique_by_hand(path: Path, separator: str, header: bool, names: list[str], o
     return sum(count == 1 for count in counts.values()) / len(rows)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", QUICK)
 def test_small_tables_reach_a_release_after_a_short_search(name: str, shared: Path, tmp_path: Path) -> None:
     released(name, shared, tmp_path, QUICK[name])

@@ -85,7 +85,7 @@ def stopped(*_: Any, **__: Any) -> None:
 
 Writer = Callable[[Path], object]
 WRITERS: dict[str, tuple[str, Writer]] = {
-    "front": ("sfumato.front.seal", lambda path: a_front(path.parent).save(path)),
+    "front": ("sfumato.front.front.seal", lambda path: a_front(path.parent).save(path)),
     "census": ("sfumato.samples.groups_census.write_census", lambda path: make_census(path, 4000, 60, 12)),
     "sample": ("shutil.copytree", lambda path: write_sample("adult", path)),
     "people": ("pyarrow.parquet.ParquetWriter", lambda path: write_people(path, 2000)),

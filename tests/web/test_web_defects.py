@@ -344,6 +344,7 @@ def test_what_a_group_withholds_is_declared_on_the_page(workbench: Server) -> No
         assert bench.put(at_, json={"groups": away}).status_code == 422
 
 
+@pytest.mark.long
 def test_two_kinds_of_bars_are_told_apart(page: Any, workbench: Server, searched: tuple[str, str]) -> None:
     """A24, A26, A27: the same figure is written one way; nothing is red that is not bad; "all others" stands apart."""
     study, _ = searched

@@ -128,6 +128,7 @@ class Listener(http.server.BaseHTTPRequestHandler):
         pass
 
 
+@pytest.mark.long
 def test_no_cookie_reaches_another_port(page: Any, workbench: Server) -> None:
     with http.server.HTTPServer(("127.0.0.1", 0), Listener) as other:
         threading.Thread(target=other.serve_forever, daemon=True).start()

@@ -62,6 +62,7 @@ def test_limits_that_nothing_meets_are_an_answer(bench: httpx.Client, searched: 
     assert answered["answer"]["k"] >= 50
 
 
+@pytest.mark.long
 def test_a_front_says_what_it_was_searched_with_and_what_changed_since(
     bench: httpx.Client, searched: tuple[str, str]
 ) -> None:

@@ -39,6 +39,7 @@ def test_what_is_too_large_for_a_proof_is_said_before_it_is_started(workbench: S
         assert (said["limit"], said["seconds"]) == (None, None)
 
 
+@pytest.mark.long
 def test_the_page_offers_a_search_without_a_proof(page: Any, workbench: Server) -> None:
     study = declared(workbench)
     page.goto(f"{workbench.origin}/#/search/{study}")

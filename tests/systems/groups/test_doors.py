@@ -103,6 +103,7 @@ def test_protect_publish_verify(census: Path, tmp_path: Path, capsys: Capture, m
     assert run(["search", str(census / "run.toml"), "-o", str(out)]) == 2  # it already exists
 
 
+@pytest.mark.long
 def test_memetic_protects_as_well(census: Path, tmp_path: Path, capsys: Capture) -> None:
     run_file = census / "memetic.toml"
     text = (census / "run.toml").read_text("utf-8").replace("levels = 2", "levels = 1\ngenerations = 30")
