@@ -17,6 +17,7 @@ def command(
 ) -> None:
     """Check the floor of a saved front from its prices, without the code that searched for them."""
     from sfumato.errors import InputError
+    from sfumato.measures.standard import K
     from sfumato.runtime.figures import number
     from sfumato.systems.local.check import check_front
     from sfumato.systems.registry import load_front
@@ -28,7 +29,7 @@ def command(
     if as_json:
         emit({"proven": {str(k): loss for k, loss in proven.items()}})
         return
-    losses = {int(point.values["k"]): point.loss for point in front.points}
+    losses = {int(point.values[K.name]): point.loss for point in front.points}
     rows = [[number(k), f"{proven[k]:.3%}", f"{losses[k]:.3%}"] for k in proven]
-    table("Floors, proven by their prices", ["k", "no recoding below", "best found"], rows, right={0, 1, 2})
+    table("Floors, proven by their prices", [K.name, "no recoding below", "best found"], rows, right={0, 1, 2})
     put("every box of the label model that holds k records can pay for its dearest k")

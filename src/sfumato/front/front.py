@@ -16,7 +16,7 @@ from sfumato.front.objective import Objective
 from sfumato.front.point import PlanReader, Point, point_from
 from sfumato.measures.histograms import Histogram, Histograms, histograms_of
 from sfumato.measures.registry import known_measures
-from sfumato.measures.standard import GENERALIZATION_LOSS, SUPPRESSION_LOSS
+from sfumato.measures.standard import GENERALIZATION_LOSS, SUPPRESSION_LOSS, K
 from sfumato.notebook.card import card, short
 from sfumato.notebook.pictures import ACCENT, SECOND, points_picture
 from sfumato.notebook.plot import plotly_figure
@@ -299,7 +299,7 @@ class Front:
             if self.classes is not None and self.classes.readable:
                 self.classes.write(inside / CLASSES)
             if self.prices:
-                write_numbers(inside / PRICES, {f"k{k}": prices for k, prices in self.prices.items()})
+                write_numbers(inside / PRICES, {f"{K.name}{k}": prices for k, prices in self.prices.items()})
             seal(inside)
             if self.points:  # a front that cannot be read back is none
                 read_front(inside, lambda _: type(self.points[0].plan).from_saved)
@@ -363,7 +363,7 @@ def versions(engine: str = "duckdb") -> dict[str, str]:
 
 def _prices(path: Path) -> dict[int, Counts64]:
     columns = read_numbers(path, expected="the floor of a front that sfumato search wrote")
-    return {int(name.removeprefix("k")): prices for name, prices in columns.items()}
+    return {int(name.removeprefix(K.name)): prices for name, prices in columns.items()}
 
 
 def _check_points(points: Sequence[Point], objectives: Sequence[Objective], about: Mapping[str, Any]) -> None:

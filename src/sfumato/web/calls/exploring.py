@@ -94,7 +94,7 @@ def point(
         "words": chosen.recoding_plan.words(table),
         "sizes": {"bins": _bin_names(), "before": _sizes(raw), "after": _sizes(after)},
         "figures": {one.name: _figures(one, raw, after) for one in headlines() if not one.attacker},
-        "table_error": _figures(TABLE_ERROR, raw, after),
+        TABLE_ERROR.name: _figures(TABLE_ERROR, raw, after),
         "attackers": {one.name: _figures(one, raw, after) for one in attackers()},
         "columns": [_column(table, after, column) for column in range(len(table.domains))],
         "sample": _sample(table, after),
