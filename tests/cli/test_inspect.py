@@ -176,3 +176,22 @@ def test_names_of_columns_are_only_names(tmp_path: Path) -> None:
     assert len(found.undecided) == 6
     with pytest.raises(StudyError, match="6 columns have no role"):
         study.source()
+
+
+def test_of_a_wide_table_a_few_columns_are_kept(tmp_path: Path, capsys: Capture) -> None:
+    """The decision is in the run file, column by column; what is not kept singles nobody out."""
+    path = table(tmp_path, NIST, rows=200)
+    seen = inspected(capsys, path, "--keep", "SEX, AGEP")
+    assert seen["all_columns"]["columns"] == 2
+    assert seen["undecided"] == []
+    roles = {name: settings.role for name, settings in read(tmp_path / "run.toml").columns.items()}
+    assert {name for name, role in roles.items() if role != "drop"} == {"SEX", "AGEP"}
+    assert set(roles) == set(NIST)
+    assert '"-9" in ' not in (tmp_path / "run.toml").read_text("utf-8")  # PUMA has it, and is left out
+    assert run(["inspect", str(path), "-o", str(tmp_path / "two.toml"), "--keep", "SEX,AGEP"]) == 0
+    out = capsys.readouterr().out
+    assert f"{len(NIST)} columns, {len(NIST) - 2} of them left out" in out
+    assert "PUMA" not in out
+    assert run(["inspect", str(path), "-o", str(tmp_path / "three.toml"), "--keep", "SEXX"]) == 2
+    assert 'did you mean "SEX"' in capsys.readouterr().err
+    assert not (tmp_path / "three.toml").exists()

@@ -9,11 +9,13 @@ from typing import Any
 from sfumato.auditing.first_run_file import first_run_file
 from sfumato.auditing.singling_out import Combination, sets_that_single_out
 from sfumato.auditing.whole import Uniqueness, uniqueness_of
+from sfumato.errors import InputError, nearest, shortened
 from sfumato.sources.address import IN_MEMORY
 from sfumato.sources.engines.engine import open_engine
 from sfumato.sources.frames import Frame, is_frame
 from sfumato.sources.opening import open_source
 from sfumato.sources.profile import ColumnProfile, complete_rows, profile
+from sfumato.sources.roles import Role
 from sfumato.sources.settings import DataSettings, EngineOptions
 from sfumato.sources.source import Source
 from sfumato.sources.suggest import Suggestion, suggest_all
@@ -57,8 +59,8 @@ class Inspection:
     def missing_candidates(self) -> dict[str, list[str]]:
         """What may mean missing, and in which columns. Declared in `na`, a value means missing in every column."""
         candidates: dict[str, list[str]] = {}
-        for column in self.columns:
-            for word in column.candidates:
+        for column, suggestion in zip(self.columns, self.suggestions, strict=True):
+            for word in column.candidates if suggestion is not LEFT_OUT else ():
                 candidates.setdefault(word, []).append(column.name)
         return candidates
 
@@ -101,7 +103,12 @@ class Inspection:
         )
 
 
-def inspect(table: Any, /, options: EngineOptions | None = None, **settings: Any) -> Inspection:
+LEFT_OUT = Suggestion(Role.DROP, "not among the columns to keep")
+
+
+def inspect(
+    table: Any, /, options: EngineOptions | None = None, keep: Sequence[str] | None = None, **settings: Any
+) -> Inspection:
     """Profile a table, suggest roles, and find the small sets of columns that single most records out.
 
     `table` is the path of a file, the address of a database, or a table in memory. `settings` are those of the [data]
@@ -110,6 +117,7 @@ def inspect(table: Any, /, options: EngineOptions | None = None, **settings: Any
     Args:
         table: the path of a file, the address of a database, or a table in memory.
         options: memory limit and threads of the engine.
+        keep: the columns that the release is about, where they are few of many: the others are to be left out.
         **settings: settings of `[data]` by name, where they cannot be detected.
 
     Returns:
@@ -121,7 +129,7 @@ def inspect(table: Any, /, options: EngineOptions | None = None, **settings: Any
         source = open_source(DataSettings.given(path=str(table), **({"encoding": "auto", "header": "auto"} | settings)))
     with open_engine("duckdb", options) as engine:
         columns = profile(engine, source)
-        suggestions = suggest_all(columns)
+        suggestions = _kept(suggest_all(columns), columns, keep)
         leaving = _leaving(columns, suggestions)
         singled = sets_that_single_out(engine, source, leaving, columns[0].rows)
         everything = uniqueness_of(engine, [source.column(name).sql for name in leaving], "profiled")
@@ -142,3 +150,17 @@ def inspect(table: Any, /, options: EngineOptions | None = None, **settings: Any
 def _leaving(columns: Sequence[ColumnProfile], suggestions: Sequence[Suggestion]) -> list[str]:
     """The columns that may be released, as far as is known."""
     return [c.name for c, s in zip(columns, suggestions, strict=True) if s.role is None or s.role.released]
+
+
+def _kept(
+    suggestions: Sequence[Suggestion], columns: Sequence[ColumnProfile], keep: Sequence[str] | None
+) -> list[Suggestion]:
+    """The suggestions, but that what is not to be kept is left out."""
+    if keep is None:
+        return list(suggestions)
+    names = [column.name for column in columns]
+    if unknown := [name for name in keep if name not in names]:
+        raise InputError(
+            f"no column {shortened(unknown)}", expected="columns of the table", remedy=nearest(unknown[0], names)
+        )
+    return [one if name in keep else LEFT_OUT for name, one in zip(names, suggestions, strict=True)]

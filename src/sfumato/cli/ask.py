@@ -95,7 +95,7 @@ def _print(answer: Answer) -> None:
             put(f"     {text}")
         if question.command:
             put(f"     a search for exactly this: {question.command}")
-    if not answer.presets:
+    if not answer.presets and answer.offer.k > 1:  # the raw table is nothing to publish
         note(f"publish it: {answer.publish}")
     if answer.command:
         note(f"search with this limit: {answer.command}")

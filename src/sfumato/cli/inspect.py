@@ -35,6 +35,10 @@ def command(
         bool | None, typer.Option("--header/--no-header", help="Whether the first row has names.")
     ] = None,
     names: Annotated[str | None, typer.Option(help="Column names, separated by commas.")] = None,
+    keep: Annotated[
+        str | None,
+        typer.Option(help="The columns that the release is about, separated by commas; the others are left out."),
+    ] = None,
     na: Annotated[list[str] | None, typer.Option(help="A code for missing values; may be repeated.")] = None,
     from_table: Annotated[str | None, typer.Option("--table", help="The table of a database.")] = None,
     query: Annotated[str | None, typer.Option(help="A query of a database, instead of a table.")] = None,
@@ -69,7 +73,8 @@ def command(
         "header_row": header_row,
         "codebook": codebook,
     }
-    inspection = inspect(file, **{name: value for name, value in settings.items() if value is not None})
+    kept = None if keep is None else [name.strip() for name in keep.split(",")]
+    inspection = inspect(file, keep=kept, **{name: value for name, value in settings.items() if value is not None})
     target = output or DEFAULT
     written = output is not None or force or not target.exists()
     if written:
@@ -98,8 +103,13 @@ def _seen_from(folder: Path, file: str) -> str:
 
 
 def _print(inspection: Inspection) -> None:
+    from sfumato.auditing.inspection import LEFT_OUT
+
     rows = []
+    left = sum(suggestion is LEFT_OUT for suggestion in inspection.suggestions)
     for column, suggestion in zip(inspection.columns, inspection.suggestions, strict=True):
+        if suggestion is LEFT_OUT:
+            continue
         words = [*column.na_words, *(f"{word}?" for word in column.candidates)]
         rows.append(
             [
@@ -113,9 +123,8 @@ def _print(inspection: Inspection) -> None:
             ]
         )
     heads = ["column", "kind", "distinct", "missing", "once", "suggested role", "because"]
-    table(
-        f"{counted(inspection.rows, 'row')}, {counted(len(inspection.columns), 'column')}", heads, rows, right={2, 3, 4}
-    )
+    title = f"{counted(inspection.rows, 'row')}, {counted(len(inspection.columns), 'column')}"
+    table(title + (f", {left:,} of them left out" if left else ""), heads, rows, right={2, 3, 4})
     if any(column.candidates for column in inspection.columns):
         note("A value with a question mark may be a code for a missing value; if so, list it in na under [data].")
     _print_singled_out(inspection)
