@@ -16,7 +16,7 @@ from tests.release.fronts import write_csv
 import sfumato as sf
 from sfumato.auditing import singling_out
 from sfumato.cli import run
-from sfumato.errors import StudyError
+from sfumato.errors import InputError, StudyError
 from sfumato.study import read
 
 Capture = pytest.CaptureFixture[str]
@@ -195,3 +195,11 @@ def test_of_a_wide_table_a_few_columns_are_kept(tmp_path: Path, capsys: Capture)
     assert run(["inspect", str(path), "-o", str(tmp_path / "three.toml"), "--keep", "SEXX"]) == 2
     assert 'did you mean "SEX"' in capsys.readouterr().err
     assert not (tmp_path / "three.toml").exists()
+
+
+def test_columns_to_keep_are_whole_names(tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "t.csv", [["a", "ab"], [1, 2], [2, 3]])
+    assert [one.role for one in sf.inspect(path, keep="ab").suggestions] == ["drop", None]
+    for nothing in ("", [], [""]):
+        with pytest.raises(InputError, match="no columns to keep"):
+            sf.inspect(path, keep=nothing)

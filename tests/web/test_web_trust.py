@@ -14,7 +14,7 @@ from typing import Any, cast
 import httpx
 import pytest
 from fastapi import HTTPException
-from tests.web.bench import Server, declare, server, wait, write_table
+from tests.web.bench import Server, declare, wait, write_table
 
 from sfumato.web.routes.declaring import while_connected
 
@@ -26,12 +26,6 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("bench")
     write_table(root / "people.csv", rows=120)
     return root
-
-
-@pytest.fixture(scope="module")
-def served(root: Path) -> Iterator[Server]:
-    with server(root) as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

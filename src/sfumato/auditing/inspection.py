@@ -159,8 +159,13 @@ def _kept(
     if keep is None:
         return list(suggestions)
     names = [column.name for column in columns]
-    if unknown := [name for name in keep if name not in names]:
+    wanted = [name for name in ([keep] if isinstance(keep, str) else keep) if name]
+    if not wanted:
+        raise InputError(
+            "no columns to keep", expected="names of columns of the table", remedy=f'keep = ["{names[0]}"]'
+        )
+    if unknown := [name for name in wanted if name not in names]:
         raise InputError(
             f"no column {shortened(unknown)}", expected="columns of the table", remedy=nearest(unknown[0], names)
         )
-    return [one if name in keep else LEFT_OUT for name, one in zip(names, suggestions, strict=True)]
+    return [one if name in wanted else LEFT_OUT for name, one in zip(names, suggestions, strict=True)]
