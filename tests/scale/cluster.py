@@ -24,7 +24,7 @@ def free_port() -> int:
 class Cluster:
     """Use it as a context manager: leaving it stops every process, whatever happened."""
 
-    def __init__(self, folder: Path, memory: str = "512m", split: str = "128k") -> None:
+    def __init__(self, folder: Path, memory: str = "1g", split: str = "128k") -> None:
         self.folder, self.port = folder, free_port()
         self.memory, self.split = memory, split  # of an executor; of a file, for one task
         self.processes: list[subprocess.Popen[bytes]] = []
@@ -41,6 +41,7 @@ class Cluster:
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.executor.memory": self.memory,
+            "spark.driver.memory": "2g",
             "spark.sql.shuffle.partitions": "4",
             "spark.sql.files.maxPartitionBytes": self.split,
             "spark.sql.files.openCostInBytes": "0",

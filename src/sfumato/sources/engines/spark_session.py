@@ -1,8 +1,8 @@
 """A Spark session to run SQL in: the user's own where one is active, else one that is started and kept for the process.
 
 Starting Spark takes seconds and a study opens its engine several times, so what was started once stays until the
-process ends or other options are asked for. Each engine works in a session of its own above it: its settings and views
-touch nobody else's.
+process ends or other options are asked for; then the Java process ends too, because its memory is set at its start.
+Each engine works in a session of its own above it: its settings and views touch nobody else's.
 """
 
 from __future__ import annotations
@@ -83,8 +83,16 @@ def stop() -> None:
     """Stop what was started here."""
     global _started
     if _started is not None:
-        _started[1].stop()
+        from pyspark import SparkContext
+
+        context, gateway = _started[1], SparkContext._gateway
         _started = None
+        context.stop()
+        if gateway is not None and getattr(gateway, "proc", None) is not None:
+            SparkContext._gateway = SparkContext._jvm = None
+            gateway.shutdown()
+            gateway.proc.stdin.close()  # Java ends with it
+            gateway.proc.wait()
 
 
 def _own(options: EngineOptions) -> Any:
