@@ -96,7 +96,7 @@ def test_the_file_of_a_database_is_among_those_that_must_be_in_the_folder() -> N
 )
 def test_settings_that_do_not_go_together(settings: dict[str, Any], what: str, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("age\n1\n2\n")
-    study = sf.Study(**settings, columns={"age": QUASI})._placed(tmp_path)
+    study = sf.Study(**settings, columns={"age": QUASI}).placed(tmp_path)
     with pytest.raises(sf.InputError) as found:
         study.table()
     assert what in str(found.value)
@@ -115,7 +115,7 @@ def test_a_package_that_is_not_installed(
     (tmp_path / "t.csv").write_text("age\n1\n2\n")
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(sf.InputError) as found:
-        sf.Study(**settings, columns={"age": QUASI})._placed(tmp_path).table()
+        sf.Study(**settings, columns={"age": QUASI}).placed(tmp_path).table()
     assert f"pip install 'sfumato[{extra}]'" in str(found.value)
 
 

@@ -16,7 +16,7 @@ def draw(
     children: int = 12,
     shown: Mapping[str, str] | None = None,
 ) -> str:
-    """The tree from the root down. A node with more than `most` children shows the first ones and a count.
+    """The tree from the root down. A node with more than `children` children shows the first ones and a count.
 
     `shown` is how some labels are shown, where a codebook says what they mean.
 

@@ -22,7 +22,7 @@ def reading(study: Study, path: Any) -> Study:
         return study.with_table(path).model_copy(update={"population": None})
     if path.endswith(".toml"):
         own = read(path)
-        return study.model_copy(update={"data": own.data, "population": own.population})._placed(own.folder)
+        return study.model_copy(update={"data": own.data, "population": own.population}).placed(own.folder)
     if study.data.codebook is not None:
         raise InputError(
             "the release was made with a codebook, which is not read from a folder",

@@ -79,8 +79,8 @@ class Examination:
     @property
     def problems(self) -> list[str]:
         """What keeps Sfumato itself from working."""
-        found = [f"{one.name} is not installed" for one in self.packages if one.version is None]
-        return [*found, *(f"{one.path} cannot be written: {one.purpose}" for one in self.folders if not one.usable)]
+        problems = [f"{one.name} is not installed" for one in self.packages if one.version is None]
+        return [*problems, *(f"{one.path} cannot be written: {one.purpose}" for one in self.folders if not one.usable)]
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self) | {"problems": self.problems}
@@ -114,13 +114,13 @@ def requirements(lines: Iterable[str]) -> dict[str, list[Needed]]:
     >>> requirements(['nowhere-to-be-found>=2,<3; extra == "web"'])
     {'web': [Needed(name='nowhere-to-be-found', bounds='>=2,<3', version=None)]}
     """
-    found: dict[str, list[Needed]] = {}
+    packages: dict[str, list[Needed]] = {}
     for line in lines:
         if match := REQUIREMENT.match(line.strip()):
             extra = EXTRA.search(match["marker"] or "")
             needed = Needed(match["name"], match["bounds"], _installed(match["name"]))
-            found.setdefault(extra[1] if extra else "", []).append(needed)
-    return found
+            packages.setdefault(extra[1] if extra else "", []).append(needed)
+    return packages
 
 
 def _installed(name: str) -> str | None:

@@ -14,11 +14,21 @@ BINS = 24
 TOP = 12
 
 
-def first_rows(engine: Engine, source: Source, most: int = 50) -> list[list[str | None]]:
+def first_rows(engine: Engine, source: Source, limit: int = 50) -> list[list[str | None]]:
     """The first rows as clean text; None where a value is missing."""
+    return _rows(engine, source, f"LIMIT {int(limit)}")
+
+
+def drawn_rows(engine: Engine, source: Source, limit: int) -> list[list[str | None]]:
+    """Rows from all over the table, likewise; the same each time: those of the least digests."""
+    text = ", ".join(f"coalesce({column.sql}, '')" for column in source.columns)
+    return _rows(engine, source, f"ORDER BY md5(concat_ws('|', {text})) LIMIT {int(limit)}")
+
+
+def _rows(engine: Engine, source: Source, which: str) -> list[list[str | None]]:
     engine.attach(source, "raw")
     cells = ", ".join(f"{cleaned(source, column)} AS {column.sql}" for column in source.columns)
-    return [list(row) for row in engine.rows(f"SELECT {cells} FROM raw LIMIT {int(most)}")]
+    return [list(row) for row in engine.rows(f"SELECT * FROM (SELECT {cells} FROM raw) AS clean {which}")]
 
 
 def spreads(engine: Engine, source: Source, columns: Sequence[ColumnProfile]) -> list[dict[str, Any]]:

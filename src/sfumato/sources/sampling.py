@@ -52,8 +52,8 @@ def sampled(source: Source, rows: int, wanted: int, folder: Path) -> Source:
     return replace(source, path=target, files=(target,))
 
 
-def distinct(counts: Counts64, rows: int, most: float = math.inf) -> float:
-    """How many distinct tuples `rows` rows have, from the counts of a sample; there can be no more than `most`.
+def distinct(counts: Counts64, rows: int, limit: float = math.inf) -> float:
+    """How many distinct tuples `rows` rows have, from the counts of a sample; there can be no more than `limit`.
 
     Chao's estimate of what is unseen is too low where rare tuples abound; going on as the sample grew over its second
     half is too high, because growth slows down. Their geometric mean is off by the same factor at worst.
@@ -68,7 +68,7 @@ def distinct(counts: Counts64, rows: int, most: float = math.inf) -> float:
     unseen = (sample - 1) / sample * (once * once / (2 * twice) if twice else once * (once - 1) / 2)
     least = seen + unseen * (1 - (1 - once / (sample * unseen + once)) ** (rows - sample))
     half = float((1 - 0.5**counts).sum())  # what half of the sample would have
-    highest = min(seen * (rows / sample) ** math.log2(seen / half), most, rows)
+    highest = min(seen * (rows / sample) ** math.log2(seen / half), limit, rows)
     return math.sqrt(least * max(highest, least))
 
 

@@ -30,5 +30,5 @@ class CellsSettings(Settings):
     bases: int = Field(default=6, ge=0, le=1000)
     exact: int = Field(default=1500, ge=0, le=10**6)
     effort: int = Field(default=2, ge=0, le=10**6)
-    passes: int = Field(default=5, ge=0, le=10**6)
+    passes: int = Field(default=2, ge=0, le=10**6)
     test_seed: Seed | None = None

@@ -41,13 +41,13 @@ def departure_times() -> dict[str, float]:
     >>> times["1"], times["2"], times["19"], times["150"]
     (1, 30, 500, 2330)
     """
-    found: dict[str, float] = {}
+    values: dict[str, float] = {}
     ends = [first for first, _, _ in DEPARTURES[1:]] + [DEPARTURE_CODES + 1]
     for (first, start, minutes), end in zip(DEPARTURES, ends, strict=True):
         for code in range(first, end):
             past = start // 100 * 60 + start % 100 + (code - first) * minutes
-            found[str(code)] = max(past // 60 * 100 + past % 60, 1)
-    return found
+            values[str(code)] = max(past // 60 * 100 + past % 60, 1)
+    return values
 
 
 def _terms(**given: tuple[str, *tuple[float, ...]]) -> dict[str, TermSettings]:

@@ -55,8 +55,8 @@ class Attribute(Settings):
     @property
     def columns(self) -> tuple[str, ...]:
         """Every column it reads."""
-        found = [self.column, *(name for case in self.cases for name in case.when)]
-        return tuple(dict.fromkeys([*found, *(factor for factor in self.multiply if isinstance(factor, str))]))
+        names = [self.column, *(name for case in self.cases for name in case.when)]
+        return tuple(dict.fromkeys([*names, *(factor for factor in self.multiply if isinstance(factor, str))]))
 
 
 class FileMapping(Settings):

@@ -24,7 +24,7 @@ class LocalSettings(Settings):
     k: tuple[Annotated[int, Field(ge=1, le=10**9)], ...] = ()
     method: Literal["boxes", "runs"] = "boxes"
     effort: int = Field(default=0, ge=0, le=10**6)
-    passes: int = Field(default=5, ge=0, le=10**6)
+    passes: int = Field(default=2, ge=0, le=10**6)
     bounds: bool = False
     draw: float = Field(default=0.0, ge=0, le=1)
     test_seed: Seed | None = None

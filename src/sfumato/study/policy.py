@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from collections.abc import Mapping
+from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -45,3 +46,17 @@ class PolicySettings(Settings):
     suppressed: float = Field(default=1.0, ge=0, le=1)
     uniques: float = Field(default=0.001, ge=0, le=1)
     accept: tuple[Acceptance, ...] = ()
+
+
+def policy_sentence(policy: Mapping[str, Any]) -> str:
+    """The rules of a policy in words, as reports state them.
+
+    >>> policy_sentence({"k": 3, "l": 2, "t": 0.9, "suppressed": 1.0, "uniques": 0.001})[:44]
+    'k at least 3, ℓ at least 2, t below 0.9, at '
+    """
+    suppressed, uniques = (f"{100 * policy[name]:g} %" for name in ("suppressed", "uniques"))
+    return (
+        f"k at least {policy['k']}, ℓ at least {policy['l']}, t below {policy['t']:g}, at most {suppressed} of the "
+        f"records suppressed, at most {uniques} of the records unique over the quasi-identifiers and the columns that "
+        "are released unchanged."
+    )

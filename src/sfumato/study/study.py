@@ -4,51 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any
 
-from pydantic import Field, PrivateAttr, ValidationError, model_validator
+from pydantic import ValidationError
 
-from sfumato.errors import DataError, StudyError, nearest, shortened
+from sfumato.errors import StudyError, nearest
 from sfumato.hierarchies import Hierarchy
-from sfumato.hierarchies.recipes import RECIPES, HierarchyFile
-from sfumato.notebook.tabular import KINDS
 from sfumato.runtime.atomic import new_folder
-from sfumato.runtime.settings import Settings
 from sfumato.runtime.toml import parse_toml, toml_text
-from sfumato.sources.address import IN_MEMORY, is_database, located
-from sfumato.sources.engines.engine import open_engine
+from sfumato.sources.address import IN_MEMORY
 from sfumato.sources.frames import Frame, is_frame
-from sfumato.sources.mark import refuse_disguised
-from sfumato.sources.opening import open_source
 from sfumato.sources.roles import Role
 from sfumato.sources.saving import write_frame
-from sfumato.sources.settings import FOREIGN, DataSettings, EngineOptions, Missing
+from sfumato.sources.settings import EngineOptions, Missing
 from sfumato.sources.source import Source
-from sfumato.study.cells import CellsSettings
-from sfumato.study.channel import ChannelSettings
-from sfumato.study.declaring import (
-    Names,
-    check_roles,
-    declared_columns,
-    declared_hierarchy,
-    declared_tree,
-    table_settings,
-)
+from sfumato.study.declaration import Declaration
+from sfumato.study.declaring import Names, check_roles, declared_columns, declared_hierarchy, table_settings
 from sfumato.study.explained import explained
 from sfumato.study.groups import GroupsSettings
-from sfumato.study.local import LocalSettings
-from sfumato.study.policy import Acceptance, PolicySettings
-from sfumato.study.sections import ALGORITHMS, ANY_SYSTEM, WITHIN, ColumnSettings, ReleaseSettings, SearchSettings
+from sfumato.study.located import located_settings
+from sfumato.study.policy import Acceptance
+from sfumato.study.reading import source_of, table_of
+from sfumato.study.sections import ALGORITHMS, ANY_SYSTEM, WITHIN, ColumnSettings, SearchSettings
 from sfumato.study.shown import study_card, study_line
-from sfumato.tables.compress import Use, compress
 from sfumato.tables.frequency import FrequencyTable
-from sfumato.tables.missing import KEYED
 
 SAVED = "table.parquet"  # what a table in memory is called beside its run file
-BUILT = tuple(RECIPES.values())
 
 
-class Study(Settings):
+class Study(Declaration):
     """A table, and what each of its columns is: made of a table and lists of columns, or read from a run file.
 
     The table is one of pandas, polars, pyarrow or DuckDB (anything with `__arrow_c_stream__`), or the path of a file.
@@ -76,23 +60,6 @@ class Study(Settings):
     >>> study.columns["age"].role.value, study.data.missing
     ('quasi_identifier', 'drop')
     """
-
-    version: Literal[1] = 1
-    data: DataSettings
-    columns: dict[str, ColumnSettings] = Field(default_factory=dict)
-    groups: GroupsSettings | None = None
-    population: DataSettings | None = None
-    policy: PolicySettings = PolicySettings()
-    measures: dict[str, dict[str, float | str]] = Field(default_factory=dict)
-    engine: str = "duckdb"
-    engine_options: EngineOptions = EngineOptions()
-    search: SearchSettings = SearchSettings()
-    channel: ChannelSettings = ChannelSettings()
-    local: LocalSettings = LocalSettings()
-    cells: CellsSettings = CellsSettings()
-    release: ReleaseSettings = ReleaseSettings()
-    _folder: Path = PrivateAttr(default_factory=Path)
-    _frame: Frame | None = PrivateAttr(default=None)
 
     def __init__(
         self,
@@ -140,82 +107,57 @@ class Study(Settings):
     def _repr_html_(self) -> str:
         return study_card(self.title, self.columns)
 
-    @property
-    def frame_kind(self) -> str | None:
-        """The kind of frame that figures are given as: that of its table, if it is one of those."""
-        kind = self._frame.kind if self._frame is not None else None
-        return kind if kind in KINDS else None
+    def source(self, path: Any = None, *, undecided: bool = False) -> Source:
+        """The table, or another (a file, or a table in memory) read the same way, after checking that every column has
+        a role.
 
-    @property
-    def title(self) -> str:
-        """How messages call its table."""
-        if self.data.path == IN_MEMORY:
-            return "the table in memory"
-        return self.data.table or "a query" if is_database(self.data.path) else Path(self.data.path).name
+        With `undecided`, columns may still be without one: for whoever is about to decide.
+        """
+        return source_of(self, path, undecided)
 
-    @model_validator(mode="before")
-    @classmethod
-    def _prior_alone(cls, settings: Any) -> Any:
-        """A search over a given prior needs no table: the prior's file stands for it."""
-        if isinstance(settings, dict) and "data" not in settings:
-            channel = settings.get("channel")
-            if isinstance(channel, dict) and isinstance(channel.get("prior"), str):
-                return settings | {"data": {"path": channel["prior"]}}
-        return settings
+    def table(
+        self,
+        path: Any = None,
+        *,
+        trees: Mapping[str, Hierarchy] | None = None,
+        distances: Mapping[str, str] | None = None,
+    ) -> FrequencyTable:
+        """The frequency table of the data, or of another table read the same way.
 
-    @model_validator(mode="after")
-    def _useful_keys(self) -> Self:
-        """Somebody who gives a column a hierarchy believes that it is generalized: a key without effect is refused."""
-        for name, column in self.columns.items():
-            given = [key for key in type(column).model_fields if key != "role" and getattr(column, key) is not None]
-            useless = [key for key in given if key not in column.role.keys]
-            if useless:
-                read_by = [str(role) for role in Role if useless[0] in role.keys]
-                raise StudyError(
-                    f"{name} has the role {column.role}, which does not read {useless[0]}",
-                    expected=f"{useless[0]} for columns with the role {' or '.join(read_by)}",
-                    remedy=f"leave {useless[0]} out, or change the role",
-                )
-            if (
-                column.role is Role.SENSITIVE
-                and column.hierarchy
-                and column.distance not in ("ordered", "hierarchical")
-            ):
-                raise StudyError(
-                    f"{name} is sensitive, so it is released as it is, and its hierarchy would have no effect",
-                    expected='distance = "hierarchical" or "ordered", which read the hierarchy of a sensitive column',
-                    remedy="leave hierarchy out; or give the role quasi_identifier, to release the column generalized",
-                )
-        return self
+        Hierarchies that are built from values are always built from the values of the study's own data: a
+        generalized file no longer has them. `trees` and `distances` stand in for those that the study declares.
+        """
+        return table_of(self, path, trees, distances or {})
 
-    @property
-    def system(self) -> str:
-        """The system that searches: the one under [search], or the one whose section stands alone in the run file."""
-        sections = ("channel", "groups", "local", "cells")
-        named = [name for name in sections if name in self.model_fields_set and getattr(self, name)]
-        if "search" in self.model_fields_set or not named:
-            return self.search.system
-        if len(named) > 1:
-            raise StudyError(
-                f"the run file has [{named[0]}] and [{named[1]}] and does not say which system is to search",
-                expected="system under [search]",
-                remedy=f'system = "{named[0]}" or system = "{named[1]}" under [search]',
-            )
-        return named[0]
+    def save(self, folder: str | Path) -> Path:
+        """Write the study as a new folder, readable by its owner alone, and return its run file: the command line
+        replays it to the same front. A table in memory is written beside it as Parquet.
 
-    @property
-    def folder(self) -> Path:
-        """The folder its paths are relative to."""
-        return self._folder
+        Its fingerprint stays that of the table in memory, so what was published from one is verified with the other.
 
-    @property
-    def frame(self) -> Frame | None:
-        """The table, where it is in memory."""
-        return self._frame
+        Args:
+            folder: a folder that does not exist yet.
 
-    def opened(self) -> Source:
-        """The table, without asking a role of every column."""
-        return open_source(self.data, self._folder, self._frame)
+        Returns:
+            The path of the run file.
+        """
+        folder = Path(folder).absolute()
+        with new_folder(folder) as inside:
+            settings = located_settings(self)
+            if self._frame is not None:
+                write_frame(self.opened(), inside / SAVED)
+                settings["data"]["path"] = SAVED
+            (inside / "run.toml").write_text(toml_text(settings), "utf-8")
+            Study(**parse_toml((inside / "run.toml").read_bytes(), "run.toml"))  # none is kept that cannot be read
+        return folder / "run.toml"
+
+    def as_toml(self) -> str:
+        """The study as a run file that can stand anywhere: paths are absolute.
+
+        Returns:
+            The text of a run file.
+        """
+        return toml_text(located_settings(self))
 
     def with_table(self, table: Any) -> Study:
         """The same study of another table: one in memory, or the path of a file.
@@ -265,72 +207,6 @@ class Study(Settings):
             columns[name] = declared
         return self._changed(columns={**self.columns, **columns})
 
-    def with_data(self, **settings: Any) -> Study:
-        """The same study with other settings of its [data] section.
-
-        Args:
-            **settings: settings of `[data]` by name, such as `missing` or `na`.
-
-        Returns:
-            A new study.
-        """
-        return self._changed(data=self.data.model_dump(exclude_unset=True) | settings)
-
-    def save(self, folder: str | Path) -> Path:
-        """Write the study as a new folder, readable by its owner alone, and return its run file: the command line
-        replays it to the same front. A table in memory is written beside it as Parquet.
-
-        Its fingerprint stays that of the table in memory, so what was published from one is verified with the other.
-
-        Args:
-            folder: a folder that does not exist yet.
-
-        Returns:
-            The path of the run file.
-        """
-        folder = Path(folder).absolute()
-        with new_folder(folder) as inside:
-            settings = self._located_settings()
-            if self._frame is not None:
-                write_frame(self.opened(), inside / SAVED)
-                settings["data"]["path"] = SAVED
-            (inside / "run.toml").write_text(toml_text(settings), "utf-8")
-            Study(**parse_toml((inside / "run.toml").read_bytes(), "run.toml"))  # none is kept that cannot be read
-        return folder / "run.toml"
-
-    def as_toml(self) -> str:
-        """The study as a run file that can stand anywhere: paths are absolute.
-
-        Returns:
-            The text of a run file.
-        """
-        return toml_text(self._located_settings())
-
-    def _located_settings(self) -> dict[str, Any]:
-        settings = self.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
-        settings = {"version": self.version} | settings
-        settings["data"]["path"] = located(self.data.path, self._folder)
-        for name, given in (("data", self.data), ("population", self.population)):
-            if given is not None and given.password_file is not None:
-                settings[name]["password_file"] = str((self._folder / given.password_file).absolute())
-            if given is not None and given.codebook not in (None, FOREIGN):
-                settings[name]["codebook"] = str((self._folder / str(given.codebook)).absolute())
-        if self.population is not None:
-            settings["population"]["path"] = located(self.population.path, self._folder)
-        if self.channel.prior is not None:
-            settings["channel"]["prior"] = str((self._folder / self.channel.prior).absolute())
-        for given in settings.get("groups", {}).get("auxiliary", ()):
-            given["path"] = located(given["path"], self._folder)
-        for name, column in settings.get("columns", {}).items():
-            tree = self.columns[name].hierarchy
-            if FOREIGN in (tree, getattr(tree, "path", None)):
-                continue
-            if isinstance(tree, str):
-                column["hierarchy"] = str((self._folder / tree).absolute())
-            elif isinstance(tree, HierarchyFile):
-                column["hierarchy"]["path"] = str((self._folder / tree.path).absolute())
-        return settings
-
     def with_columns(self, columns: Mapping[str, ColumnSettings]) -> Study:
         """The same study with other settings for some columns.
 
@@ -342,6 +218,17 @@ class Study(Settings):
         """
         given = {name: column.model_dump(exclude_none=True, warnings=False) for name, column in columns.items()}
         return self._changed(columns={**self.columns, **given})
+
+    def with_data(self, **settings: Any) -> Study:
+        """The same study with other settings of its [data] section.
+
+        Args:
+            **settings: settings of `[data]` by name, such as `missing` or `na`.
+
+        Returns:
+            A new study.
+        """
+        return self._changed(data=self.data.model_dump(exclude_unset=True) | settings)
 
     def with_search(self, section: SearchSettings | None = None, /, **settings: Any) -> Study:
         """The same study with another [search] section, or with other settings of the one it has.
@@ -389,7 +276,7 @@ class Study(Settings):
         Returns:
             A new study.
         """
-        return self.model_copy(update={"engine": engine, "engine_options": options})._placed(self._folder)
+        return self.model_copy(update={"engine": engine, "engine_options": options})
 
     def with_accepted(self, accepted: Sequence[Acceptance]) -> Study:
         """The same study with more of its policy's rules accepted, each with a reason.
@@ -401,7 +288,7 @@ class Study(Settings):
             A new study.
         """
         policy = self.policy.model_copy(update={"accept": (*self.policy.accept, *accepted)})
-        return self.model_copy(update={"policy": policy})._placed(self._folder)
+        return self.model_copy(update={"policy": policy})
 
     def with_channel(self, **settings: Any) -> Study:
         """The same study with other settings of its [channel] section.
@@ -414,17 +301,6 @@ class Study(Settings):
         """
         return self._changed(channel=self.channel.model_dump(exclude_unset=True) | settings)
 
-    def with_settings(self, settings: Mapping[str, Any]) -> Study:
-        """The same study with some settings changed, given by section: `{"channel": {"delta": 0.6}}`.
-
-        Args:
-            settings: sections of a run file, each with the settings that change.
-
-        Returns:
-            A new study.
-        """
-        return Study(**_merged(self.model_dump(exclude_unset=True, warnings=False), settings))._like(self)
-
     def with_groups(self, groups: GroupsSettings) -> Study:
         """The same study with another [groups] section.
 
@@ -436,106 +312,27 @@ class Study(Settings):
         """
         return self._changed(groups=groups.model_dump(exclude_unset=True, warnings=False))
 
+    def with_settings(self, settings: Mapping[str, Any]) -> Study:
+        """The same study with some settings changed, given by section: `{"channel": {"delta": 0.6}}`.
+
+        Args:
+            settings: sections of a run file, each with the settings that change.
+
+        Returns:
+            A new study.
+        """
+        return Study(**_merged(self.model_dump(exclude_unset=True, warnings=False), settings))._like(self)
+
     def _changed(self, **sections: Any) -> Study:
         """A copy with other sections, which are checked like those of a run file."""
         kept = {name: getattr(self, name) for name in self.model_fields_set}
         return Study(**(kept | sections))._like(self)
 
-    def weights_for(self, table: FrequencyTable) -> tuple[float, ...]:
-        """The weight of each quasi-identifier of a table in its losses: 1 unless given."""
-        return tuple(self.search.weights.get(name, 1.0) for name in table.columns)
-
-    def named(self, role: Role) -> list[str]:
-        """The columns of a role."""
-        return [name for name, column in self.columns.items() if column.role is role]
-
-    def missing_rule(self, name: str) -> Missing:
-        """What is done with a missing value of a column: its own rule, else that of the table."""
-        column = self.columns.get(name)
-        return (column.missing if column is not None else None) or self.data.missing
-
-    @property
-    def complete_columns(self) -> list[str]:
-        """The columns whose missing values leave a row out."""
-        return [n for n, c in self.columns.items() if c.role in KEYED and self.missing_rule(n) == "drop"]
-
-    def source(self, path: Any = None, *, undecided: bool = False) -> Source:
-        """The table, or another (a file, or a table in memory) read the same way, after checking that every column has
-        a role.
-
-        With `undecided`, columns may still be without one: for whoever is about to decide.
-        """
-        settings, frame = self.data, self._frame
-        if is_frame(path):
-            settings, frame = settings.model_copy(update={"path": IN_MEMORY, "format": None}), Frame(path)
-        elif path is not None:
-            elsewhere = {"path": located(str(path), Path()), "format": None, "sheet": None}
-            if not is_database(str(path)):
-                elsewhere |= {"table": None, "query": None, "password_file": None}
-            settings = settings.model_copy(update=elsewhere)
-        measured = [name for name, column in self.columns.items() if column.role in KEYED]
-        source = open_source(settings, self._folder, frame)
-        for file in source.originals or source.files:
-            refuse_disguised(file, measured)
-        check_roles(self.columns, source.names, partial=path is not None, undecided=undecided)
-        return source
-
-    def table(
-        self,
-        path: Any = None,
-        *,
-        trees: Mapping[str, Hierarchy] | None = None,
-        distances: Mapping[str, str] | None = None,
-    ) -> FrequencyTable:
-        """The frequency table of the data, or of another table read the same way.
-
-        Hierarchies that are built from values are always built from the values of the study's own data: a
-        generalized file no longer has them. `trees` and `distances` stand in for those that the study declares.
-        """
-        source = self.source(path)
-        people = open_source(self.population, self._folder) if self.population else None
-        built = trees if trees is not None else self._built() if path is not None else {}
-        uses = [
-            Use(
-                name,
-                column.role,
-                self.missing_rule(name),
-                built.get(name) or declared_tree(name, column, self._folder, source.decimal),
-                (distances or {}).get(name) or column.distance,
-                column.order,
-                column.along_tree,
-            )
-            for name, column in self.columns.items()
-            if name in source.names
-        ]
-        with open_engine(self.engine, self.engine_options) as engine:
-            return compress(engine, source, uses, people)
-
-    def _built(self) -> dict[str, Hierarchy]:
-        """The hierarchies of columns with a recipe, built from the study's own data."""
-        recipes = [n for n, c in self.columns.items() if c.role in KEYED and isinstance(c.hierarchy, BUILT)]
-        if not recipes:
-            return {}
-        try:
-            table = self.model_copy(update={"population": None})._placed(self._folder).table()
-        except DataError as error:
-            raise StudyError(
-                f"the hierarchies of {shortened(recipes)} are built from the original table, which cannot be read",
-                expected="the table under [data], or hierarchy files",
-                remedy="sfumato hierarchy build writes a file to name instead",
-            ) from error
-        domains = [*table.domains, *(values.domain for values in table.sensitive.values())]
-        if table.label is not None:
-            domains.append(table.label.domain)
-        return {domain.name: domain.hierarchy for domain in domains if domain.name in recipes}
-
     def placed(self, folder: Path) -> Study:
         """The same study with its paths relative to a folder."""
-        return self.model_copy()._placed(folder)
-
-    def _placed(self, folder: Path) -> Study:
-        self._folder = folder
-        return self
+        copy = self.model_copy()
+        copy._folder = folder
+        return copy
 
     def _like(self, other: Study) -> Study:
         """Relative to the same folder as another study, and of the same table if that is in memory."""

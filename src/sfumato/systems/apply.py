@@ -198,7 +198,7 @@ def with_stars(tree: Hierarchy, level: int, values: Sequence[str]) -> Hierarchy:
 
 def _front(study: Study, table: FrequencyTable, plan: LevelPlan) -> Front:
     """A front of one point: the plan, measured on the new table."""
-    study = study.model_copy(update={"search": SearchSettings(weights=study.search.weights)})._placed(study.folder)
+    study = study.model_copy(update={"search": SearchSettings(weights=study.search.weights)})
     classes = classify(table, plan.recoding(table), study.weights_for(table))
     classes = suppress_by_plan(classes, plan, study.measures)
     measures = [K, GENERAL_LOSS]

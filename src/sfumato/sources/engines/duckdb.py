@@ -42,10 +42,10 @@ UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 <<
 _most: int | None = None  # bytes that any engine of this process may hold
 
 
-def bound_memory(most: int) -> None:
+def bound_memory(limit: int) -> None:
     """Let no engine of this process hold more memory than that many bytes, whatever its options say."""
     global _most
-    _most = most
+    _most = limit
 
 
 class DuckEngine:

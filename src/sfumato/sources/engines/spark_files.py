@@ -156,7 +156,7 @@ def _refuse_types(source: Source, kinds: Sequence[str] | None) -> None:
         )
 
 
-def write(found: Any, path: Path, dialect: Dialect | None) -> None:
+def write(frame: Any, path: Path, dialect: Dialect | None) -> None:
     """Write a data frame as a folder of parts in its order.
 
     A task that is run again, because a worker was lost or was slow, must not leave rows twice. So tasks write under
@@ -169,10 +169,10 @@ def write(found: Any, path: Path, dialect: Dialect | None) -> None:
     with Scratch(".sfumato-parts-", path.parent) as scratch:
         part = scratch.path / "parts"
         if dialect is None:
-            found.write.parquet(str(part.absolute()))
+            frame.write.parquet(str(part.absolute()))
         else:
             options = _writing(dialect) | ({"compression": "gzip"} if zipped else {})
-            found.write.options(**options).csv(str(part.absolute()))
+            frame.write.options(**options).csv(str(part.absolute()))
         _settle(part, path, ".parquet" if dialect is None else ".csv.gz" if zipped else ".csv")
 
 
