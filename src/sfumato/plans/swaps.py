@@ -51,9 +51,9 @@ class SwapPlan:
         return {"plan": pairs | {"cost": self.cost, "bound": self.bound, "exact": self.exact}}
 
     @classmethod
-    def from_saved(cls, found: Mapping[str, Any]) -> Self:
+    def from_saved(cls, saved: Mapping[str, Any]) -> Self:
         """The plan of a point that was saved; ValueError if it cannot be one."""
-        plan = found["plan"]
+        plan = saved["plan"]
         givers, takers = (np.array(plan[name], dtype=np.int64).reshape(-1) for name in ("givers", "takers"))
         figures = [plan["cost"], *([] if plan["bound"] is None else [plan["bound"]])]
         rows = [*plan["givers"], *plan["takers"]]

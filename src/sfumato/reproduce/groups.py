@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.runtime.arrays import Floats
+from sfumato.runtime.stages import peak_memory
 from sfumato.samples.groups_census import Planted
 from sfumato.study import Study, read
 from sfumato.systems.groups.attack.adequacy import Adequacy
@@ -177,7 +177,7 @@ def census_runs(planted: Planted, attackers: Sequence[str], say: Say = lambda te
                 held_out_precision=model.about.get("average_precision"),
                 rules=len(getattr(model, "rules", ())),
                 cpu_seconds=spent,
-                peak_gigabytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
+                peak_gigabytes=peak_memory() / 1e9,
             )
         )
     return runs

@@ -70,6 +70,6 @@ def rates(attack: Attack, sensitive: Sequence[int], factor: float, draws: int, s
         area_of[members] = rng.choice(len(sizes), int(members.sum()), p=chance / chance.sum())
         shown = asked.findings(target.with_areas(area_of.astype(np.int32)))
         high, low = bare(shown, sensitive, asked.significance)
-        kept = {*shown.found["hinges"], *shown.found["mad"]}
+        kept = {*shown.by_way["hinges"], *shown.by_way["mad"]}
         counts += (len(high), len(kept), len(low), len(shown.low))
     return Rates(*(counts / (draws * len(sensitive))).tolist())

@@ -14,6 +14,7 @@ from sfumato.errors import StoppedError
 from sfumato.study import Study, read
 from sfumato.systems.groups.attack.attack import attack_with
 from sfumato.systems.groups.files.read import read_auxiliary, read_target, settings_of
+from sfumato.systems.groups.planner import Planner
 from sfumato.systems.groups.search import protect
 from sfumato.systems.registry import load_front
 from sfumato.systems.run import Run
@@ -91,9 +92,8 @@ def study(tmp_path: Path) -> Study:
 
 
 @pytest.mark.parametrize("attacker", ["exact", "evolutionary", "boosted"])
-def test_an_attacker_stops_while_it_learns(study: Study, attacker: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_attacker_stops_while_it_learns(study: Study, attacker: str) -> None:
     target, other = read_target(study), read_auxiliary(study, settings_of(study).auxiliary[0])
-    monkeypatch.setattr("sfumato.systems.groups.attack.rule_walk.HEARD", 0.0)
     with pytest.raises(StoppedError, match="interrupted while"):
         attack_with(study, target, other, attacker, "secret", [1], lambda done, total: True)
 
@@ -123,6 +123,34 @@ def test_a_protection_keeps_its_finished_levels(study: Study) -> None:
     assert [level.level for level in found.levels] in ([0.5], [0.0])  # what was finished, or nothing if that is no gain
     with pytest.raises(StoppedError, match="interrupted while"):
         protect(study, Run(lambda done, total: True), test_seed=1)
+
+
+def test_a_stop_after_the_first_plans_keeps_them_with_their_verdict(study: Study) -> None:
+    """Whoever stops once and for all while other plans are made has those so far, judged; progress is never over."""
+    told: list[tuple[int, int]] = []
+
+    def stop_from_the_last_level_on(done: int, total: int) -> bool:
+        told.append((done, total))
+        return (total, total) in told
+
+    run = Run(stop_from_the_last_level_on)
+    found = protect(study, run, test_seed=1)
+    assert run.stopped
+    assert found.levels
+    assert found.sealed
+    assert all(level.sealed for level in found.levels)
+    assert all(done <= total for done, total in told)
+    protect(study, Run(lambda done, total: told.append((done, total)) or False), test_seed=1)
+    assert all(done <= total for done, total in told)
+
+
+def test_where_no_plan_bounds_attackers_like_the_known_ones_they_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    protected_study(tmp_path, attackers='["forest"]')
+    exact = Planner._exact
+    monkeypatch.setattr(Planner, "_exact", lambda self, way: None if way.likes else exact(self, way))
+    assert protect(read(tmp_path / "run.toml"), Run(), test_seed=1).choice.plan.swaps > 0
 
 
 @pytest.mark.long

@@ -23,7 +23,7 @@ def drawn(mean: float, per_record: float, factor: float, draws: int = 300) -> tu
         signal = rng.poisson(means / per_record) * per_record
         shown = findings(signal, Sensitive(THREE, (), {}), ALPHA, per_record=per_record)
         high, low = bare(shown, THREE, ALPHA)
-        counts += (len(high), len({*shown.found["hinges"], *shown.found["mad"]}), len(low), len(shown.low))
+        counts += (len(high), len({*shown.by_way["hinges"], *shown.by_way["mad"]}), len(low), len(shown.low))
     high_bare, high_read, low_bare, low_read = (counts / (3 * draws)).tolist()
     return high_bare, high_read, low_bare, low_read
 

@@ -286,13 +286,13 @@ def test_uniqueness_over_all_columns_is_stated_and_held_to_the_policy(made: Path
     assert "columns together" in (made / "release" / "public" / "external.html").read_text("utf-8")
 
 
-def level(found: int, near: int, cost: float) -> Level:
+def level(findings: int, near: int, cost: float) -> Level:
     """A level as the filter sees it."""
 
     class Given(Level):
         @property
-        def found(self) -> int:
-            return found
+        def findings(self) -> int:
+            return findings
 
         @property
         def near(self) -> int:
@@ -312,7 +312,7 @@ def test_only_points_worth_their_cost_are_offered() -> None:
 def test_the_points_of_a_protection_are_a_front(made: Path) -> None:
     front = load_front(made / "out")
     figures = [(p.values["findings"], p.details["near"], p.values["cost"]) for p in front.points]
-    assert all(found < front.details["planned_before"] or cost == 0 for found, _, cost in figures)
+    assert all(count < front.details["planned_before"] or cost == 0 for count, _, cost in figures)
     for one in figures:
         assert not any(other != one and all(a <= b for a, b in zip(other, one, strict=True)) for other in figures)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,10 +13,13 @@ from tests.systems.groups.files import GOOD, PROTECT, protected_study, rows
 
 from sfumato.cli import run
 from sfumato.errors import DataError, StudyError
+from sfumato.runtime.arrays import Floats
 from sfumato.study import read
+from sfumato.systems.groups import search
 from sfumato.systems.groups.attack.attack import attack
 from sfumato.systems.groups.files.read import read_whole
-from sfumato.systems.groups.front import front_of, told_of
+from sfumato.systems.groups.front import front_of, report_of
+from sfumato.systems.groups.improving import improved
 from sfumato.systems.groups.planner import Planner
 from sfumato.systems.groups.ranking import alone, ranked
 from sfumato.systems.groups.roles import Roles
@@ -36,7 +41,7 @@ def protected(folder: Path, changes: dict[str, str] | None = None) -> Protection
 
 def plans(protection: Protection) -> list[tuple[float, list[int], list[int], int]]:
     return [
-        (level.level, level.plan.givers.tolist(), level.plan.takers.tolist(), level.found)
+        (level.level, level.plan.givers.tolist(), level.plan.takers.tolist(), level.findings)
         for level in protection.levels
     ]
 
@@ -60,7 +65,7 @@ def test_a_sealed_attacker_cannot_change_the_plan(tmp_path: Path) -> None:
 def test_the_verdict_is_that_of_sealed_attacks_alone(tmp_path: Path) -> None:
     protected_study(tmp_path)
     front = front_of(protected(tmp_path))
-    report = told_of(front)
+    report = report_of(front)
     point = report["points"][report["chosen"]]
     sealed = [row for row in point["residual"] if row["role"] == "sealed"]
     assert point["sealed"]["areas"] == sum(row["areas_after"] for row in sealed)
@@ -70,6 +75,61 @@ def test_the_verdict_is_that_of_sealed_attacks_alone(tmp_path: Path) -> None:
     point["sealed"] |= {"areas": 2, "finding": 1, "low": 1}
     assert verdict_of(report | {"holds": False}).startswith("not hidden: after point")
     assert "from above or from below" in verdict_of(report | {"holds": True})
+
+
+def row(attacker: str, areas: int, low: int = 0, role: str = "sealed") -> dict[str, Any]:
+    return {"attacker": attacker, "auxiliary": "aux.csv", "role": role, "areas_after": areas, "low_after": low}
+
+
+def verdict_with(*rows: dict[str, Any]) -> str:
+    """The verdict on one point after these attacks; `badge` tells the group best."""
+    sealed = {"attacks": 3, "finding": 1, "areas": 1, "low": 0}
+    point = {"id": 0, "cost": 3.0, "sealed": sealed, "residual": list(rows)}
+    telling = {"secret": [{"column": name, "alone": 0.4} for name in ("badge", "rank")]}
+    return verdict_of(
+        {"points": [point], "chosen": 0, "rows": 300, "columns": 3, "holds": False, "found_before": 3}
+        | {"telling": telling}
+    )
+
+
+def test_the_verdict_names_who_finds_and_what_would_help() -> None:
+    on_all = verdict_with(row("forest_all", 1), row("boosted", 0), row("exact", 2, role="known"))
+    assert "by forest_all from aux.csv" in on_all
+    assert 'It may help to withhold columns that tell the group: withhold = ["badge", "rank"] under [groups]' in on_all
+    on_recipe = verdict_with(row("boosted", 1, low=1), row("forest_all", 0))
+    assert "by boosted from aux.csv (from below)" in on_recipe
+    assert "learn from the declared attributes alone, so withholding other columns does not help" in on_recipe
+
+
+def test_the_choice_is_made_whatever_sealed_attacks_find(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two plans that known and fresh attacks cannot tell apart, one of which swaps nothing and costs nothing: it is
+    chosen, although sealed attacks find an area after it alone."""
+    protected_study(tmp_path)
+    hidden = protected(tmp_path).choice
+    idle = replace(hidden, plan=search.NOTHING)
+    monkeypatch.setattr(search, "_plans", lambda *_: ([hidden, idle], []))
+    made = protected(tmp_path)
+    assert made.chosen == 1
+    assert [level.sealed_findings > 0 for level in made.levels] == [False, True]
+    assert not made.holds
+
+
+def test_where_like_attackers_ask_too_much_the_known_ones_are_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No room at all for attackers like the known ones: their bounds are passed, and those of known ones kept."""
+    protected_study(tmp_path)
+    room = Planner._room
+
+    def none_for_likes(self: Planner, number: int, *given: float) -> tuple[Floats, Floats]:
+        grow, fall = room(self, number, *given)
+        return (grow, fall) if self.known[number] else (np.full_like(grow, -1e3), np.zeros_like(fall))
+
+    monkeypatch.setattr(Planner, "_room", none_for_likes)
+    made = protected(tmp_path)
+    assert made.choice.level == 1.0
+    assert made.choice.plan.swaps > 0
+    assert made.choice.findings == 0
 
 
 def test_what_sealed_attacks_find_is_no_reason_to_choose(tmp_path: Path) -> None:
@@ -114,7 +174,7 @@ def test_every_released_column_is_attacked_and_all_rows(tmp_path: Path) -> None:
     assert len(flagged.grades) == 300
     assert (flagged.grades[~target.inside] > 0).any()
     assert expected.fuzzy().sum() == pytest.approx(flagged.grades.sum())
-    assert flagged.findings().found["rank"] == flagged.sensitive.areas == (0,)
+    assert flagged.findings().by_way["rank"] == flagged.sensitive.areas == (0,)
     (inside,) = attack(study, "exact", seeds=1)
     assert (flagged.precision or 0) > (inside.precision or 0)
 
@@ -158,16 +218,20 @@ def test_households_move_whole(tmp_path: Path) -> None:
     target = read_released(study)
     truths = truths_of(study, target)
     known, _ = Roles(study, target, truths).planning()
-    made = Planner(study, target, truths, known, np.random.default_rng(1)).plan(0.5)
+    planner = Planner(study, target, truths, known, np.random.default_rng(1))
+    made = planner.plan(0.5)
     assert made is not None
+    better = improved(planner, made[0], known)
+    assert better is not None
     unit_of, before = target.unit_of, target.area_of
-    after = made[0].moved(before, target.rows)
     assert unit_of is not None
-    assert (np.bincount(unit_of[before != after]) >= 2).any()
-    for unit in np.unique(unit_of[before != after]):
-        assert (before != after)[unit_of == unit].all()
-        assert len(np.unique(after[unit_of == unit])) == 1
-    assert (np.bincount(before) == np.bincount(after)).all()
+    for plan in (made[0], better):
+        after = plan.moved(before, target.rows)
+        assert (np.bincount(unit_of[before != after]) >= 2).any()
+        for unit in np.unique(unit_of[before != after]):
+            assert (before != after)[unit_of == unit].all()
+            assert len(np.unique(after[unit_of == unit])) == 1
+        assert (np.bincount(before) == np.bincount(after)).all()
     torn = study_with(tmp_path, "home", lambda _row, _rng, number: f"h{number // 3}", groups=homes)
     with pytest.raises(DataError, match="lie in more than one area"):
         read_released(read(torn))

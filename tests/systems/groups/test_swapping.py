@@ -14,7 +14,7 @@ from tests.systems.groups.test_protect import problem
 from sfumato.systems.groups.swapping.influence import Influence
 from sfumato.systems.groups.swapping.shift import shift_of
 from sfumato.systems.groups.swapping.targeted import risks, targeted_pairs
-from sfumato.systems.groups.swapping.transport import least_cost
+from sfumato.systems.groups.swapping.transport import Transport, least_cost
 from sfumato.systems.groups.swapping.units import Units
 
 
@@ -28,6 +28,29 @@ def test_near_the_least_cost_the_bound_holds(seed: int) -> None:
     again = least_cost(given_, 0, pool=near.pool)
     assert again is not None
     assert again.cost == pytest.approx(best.cost)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_priced_bound_that_cannot_be_kept_makes_no_plan_dear(seed: int) -> None:
+    """What is paid for it is much more than the pairs cost, and is no part of what "close" is a share of."""
+    rng = np.random.default_rng(seed)
+    giver_area, taker_area = rng.integers(0, 2, 60).astype(np.int32), rng.integers(2, 8, 600).astype(np.int32)
+    room = np.full((2, 8), 1e9)
+    room[0, :2], room[0, 2:], room[1, :2] = -0.7 * np.bincount(giver_area), 12, -40
+    given_ = Transport(
+        rng.integers(1, 15, (60, 600)) + rng.random((60, 600)) * 1e-5,
+        giver_area,
+        taker_area,
+        np.stack([np.ones(60), rng.random(60) * 0.3]),
+        np.stack([np.zeros(600), rng.random(600) * 0.3]),
+        room,
+        np.array([np.inf, 700.0]),
+    )
+    best, near = least_cost(given_, 0), least_cost(given_, 0, close=0.02)
+    assert best is not None
+    assert near is not None
+    assert near.bound >= 0.95 * best.bound
+    assert near.cost <= 1.05 * best.cost
 
 
 def test_pairs_of_infinite_cost_are_never_made() -> None:

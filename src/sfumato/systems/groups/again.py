@@ -64,7 +64,7 @@ def worked_out_again(front: Front, run: Run | None = None) -> Protection:
 
 def _priced(study: Study, target: Microfile, plan: SwapPlan) -> SwapPlan:
     """A plan with the cost that its pairs have."""
-    cost = influence_of(study, target).of_pairs(_places(target, plan.givers), _places(target, plan.takers))
+    cost = influence_of(study, target).of_pairs(_positions(target, plan.givers), _positions(target, plan.takers))
     if plan.bound is not None and plan.bound > cost * (1 + CLOSE):
         raise InputError(
             "the cost of a plan is below the lower bound stated for it",
@@ -73,13 +73,13 @@ def _priced(study: Study, target: Microfile, plan: SwapPlan) -> SwapPlan:
     return replace(plan, cost=cost)
 
 
-def _places(target: Microfile, rows: Counts64) -> Counts64:
+def _positions(target: Microfile, rows: Counts64) -> Counts64:
     """Where rows of the source stand among the records that have an area."""
-    places = np.searchsorted(target.rows, rows)
-    inside = places < len(target.rows)
-    if not inside.all() or not np.array_equal(target.rows[places], rows):
+    positions = np.searchsorted(target.rows, rows)
+    inside = positions < len(target.rows)
+    if not inside.all() or not np.array_equal(target.rows[positions], rows):
         raise InputError("the plan swaps rows that have no area", expected="the swaps of the file that was protected")
-    return np.asarray(places, dtype=np.int64)
+    return np.asarray(positions, dtype=np.int64)
 
 
 def refuse_unlike(front: Front, again: Protection) -> None:

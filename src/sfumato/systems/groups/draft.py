@@ -34,18 +34,18 @@ MAPPING = ("area", "attributes", "vital", "leave_out", "only")
 class Protected:
     """A protection that was worked out again.
 
-    `told` is what it says of all points with the chosen one named, and `auxiliary` the files that its attackers learn
+    `report` is what it says of all points with the chosen one named, and `auxiliary` the files that its attackers learn
     from, by name and digest. `attack` attacks the file that a study reads: a row for each attack, or an error if they
-    are not what `told` says.
+    are not what `report` says.
     """
 
-    told: Mapping[str, Any]
+    report: Mapping[str, Any]
     auxiliary: Sequence[Mapping[str, str]]
     attack: Callable[[Study], list[dict[str, Any]]]
 
     @property
     def point(self) -> Mapping[str, Any]:
-        chosen: Mapping[str, Any] = self.told["points"][self.told["chosen"]]
+        chosen: Mapping[str, Any] = self.report["points"][self.report["chosen"]]
         return chosen
 
 
@@ -103,11 +103,11 @@ class SwapDraft(Draft):
             dictionary=dictionary_of(swapped.names, swapped.exchanged, self.data, len(self.source.columns)),
             own={
                 "auxiliary": [dict(file) for file in protected.auxiliary],
-                "algorithm": protected.told["method"],
+                "algorithm": protected.report["method"],
                 "exact": point["exact"],
                 "exchanged": sorted(swapped.exchanged),
                 "attacks": attacks,
-                "protection": dict(protected.told),
+                "protection": dict(protected.report),
             },
             findings=[*attack_findings(attacks), *unique_findings(self.study.policy, self.whole)],
         )

@@ -12,9 +12,9 @@ from sfumato.plans.swaps import SwapPlan
 from sfumato.systems.groups.attack.disclosure import WAYS
 from sfumato.systems.groups.attack.outliers import find_outliers
 from sfumato.systems.groups.files.read import settings_of
-from sfumato.systems.groups.planner import signals_of
 from sfumato.systems.groups.ranking import singly
 from sfumato.systems.groups.search import Level, Protection
+from sfumato.systems.groups.signals import signals_of
 from sfumato.systems.groups.swapping.bounds import Signal
 from sfumato.systems.groups.swapping.shift import shift_of
 
@@ -35,7 +35,7 @@ POINT = (
     "shift",
     "residual",
 )  # beside its figures
-TOLD = ("file", "rows", "columns", "groups", "sensitive", "silent", "found_before", "planned_before")
+REPORTED = ("file", "rows", "columns", "groups", "sensitive", "silent", "found_before", "planned_before")
 LISTED = 10  # columns that tell the group
 
 
@@ -44,7 +44,7 @@ def front_of(protection: Protection, seconds: float = 0.0) -> Front:
     target, study = protection.target, protection.study
     order = sorted(protection.levels, key=lambda level: (level.plan.cost, level.level))
     groups = [truth.group for truth in protection.truths]
-    signals = signals_of(target, protection.truths, protection.known, counted_only=False)
+    signals = signals_of(target, protection.truths, protection.known)
     names = np.array(target.areas)
     sensitive = sorted({a for truth in protection.truths for a in truth.sensitive.areas})
     settings = settings_of(study)
@@ -74,7 +74,7 @@ def front_of(protection: Protection, seconds: float = 0.0) -> Front:
             "planned_before": sum(len(r.before.anyhow) for r in protection.choice.residual),
             "telling": {group: singly(target, group, LISTED) for group in groups},
             "baselines": [
-                {"method": one.method, "swaps": one.plan.swaps, "cost": one.plan.cost, "found": one.found}
+                {"method": one.method, "swaps": one.plan.swaps, "cost": one.plan.cost, "found": one.findings}
                 for one in protection.baselines
             ],
             "areas": [
@@ -109,11 +109,11 @@ def _point(protection: Protection, signals: list[Signal], groups: list[str], lev
         "low": sum(len(r.after.low) for r in residual),
         "near": level.near,
         "found_known": sum(len(r.after.anyhow) for r in residual if r.role == "known"),
-        "found_after": {way: sum(len(r.after.found[way]) for r in sealed) for way in WAYS},
+        "found_after": {way: sum(len(r.after.by_way[way]) for r in sealed) for way in WAYS},
         "sealed": {
             "attacks": len(sealed),
             "finding": sum(bool(r.after.anyhow) for r in sealed),
-            "areas": level.found_sealed,
+            "areas": level.sealed_findings,
             "low": sum(len(r.after.low) for r in sealed),
         },
         "shift": shift_of(protection.target, moved.area_of).as_dict(),
@@ -121,7 +121,9 @@ def _point(protection: Protection, signals: list[Signal], groups: list[str], lev
         "q_after": {group: moved.quantity(group).astype(int).tolist() for group in groups},
         "signals": after,
     }
-    return Point(number, {"findings": level.found, "cost": plan.cost}, plan.cost / cells, 0, plan, plan.bound, details)
+    return Point(
+        number, {"findings": level.findings, "cost": plan.cost}, plan.cost / cells, 0, plan, plan.bound, details
+    )
 
 
 def swaps_of(point: Point) -> SwapPlan:
@@ -131,19 +133,19 @@ def swaps_of(point: Point) -> SwapPlan:
     raise InputError("the point has no swaps", expected="a front of the groups system")
 
 
-def told_of(front: Front, chosen: int | None = None) -> dict[str, Any]:
+def report_of(front: Front, chosen: int | None = None) -> dict[str, Any]:
     """Everything about a protection but the swaps themselves, with one of its points chosen: for pages and reports."""
     about = front.details
     point = front.point(about["chosen"] if chosen is None else chosen)
     after = point.details
     return {
-        **{name: about[name] for name in TOLD},
+        **{name: about[name] for name in REPORTED},
         "telling": dict(about["telling"]),
         "baselines": list(about["baselines"]),
         "method": front.algorithm,
         "chosen": point.id,
         "holds": after["sealed"]["areas"] == 0,
-        "points": [_told(one) for one in front.points],
+        "points": [_entry(one) for one in front.points],
         "areas": [
             area | {"q_after": {group: after["q_after"][group][i] for group in about["groups"]}}
             for i, area in enumerate(about["areas"])
@@ -152,7 +154,7 @@ def told_of(front: Front, chosen: int | None = None) -> dict[str, Any]:
     }
 
 
-def _told(point: Point) -> dict[str, Any]:
+def _entry(point: Point) -> dict[str, Any]:
     plan = swaps_of(point)
     return {
         "id": point.id,

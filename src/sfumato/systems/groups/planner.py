@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,7 +14,8 @@ from sfumato.study import Study
 from sfumato.systems.groups.attack.attack import Attack
 from sfumato.systems.groups.attack.rule_walk import Stop
 from sfumato.systems.groups.files.microfile import Microfile
-from sfumato.systems.groups.files.read import Truth, places, settings_of
+from sfumato.systems.groups.files.read import Truth, area_indexes, settings_of
+from sfumato.systems.groups.signals import signals_of
 from sfumato.systems.groups.swapping.bounds import (
     FEW,
     RISING,
@@ -36,7 +38,20 @@ from sfumato.systems.groups.swapping.transport import HALF, Transport, least_cos
 from sfumato.systems.groups.swapping.units import Units
 
 MANY, CLOSE = 60, 0.02  # with more bounds than so many, plans are within so much of the least cost
+TIGHT = 2  # how many of the slacks other plans are tried with
+PASSED = 10.0  # pairs, the dearest ones: what it costs to pass a bound of an attacker like the known ones by a record
 CELLS = 24_000_000  # pairs of a giver and a taker that are priced; of more takers some are drawn in every area
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a plan is asked for: how far down, how loose the caps are, the share of areas that fill up, and whether
+    attackers like the known ones are bounded too."""
+
+    level: float
+    slack: float
+    share: float = RISING[0]
+    likes: bool = True
 
 
 class Planner:
@@ -59,7 +74,11 @@ class Planner:
         self.stop, self.noise = stop, noise
         self._pool: tuple[Counts64, Counts64] | None = None
         self.units = Units.of(target)
-        self.signals = tuple(signals_of(target, truths, known, counted_only=bool(settings.targets)))
+        counted_only = bool(settings.targets)
+        self.signals = tuple(signals_of(target, truths, known, counted_only=counted_only, likes=not counted_only))
+        # Firm bounds. Who adds up all grades of a model that another known attacker flags by is like that one: priced.
+        own = {signal.name for signal in signals_of(target, truths, known, counted_only=counted_only)}
+        self.known: Flags = np.array([signal.name in own for signal in self.signals])
         self.sensitive = {truth.group: truth.sensitive.areas for truth in truths}
         self.held: Floats = np.stack([signal.per_area(target.area_of, len(target.areas)) for signal in self.signals])
         guarded = areas_of(sorted({a for areas in self.sensitive.values() for a in areas}), len(target.areas))
@@ -84,11 +103,13 @@ class Planner:
         # Which of equally good partners is taken must not be guessed: noise decides, too little to change a sum.
         self.priced = self.units.between(self.influence, self.givers, self.takers)
         self.priced += noise.random(self.priced.shape) * (1e-3 / max(len(self.givers), 1))
+        dearest = float(self.priced.max(where=np.isfinite(self.priced), initial=0.0))
+        self.price: Floats = PASSED * dearest / np.array([signal.per_record for signal in self.signals])
         weights = np.stack([self.units.sums(signal.weights) for signal in self.signals])
         self.giver_weights, self.taker_weights = weights[:, self.givers], weights[:, self.takers]
         self.targets = {
             position: settings.targets[name]
-            for name, position in zip(settings.targets, places(target, list(settings.targets)), strict=True)
+            for name, position in zip(settings.targets, area_indexes(target, list(settings.targets)), strict=True)
         }
         open_ = [target.areas[position] for position in self.targets if not guarded[position]]
         if open_:
@@ -98,42 +119,50 @@ class Planner:
                 remedy="name them under expert in [groups] as well",
             )
 
-    def _drawn(self, most: int) -> Counts64:
+    def _drawn(self, count: int) -> Counts64:
         """So many of the takers, as evenly from the areas as they allow."""
         shuffled = self.noise.permutation(self.takers)
         area_of = self.units.area_of[shuffled]
         order = np.argsort(area_of, kind="stable")
         turn = np.empty(len(shuffled), np.int64)
         turn[order] = np.arange(len(shuffled)) - np.searchsorted(area_of[order], area_of[order])
-        return np.sort(shuffled[np.argsort(turn, kind="stable")[: max(most, 1)]])
+        return np.sort(shuffled[np.argsort(turn, kind="stable")[: max(count, 1)]])
 
     def plan(self, level: float) -> tuple[SwapPlan, float] | None:
-        """The cheapest plan at a level with the tightest caps that allow one; also how loose they are."""
-        for slack in SLACKS:
-            swaps = self._swaps(level, slack, RISING[0])
+        """The cheapest plan at a level with the tightest caps that allow one; also how loose they are.
+
+        If there is none, attackers like the known ones are left out: many of them together can outweigh a known one.
+        """
+        ways = [Way(level, slack) for slack in SLACKS]
+        if self.settings.method == "exact" and not self.known.all():
+            ways += [Way(level, slack, likes=False) for slack in SLACKS]
+        for way in ways:
+            swaps = self._swaps(way)
             if swaps is not None:
-                return swaps, slack
+                return swaps, way.slack
         return None
 
     def others(self, level: float, slack: float) -> Iterator[tuple[SwapPlan, float]]:
-        """The cheapest plans at a level with looser caps, and where fewer of the other areas fill up."""
+        """Other plans at a level: with looser caps, where fewer areas fill up, or without those like the known ones."""
         if self.settings.method == "memetic" or self.targets:
             return
-        tried = [(RISING[0], other) for other in SLACKS[:2] if other > slack]
-        for share, other in (*tried, *((share, other) for share in RISING[1:] for other in SLACKS[:2])):
-            swaps = self._swaps(level, other, share)
+        ways = [Way(level, other, RISING[0]) for other in SLACKS[:TIGHT] if other > slack]
+        ways += [Way(level, other, share) for share in RISING[1:] for other in SLACKS[:TIGHT]]
+        ways += [Way(level, other, share, likes=False) for share in RISING for other in SLACKS[:TIGHT]]
+        for way in ways:
+            swaps = self._swaps(way)
             if swaps is not None:
-                yield swaps, other
+                yield swaps, way.slack
 
-    def _swaps(self, level: float, slack: float, share: float) -> SwapPlan | None:
+    def _swaps(self, way: Way) -> SwapPlan | None:
         if self.settings.method == "memetic":
-            return self._memetic(level, slack)
-        return self._exact(level, slack, share)
+            return self._memetic(way.level, way.slack)
+        return self._exact(way)
 
     def targeted(self, rate: float) -> SwapPlan:
         """Targeted record swapping at a rate: units at risk change places with similar ones, in the group or not."""
         one, two = targeted_pairs(self.target, self.units, self.influence, rate, self.settings.risk, self.noise)
-        return self._between(one, two, None)
+        return self.between(one, two)
 
     def _sides(self, sensitive: Sequence[int], share: float) -> Sides:
         """Which areas fill up. A target is to be met, wherever its members go: then all of them."""
@@ -154,17 +183,21 @@ class Planner:
         fall = fall_for(held, () if few or self.targets else mine, limit)
         return room_for(held, mine, sides, limit, slack, signal.per_record), fall
 
-    def _exact(self, level: float, slack: float, share: float) -> SwapPlan | None:
-        bounds = [self._room(number, level, slack, share) for number in range(len(self.signals))]
+    def _exact(self, way: Way) -> SwapPlan | None:
+        bounded = [number for number in range(len(self.signals)) if way.likes or self.known[number]]
+        price = np.where(self.known, np.inf, self.price)[bounded]
+        bounds = [self._room(number, way.level, way.slack, way.share) for number in bounded]
         room, fall = (np.stack([bound[side] for bound in bounds]) for side in (0, 1))
-        floored = (fall < self.held).any(axis=1)
+        floored = (fall < self.held[bounded]).any(axis=1)
+        giver_weights, taker_weights = self.giver_weights[bounded], self.taker_weights[bounded]
         problem = Transport(
             self.priced,
             self.units.area_of[self.givers],
             self.units.area_of[self.takers],
-            np.concatenate([self.giver_weights, -self.giver_weights[floored]]),
-            np.concatenate([self.taker_weights, -self.taker_weights[floored]]),
+            np.concatenate([giver_weights, -giver_weights[floored]]),
+            np.concatenate([taker_weights, -taker_weights[floored]]),
             np.concatenate([room, fall[floored]]),
+            np.concatenate([price, price[floored]]),
         )
         many = room.size > MANY
         pairs = least_cost(
@@ -178,7 +211,7 @@ class Planner:
         if pairs is None:
             return None
         self._pool = pairs.pool
-        plan = self._between(self.givers[pairs.givers], self.takers[pairs.takers], pairs.bound)
+        plan = self.between(self.givers[pairs.givers], self.takers[pairs.takers], pairs.bound)
         exact = pairs.exact and self.all_takers
         bound = None if not self.all_takers else plan.cost if pairs.exact else min(pairs.bound, plan.cost)
         return SwapPlan(plan.givers, plan.takers, plan.cost, bound, exact)
@@ -213,13 +246,19 @@ class Planner:
         )
         search = Memetic(generations=self.settings.generations)
         givers, takers = search.search(problem, np.random.default_rng(settings_of(self.study).attack.seed), self.stop)
-        return self._between(self.givers[givers], self.takers[takers], None)
+        return self.between(self.givers[givers], self.takers[takers])
 
-    def _between(self, one: Counts64, two: Counts64, bound: float | None) -> SwapPlan:
+    def between(self, one: Counts64, two: Counts64, bound: float | None = None) -> SwapPlan:
         """Units that change places, as a plan of records with its cost."""
         mine, theirs = self.units.records(one), self.units.records(two)
         rows = self.target.rows
         return SwapPlan(rows[mine], rows[theirs], self.influence.of_pairs(mine, theirs), bound)
+
+    def pairs_of(self, plan: SwapPlan) -> tuple[Counts64, Counts64]:
+        """The units of a plan that change places: their numbers among the givers and among the takers."""
+        one, two = (np.searchsorted(self.target.rows, rows) for rows in (plan.givers, plan.takers))
+        pairs = np.unique(np.stack([self.units.unit_of[one], self.units.unit_of[two]]), axis=1)
+        return np.searchsorted(self.givers, pairs[0]), np.searchsorted(self.takers, pairs[1])
 
 
 def influence_of(study: Study, target: Microfile) -> Influence:
@@ -232,21 +271,3 @@ def influence_of(study: Study, target: Microfile) -> Influence:
         raise InputError(f"the metric names {shortened(unknown)}", expected="attributes of the mapping")
     ordinal = [n for n in columns if attributes[n].ordinal] if settings.protect.metric == "influential" else []
     return Influence(target, columns, ordinal, [attributes[name].weight for name in columns])
-
-
-def signals_of(
-    target: Microfile, truths: Sequence[Truth], known: Sequence[Attack], *, counted_only: bool
-) -> list[Signal]:
-    """What is bounded: the true members, and each known attacker's sum of grades, the mean over its seeds; its count
-    where targets are counts."""
-    signals = [Signal("truth", t.group, target.members[t.group].astype(np.float64)) for t in truths]
-    alike: dict[tuple[str, str, str], list[Attack]] = {}
-    for one in known:
-        if not counted_only or one.model.threshold > 0:
-            alike.setdefault((one.model.attacker, one.auxiliary, one.group), []).append(one)
-    for (attacker, auxiliary, group), some in alike.items():
-        weights = np.mean([one.flagged if counted_only else np.where(one.flagged, one.grades, 0.0) for one in some], 0)
-        signal = Signal(f"{attacker} from {auxiliary}", group, weights, some[0].model.threshold > 0)
-        if not any(other.group == group and np.array_equal(other.weights, weights) for other in signals):
-            signals.append(signal)
-    return signals

@@ -20,7 +20,7 @@ from sfumato.study.policy import Acceptance
 from sfumato.systems.groups.again import attacked, refuse_unlike, worked_out_again
 from sfumato.systems.groups.draft import Protected, SwapDraft
 from sfumato.systems.groups.files.read import read_whole, settings_of
-from sfumato.systems.groups.front import front_of, swaps_of, told_of
+from sfumato.systems.groups.front import front_of, report_of, swaps_of
 from sfumato.systems.run import Run
 from sfumato.systems.unlike import first_unlike
 
@@ -73,7 +73,7 @@ def _worked_out(front: Front, number: int, run: Run) -> Protected:
     """A protection as it is, with one of its points chosen, and how the file that is written is to be attacked."""
     again = worked_out_again(front, run)
     refuse_unlike(front, again)
-    report = told_of(front_of(again), number)
+    report = report_of(front_of(again), number)
     # Bound and proof stay as the search had them; everything else is what was worked out again.
     for saved, point in zip(report["points"], front.points, strict=True):
         saved |= {"bound": swaps_of(point).bound, "exact": swaps_of(point).exact}

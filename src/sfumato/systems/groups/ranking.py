@@ -59,18 +59,18 @@ def alone(codes: Counts64, members: Flags) -> float:
     return average_precision(members, grades)
 
 
-def grouped(wide: Wide, column: int, most: int) -> Counts64:
+def grouped(wide: Wide, column: int, limit: int) -> Counts64:
     """A column in at most so many groups: quantiles of a number, the most frequent values of text; missing is one."""
     codes, values = wide.codes[column].astype(np.int64), wide.values[column]
     missing = codes < 0
-    if len(values) > most:
+    if len(values) > limit:
         counts = np.bincount(codes[~missing], minlength=len(values))
         if values.dtype.kind == "f":
             middle = np.cumsum(counts) - counts / 2
-            group_of = np.minimum((middle * most / max(counts.sum(), 1)).astype(np.int64), most - 1)
+            group_of = np.minimum((middle * limit / max(counts.sum(), 1)).astype(np.int64), limit - 1)
         else:
-            group_of = np.full(len(values), most - 1, np.int64)
-            group_of[np.argsort(-counts, kind="stable")[: most - 1]] = np.arange(most - 1)
+            group_of = np.full(len(values), limit - 1, np.int64)
+            group_of[np.argsort(-counts, kind="stable")[: limit - 1]] = np.arange(limit - 1)
         codes = np.where(missing, -1, group_of[codes])
     numbered: Counts64 = codes + 1
     return numbered
@@ -101,18 +101,18 @@ def refuse_naming(target: Microfile, basic: Collection[str], limit: float) -> No
             )
 
 
-def singly(target: Microfile, group: str, most: int) -> list[dict[str, Any]]:
+def singly(target: Microfile, group: str, limit: int) -> list[dict[str, Any]]:
     """The columns that tell most of a group by themselves, and what coarsening takes away."""
     wide, members = target.wide, target.members[group]
     if wide is None or not members.any():
         return []
     precision = [alone(grouped(wide, i, FINE), members) for i in range(len(wide.names))]
-    order = sorted(range(len(wide.names)), key=lambda i: (-precision[i], wide.names[i]))[:most]
+    order = sorted(range(len(wide.names)), key=lambda i: (-precision[i], wide.names[i]))[:limit]
     listed = [Telling(wide.names[i], precision[i], alone(grouped(wide, i, COARSE), members), None) for i in order]
     return [one.as_dict() for one in listed]
 
 
-def ranked(target: Microfile, group: str, seed: int, most: int = 25) -> list[Telling]:
+def ranked(target: Microfile, group: str, seed: int, limit: int = 25) -> list[Telling]:
     """The columns that tell most of a group, the best first.
 
     What withholding takes is measured by shuffling the column for a boosted attacker with all columns, who learned from
@@ -122,7 +122,7 @@ def ranked(target: Microfile, group: str, seed: int, most: int = 25) -> list[Tel
     if wide is None or not members.any():
         return []
     singles = [alone(grouped(wide, i, FINE), members) for i in range(len(wide.names))]
-    order = sorted(range(len(wide.names)), key=lambda i: (-singles[i], wide.names[i]))[:most]
+    order = sorted(range(len(wide.names)), key=lambda i: (-singles[i], wide.names[i]))[:limit]
     taken = _withheld(wide, members, order, seed)
     listed = [Telling(wide.names[i], singles[i], alone(grouped(wide, i, COARSE), members), taken[i]) for i in order]
     return sorted(listed, key=lambda one: -max(one.alone, one.withheld or 0.0))

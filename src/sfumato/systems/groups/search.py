@@ -15,18 +15,20 @@ import numpy as np
 from sfumato.algorithms.dominance import first_non_dominated
 from sfumato.errors import InputError, StoppedError, UnreachableError
 from sfumato.plans.swaps import SwapPlan
+from sfumato.runtime.compiled import compiling
 from sfumato.study import Study
 from sfumato.systems.groups.attack.attack import Attack
 from sfumato.systems.groups.attack.residual import Residual, Role, residual_of
 from sfumato.systems.groups.files.microfile import Microfile
 from sfumato.systems.groups.files.read import Truth, settings_of, truth_of
+from sfumato.systems.groups.improving import improved
 from sfumato.systems.groups.planner import Planner
 from sfumato.systems.groups.roles import Roles
 from sfumato.systems.groups.swapped import read_released
 from sfumato.systems.run import Run
 
 NOTHING = SwapPlan(np.zeros(0, np.int64), np.zeros(0, np.int64), 0.0, 0.0, exact=True)
-LEAST_COST, TARGETED = "least cost", "targeted record swapping"
+LEAST_COST, IMPROVED, TARGETED = "least cost", "least cost, improved", "targeted record swapping"
 
 
 @dataclass(frozen=True)
@@ -44,12 +46,12 @@ class Level:
     method: str = LEAST_COST
 
     @property
-    def found(self) -> int:
+    def findings(self) -> int:
         """Sensitive areas still found, from above or from below, added up over known and fresh attacks."""
         return sum(len(r.after.anyhow) for r in self.residual)
 
     @property
-    def found_sealed(self) -> int:
+    def sealed_findings(self) -> int:
         """The same over sealed attacks."""
         return sum(len(r.after.anyhow) for r in self.sealed)
 
@@ -60,7 +62,7 @@ class Level:
 
     def worth(self) -> tuple[int, int, float]:
         """Less is better: what is found, then what is nearly found, then the cost."""
-        return self.found, self.near, self.plan.cost
+        return self.findings, self.near, self.plan.cost
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ class Protection:
     @property
     def holds(self) -> bool:
         """Whether no sealed attack finds any sensitive area any more, by an outlier test or by rank, high or low."""
-        return self.choice.found_sealed == 0
+        return self.choice.sealed_findings == 0
 
     def moved(self, level: Level | None = None) -> Microfile:
         """The file after the swaps of a level."""
@@ -168,7 +170,7 @@ def _plans(
     count = 1 if planner.targets else settings.levels
     steps = [step / count for step in range(1, count + 1)]
     levels: list[Level] = []
-    planner.stop = lambda: run.tell(len(levels), len(steps))
+    planner.stop = lambda: run.tell(min(len(levels), len(steps)), len(steps))  # other plans are no more steps
     for done, step in enumerate(steps, 1):
         try:
             made = planner.plan(step)
@@ -188,6 +190,7 @@ def _plans(
     if planner.targets:  # a target is to be met, whatever the attackers make of it
         return levels, []
     levels += _others(planner, levels[-1], known, fresh)
+    levels += _improved(planner, min(levels, key=Level.worth), known, fresh)
     baselines = [
         replace(
             attacked_again(target, 0.0, (planner.targeted(rate), 0.0), known, fresh), method=f"{TARGETED}, {rate:.0%}"
@@ -203,7 +206,7 @@ def worth_offering(levels: Sequence[Level], nothing: Level) -> list[Level]:
 
     Doing nothing costs nothing, so a plan after which as much is found is none. If none is left, nothing is done.
     """
-    better = [level for level in levels if level.found < nothing.found]
+    better = [level for level in levels if level.findings < nothing.findings]
     kept = first_non_dominated(np.array([level.worth() for level in better], dtype=np.float64).reshape(-1, 3))
     return [level for level, keep in zip(better, kept, strict=True) if keep] or [nothing]
 
@@ -234,6 +237,19 @@ def _others(planner: Planner, best: Level, known: Sequence[Attack], fresh: Seque
     except StoppedError:
         pass
     return made
+
+
+def _improved(planner: Planner, best: Level, known: Sequence[Attack], fresh: Sequence[Attack]) -> list[Level]:
+    """The best level so far, its plan improved, unless asked to stop. The paper's method is left as it is."""
+    if planner.settings.method == "memetic" or not compiling():
+        return []
+    try:
+        plan = improved(planner, best.plan, known)
+    except StoppedError:
+        return []
+    if plan is None:
+        return []
+    return [replace(attacked_again(planner.target, best.level, (plan, best.slack), known, fresh), method=IMPROVED)]
 
 
 def as_far_as_possible(planner: Planner) -> tuple[float, tuple[SwapPlan, float] | None]:

@@ -143,10 +143,10 @@ def exchange(
     swapped = Swapped(source, target, released.columns, released.exchanged, count, plan.swaps)
     # As columns of the released rows, where they have other positions than in the source.
     cells = {c.name: f"coalesce({cleaned(source, replace(c, position=i))}, '')" for i, c in enumerate(released.columns)}
-    places = [cells[name] for name in mapping.area if name in cells]
-    if plan.swaps and places:
+    area = [cells[name] for name in mapping.area if name in cells]
+    if plan.swaps and area:
         stays = [(column.name, cells[column.name]) for column in released.stay]
-        refuse_marked(engine, swapped.sql(mark=True), stays, " || '-' || ".join(places), "swapped")
+        refuse_marked(engine, swapped.sql(mark=True), stays, " || '-' || ".join(area), "swapped")
     return swapped
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.decide import Choice
+from sfumato.errors import shortened
 from sfumato.front import Front
 from sfumato.plans.swaps import SwapPlan
 from sfumato.release.draft import Draft
@@ -17,7 +18,8 @@ from sfumato.runtime.figures import number
 from sfumato.runtime.stages import stage
 from sfumato.study import Study
 from sfumato.systems.applying import Applying
-from sfumato.systems.groups.front import front_of, swaps_of, told_of
+from sfumato.systems.groups.attack.learners import ALL
+from sfumato.systems.groups.front import front_of, report_of, swaps_of
 from sfumato.systems.groups.publish import protection_draft
 from sfumato.systems.groups.search import protect
 from sfumato.systems.groups.verify import SWAPS
@@ -42,9 +44,33 @@ def verdict_of(report: Mapping[str, Any]) -> str:
     return (
         f"not hidden: after point {chosen['id']} {sealed['finding']} of {sealed['attacks']} sealed attacks, {on}, "
         f"still identify a sensitive area ({sealed['areas']} of {report['found_before']} findings left, "
-        f"{sealed['low']} from below); the nearest is point {nearest['id']} with {nearest['sealed']['areas']}. "
-        "It may help to withhold columns "
-        "that tell the group"
+        f"{sealed['low']} from below), {_finders(chosen)}; the nearest is point {nearest['id']} with "
+        f"{nearest['sealed']['areas']}. {_remedy(report, chosen)}"
+    )
+
+
+def _finding(point: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [row for row in point["residual"] if row["role"] == "sealed" and row["areas_after"]]
+
+
+def _finders(point: Mapping[str, Any]) -> str:
+    """Who finds an area, and whether from below alone."""
+    named = [
+        f"{row['attacker']} from {row['auxiliary']}{' (from below)' if row['low_after'] == row['areas_after'] else ''}"
+        for row in _finding(point)
+    ]
+    return f"by {shortened(list(dict.fromkeys(named)))}"
+
+
+def _remedy(report: Mapping[str, Any], point: Mapping[str, Any]) -> str:
+    """What may help against those who find an area: columns can be withheld only from those who use them."""
+    if any(ALL in row["attacker"] for row in _finding(point)):
+        columns = dict.fromkeys(one["column"] for some in report["telling"].values() for one in some[:TELLING])
+        listed = ", ".join(f'"{name}"' for name in columns)
+        return f"It may help to withhold columns that tell the group: withhold = [{listed}] under [groups]"
+    return (
+        "These attacks learn from the declared attributes alone, so withholding other columns does not help; another "
+        "search draws other partners, but whoever searches until the sealed attacks find nothing has chosen by them"
     )
 
 
@@ -68,15 +94,15 @@ class Groups:
         return front_of(protection, time.process_time() - began)
 
     def verdict(self, front: Front) -> Verdict:
-        report = told_of(front)
+        report = report_of(front)
         said = [
             f"left out: {name} (no rule meets its thresholds, so this attack was not possible)"
             for name in report["silent"]
         ]
         for group, columns in report["telling"].items():
-            told = [f"{one['column']} {one['alone']:.2f}" for one in columns[:TELLING]]
-            if told:
-                said.append(f"columns that tell {group} best, by average precision alone: {', '.join(told)}")
+            named = [f"{one['column']} {one['alone']:.2f}" for one in columns[:TELLING]]
+            if named:
+                said.append(f"columns that tell {group} best, by average precision alone: {', '.join(named)}")
         for one in report["baselines"]:
             said.append(
                 f"for comparison, {one['method']}: cost {one['cost']:g}, {one['found']} of {report['planned_before']} "
@@ -116,7 +142,7 @@ class Groups:
     ) -> str:
         from sfumato.systems.groups.pages import protection_page
 
-        return protection_page(told_of(front, chosen))
+        return protection_page(report_of(front, chosen))
 
     def columns(self, front: Front) -> Mapping[str, list[str]]:
         points = front.points

@@ -9,7 +9,7 @@ from typing import Any
 from sfumato.errors import InputError, StoppedError
 from sfumato.study import Study, read
 from sfumato.systems.groups.attack.attack import attack
-from sfumato.systems.groups.front import told_of
+from sfumato.systems.groups.front import report_of
 from sfumato.systems.search import search as find
 from sfumato.web.calls.outdated import changes_since
 from sfumato.web.places import Places, read_json, write_json
@@ -41,7 +41,7 @@ def _protected(study: Study, report: dict[str, Any], folder: Path, progress: Cal
     except StoppedError:
         return ", stopped before a plan was found"
     front.save(folder / "front", replace=True)
-    report["protection"] = told_of(front)
+    report["protection"] = report_of(front)
     holds = report["protection"]["holds"]
     return ", protected: " + (
         "no sealed attack identifies them any more" if holds else "at least one sealed attack still identifies an area"

@@ -119,9 +119,9 @@ class Attack:
             for i, area in enumerate(target.areas)
         ]
         outliers: dict[str, Any] = {
-            "auxiliary": {scale: _told(o, names) for scale, o in findings.outliers.items()},
+            "auxiliary": {scale: _listed(o, names) for scale, o in findings.outliers.items()},
             "concentration": {
-                scale: _told(find_outliers(share, self.significance, scale), names) for scale in ("hinges", "mad")
+                scale: _listed(find_outliers(share, self.significance, scale), names) for scale in ("hinges", "mad")
             },
         }
         result: dict[str, Any] = {
@@ -137,7 +137,7 @@ class Attack:
         }
         if truth:
             sensitive = truth.sensitive
-            outliers["true"] = {scale: _told(o, names) for scale, o in sensitive.outliers.items()}
+            outliers["true"] = {scale: _listed(o, names) for scale, o in sensitive.outliers.items()}
             outliers["sensitive"] = names[list(sensitive.areas)].tolist()
             outliers["excluded"] = names[list(sensitive.excluded)].tolist()
             result["adequacy"] = compared(truth.quantity, findings) | {"average_precision": self.precision}
@@ -175,7 +175,7 @@ def grades_of(model: Model, file: Microfile) -> Floats:
     return grades
 
 
-def _told(outliers: Outliers, names: np.ndarray[Any, Any]) -> dict[str, Any]:
+def _listed(outliers: Outliers, names: np.ndarray[Any, Any]) -> dict[str, Any]:
     return {
         "high": names[list(outliers.high)].tolist(),
         "low": names[list(outliers.low)].tolist(),

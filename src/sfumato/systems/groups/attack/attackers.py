@@ -26,7 +26,7 @@ PAPER_GAMMA, PAPER_KAPPA = 0.75, 0.001
 SAMPLE = 400_000  # records that suffice to choose γ and κ
 GAMMAS = np.array([0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 9.0])
 KAPPAS = np.array([0.001, 0.005, 0.01, 0.02, 0.03, 0.05, 0.08])
-TREES, STEP = 100, 20
+TREES, STEP = 100, 50
 
 
 class Model(Protocol):
@@ -45,6 +45,10 @@ class Model(Protocol):
     def everything(self) -> bool:
         """Whether it grades all records by what is released, and not only those in range by the attributes."""
 
+    @property
+    def graded(self) -> bool:
+        """Whether grades are chances of any size, between which a threshold draws the line; rules have none."""
+
     def memberships(self, microfile: Microfile) -> Floats:
         """The grade of every record."""
 
@@ -60,6 +64,7 @@ class RuleModel:
     threshold: float = ALPHA
     about: dict[str, Any] = field(default_factory=dict)
     everything: bool = False
+    graded: bool = False
 
     def memberships(self, microfile: Microfile) -> Floats:
         graded = grade(microfile, self.variables)
@@ -92,6 +97,7 @@ class BoostedModel:
     attacker: str = "boosted"
     about: dict[str, Any] = field(default_factory=dict)
     everything: bool = False
+    graded: bool = True
 
     def memberships(self, microfile: Microfile) -> Floats:
         columns = np.stack([microfile.column(name) for name in self.attributes], axis=1)

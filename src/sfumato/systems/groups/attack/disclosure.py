@@ -51,19 +51,19 @@ def sensitive_areas(
 
 @dataclass(frozen=True)
 class Findings:
-    """What an attacker with a signal finds. `found` maps each way to the sensitive areas it shows; `low` are those
+    """What an attacker with a signal finds. `by_way` maps each way to the sensitive areas it shows; `low` are those
     that show strikingly little."""
 
     signal: Floats
     outliers: Mapping[str, Outliers]
-    found: Mapping[str, tuple[int, ...]]
+    by_way: Mapping[str, tuple[int, ...]]
     adequacy: Mapping[str, Adequacy]
     low: tuple[int, ...]
 
     @property
     def high(self) -> tuple[int, ...]:
         """The sensitive areas that any way finds by how much they show."""
-        return tuple(sorted({area for areas in self.found.values() for area in areas}))
+        return tuple(sorted({area for areas in self.by_way.values() for area in areas}))
 
     @property
     def anyhow(self) -> tuple[int, ...]:
@@ -85,7 +85,7 @@ def findings(
     left may have outliers on its high side that most areas surpass: these are not high values, and not found.
 
     >>> true = sensitive_areas(np.array([1.0, 2, 3, 2, 1, 2, 3, 40]), 0.01)
-    >>> dict(findings(np.array([5.0, 5, 6, 5, 5, 5, 6, 30]), true, 0.01).found)
+    >>> dict(findings(np.array([5.0, 5, 6, 5, 5, 5, 6, 30]), true, 0.01).by_way)
     {'hinges': (7,), 'mad': (7,), 'rank': (7,)}
     """
     outliers = {
@@ -103,7 +103,7 @@ def findings(
     return Findings(
         signal=signal,
         outliers=outliers,
-        found={way: tuple(sorted(shown[way] & set(sensitive.areas) & above)) for way in WAYS},
+        by_way={way: tuple(sorted(shown[way] & set(sensitive.areas) & above)) for way in WAYS},
         adequacy={way: Adequacy.of(sensitive.areas, shown[way], len(signal)) for way in WAYS},
         low=strikingly_low(signal, outliers.values(), sensitive.areas, significance, per_record),
     )

@@ -71,8 +71,8 @@ class Indicators:
             at.append(first + np.where(missing, len(values), where)[listed])
             cells.append(np.ones(len(rows[-1])))
             first += len(values) + 1
-        places = (np.concatenate(rows), np.concatenate(at))
-        return csr_array((np.concatenate(cells), places), shape=(len(matrix), first))
+        cells_at = (np.concatenate(rows), np.concatenate(at))
+        return csr_array((np.concatenate(cells), cells_at), shape=(len(matrix), first))
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,7 @@ class TableModel:
     attributes: tuple[str, ...]
     like: Wide | None
     about: dict[str, Any] = field(default_factory=dict)
+    graded: bool = True
 
     @property
     def everything(self) -> bool:
@@ -148,8 +149,8 @@ def _flagging(grades: Floats, members: Flags, weight: float) -> float:
     """The grade from which on as many records are flagged as there are members; each other stands for so many."""
     order = np.argsort(-grades, kind="stable")
     flagged = np.cumsum(np.where(members[order], 1.0, weight))
-    place = min(int(np.searchsorted(flagged, max(int(members.sum()), 1))), len(order) - 1)
-    return float(grades[order[place]])
+    last = min(int(np.searchsorted(flagged, max(int(members.sum()), 1))), len(order) - 1)
+    return float(grades[order[last]])
 
 
 def fit(

@@ -220,12 +220,12 @@ def _beside(stop: Stop | None, *given: Any) -> Any:
     with ThreadPoolExecutor(1) as pool:
         walking = pool.submit(lambda: _walk(stopped, *given))
         try:
-            while True:
+            while not (stop is not None and stop()):
                 try:
                     return walking.result(HEARD)
                 except TimeoutError:
-                    if stop is not None and stop():
-                        raise StoppedError("interrupted while learning rules; nothing was saved") from None
+                    pass
+            raise StoppedError("interrupted while learning rules; nothing was saved")
         finally:
             stopped[0] = True
 

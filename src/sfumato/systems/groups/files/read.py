@@ -114,11 +114,11 @@ def truth_of(study: Study, target: Microfile, group: str) -> Truth | None:
         return None
     settings = settings_of(study)
     quantity = target.quantity(group).astype(np.float64)
-    expert, exclude = (places(target, names) for names in (settings.expert, settings.exclude))
+    expert, exclude = (area_indexes(target, names) for names in (settings.expert, settings.exclude))
     return Truth(group, sensitive_areas(quantity, settings.attack.significance, expert, exclude), quantity)
 
 
-def places(target: Microfile, names: Sequence[str]) -> list[int]:
+def area_indexes(target: Microfile, names: Sequence[str]) -> list[int]:
     """The indexes of named areas."""
     unknown = [name for name in names if name not in target.areas]
     if unknown:

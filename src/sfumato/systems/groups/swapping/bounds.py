@@ -1,8 +1,8 @@
 """How far every signal must fall in the sensitive areas, and how far it may rise elsewhere.
 
-A place hides in the middle. Some of the other areas, those that show most anyway, fill up as vessels would with what
+A place hides between others. Some of the other areas, those that show most anyway, fill up as vessels would with what
 leaves the sensitive ones and end above them; the rest stay as low as they are and end below. Sensitive areas come down
-to the middle between both, and not far under it: the lowest are found as easily as the highest.
+to a third of the way up from the one to the other, and not far under it: the lowest are found too.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ SLACKS = (0.3, 0.6, 1.2, 2.4, np.inf)
 SPARE = 0.05
 STILL = 0.1  # of a record, and of the level of the others times the slack: what areas that stay may gain
 FLOOR = 0.5  # of what a sensitive area may show at most, it shows at least so much
+AIM = (
+    1 / 3
+)  # of the way from the areas that stay to those that rise: one area in front exposes, only all of them behind
 FEW = 1.5  # records: where the middle is less, a sensitive area should show nothing
 LIFT = 4.0  # times the mean weight, from which on a record is suspected where everybody has a weight
 
@@ -93,21 +96,21 @@ def sides_of(held: Floats, receivers: Flags, sensitive: int, share: float) -> Si
     return Sides(rising, receivers & ~rising)
 
 
-def middle(held: Floats, sensitive: Sequence[int], sides: Sides) -> float:
-    """What each sensitive area shows if it lies midway between the areas that stay and those that rise.
+def middle(held: Floats, sensitive: Sequence[int], sides: Sides, aim: float = AIM) -> float:
+    """What each sensitive area shows if it lies so far up from the areas that stay to those that rise.
 
     The rising areas share evenly what they have and what the sensitive ones give away.
 
     >>> sides = Sides(np.array([False, False, True, True]), np.array([False, True, False, False]))
-    >>> middle(np.array([20.0, 1, 2, 2]), [0], sides)
-    5.2
+    >>> middle(np.array([20.0, 1, 2, 2]), [0], sides), round(middle(np.array([20.0, 1, 2, 2]), [0], sides, 0.5), 6)
+    (4.0, 5.2)
     """
     rising = int(sides.rising.sum())
     if not rising:
         return 0.0
     low = float(held[sides.staying].mean()) if sides.staying.any() else 0.0
     shared = float(held[list(sensitive)].sum() + held[sides.rising].sum())
-    return (low * rising + shared) / (2 * rising + len(sensitive))
+    return (low * (1 - aim) * rising + aim * shared) / (rising + aim * len(sensitive))
 
 
 def lowered(

@@ -51,10 +51,10 @@ class Influence:
         weights: Sequence[float] | None = None,
     ) -> None:
         names = list(columns or microfile.attributes)
-        places = [microfile.attributes.index(name) for name in names]
-        self.codes = np.ascontiguousarray(microfile.codes[places])
-        self.values = np.zeros((len(places), max(len(microfile.values[p]) for p in places)))
-        for row, position in enumerate(places):
+        positions = [microfile.attributes.index(name) for name in names]
+        self.codes = np.ascontiguousarray(microfile.codes[positions])
+        self.values = np.zeros((len(positions), max(len(microfile.values[p]) for p in positions)))
+        for row, position in enumerate(positions):
             self.values[row, : len(microfile.values[position])] = microfile.values[position]
         self.ordinal = np.array([name in ordinal for name in names])
         self.weights = np.array(weights if weights is not None else [1.0] * len(names))

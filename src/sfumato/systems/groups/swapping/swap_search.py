@@ -24,8 +24,8 @@ class Swapping:
     """
 
     cost: Floats
-    giver_place: Codes
-    taker_place: Codes
+    giver_area: Codes
+    taker_area: Codes
     held: Counts64
     needed: Counts64
     caps: Counts64
@@ -57,11 +57,11 @@ class Memetic:
         stop: Callable[[], bool] | None = None,
     ) -> tuple[Counts64, Counts64]:
         """The best list found, to the end or until asked to stop: givers and takers, pair by pair."""
-        longest = min(2 * problem.swaps + 4, len(problem.giver_place), len(problem.taker_place))
+        longest = min(2 * problem.swaps + 4, len(problem.giver_area), len(problem.taker_area))
         order = np.argsort(problem.cost, axis=1, kind="stable").astype(np.int32)
         givers = np.zeros((self.population + self.children, longest), np.int32)
         takers, length = np.zeros_like(givers), np.zeros(len(givers), np.int64)
-        area_of = (problem.giver_place.astype(np.int64), problem.taker_place.astype(np.int64))
+        area_of = (problem.giver_area.astype(np.int64), problem.taker_area.astype(np.int64))
         for i in range(self.population):
             length[i] = _first(*area_of, problem.needed, problem.caps, givers[i], takers[i], rng)
             self._improve(problem, area_of, order, givers[i], takers[i], length[i], rng)
@@ -75,7 +75,7 @@ class Memetic:
                 i = self.population + child
                 length[i] = _crossed(
                     givers[a, : length[a]], takers[a, : length[a]], givers[b, : length[b]], takers[b, : length[b]],
-                    givers[i], takers[i], len(problem.giver_place), len(problem.taker_place), rng,
+                    givers[i], takers[i], len(problem.giver_area), len(problem.taker_area), rng,
                 )  # fmt: skip
                 length[i] = _capped(*area_of, problem.held, problem.caps, givers[i], takers[i], length[i])
                 _mutated(*area_of, givers[i], takers[i], length[i], rate, rng)
@@ -111,7 +111,7 @@ class Memetic:
         self, problem: Swapping, givers: Codes, takers: Codes, length: Counts64, which: range, worth: Floats
     ) -> Floats:
         for i in which:
-            gone = np.bincount(problem.giver_place[givers[i, : length[i]]], minlength=len(problem.held))
+            gone = np.bincount(problem.giver_area[givers[i, : length[i]]], minlength=len(problem.held))
             cost = float(problem.cost[givers[i, : length[i]], takers[i, : length[i]]].sum())
             if self.reproduction:
                 worth[i] = self._paper_worth(problem, cost, gone, int(length[i]))
@@ -149,8 +149,8 @@ def scaled(worth: Floats) -> Floats:
 
 @compiled
 def _first(
-    giver_place: Counts64,
-    taker_place: Counts64,
+    giver_area: Counts64,
+    taker_area: Counts64,
     needed: Counts64,
     caps: Counts64,
     givers: Codes,
@@ -159,8 +159,8 @@ def _first(
 ) -> int:
     """A random list: as many givers from each place as must leave, takers from anywhere with room."""
     left, room = needed.copy(), caps.copy()
-    order = np.arange(len(giver_place))
-    others = np.arange(len(taker_place))
+    order = np.arange(len(giver_area))
+    others = np.arange(len(taker_area))
     for i in range(len(order) - 1, 0, -1):
         j = int(rng.random() * (i + 1))
         order[i], order[j] = order[j], order[i]
@@ -169,14 +169,14 @@ def _first(
         others[i], others[j] = others[j], others[i]
     size, next_taker = 0, 0
     for g in order:
-        if left[giver_place[g]] <= 0 or size == len(givers):
+        if left[giver_area[g]] <= 0 or size == len(givers):
             continue
-        while next_taker < len(others) and room[taker_place[others[next_taker]]] <= 0:
+        while next_taker < len(others) and room[taker_area[others[next_taker]]] <= 0:
             next_taker += 1
         if next_taker == len(others):
             break
-        left[giver_place[g]] -= 1
-        room[taker_place[others[next_taker]]] -= 1
+        left[giver_area[g]] -= 1
+        room[taker_area[others[next_taker]]] -= 1
         givers[size], takers[size] = g, others[next_taker]
         next_taker += 1
         size += 1
@@ -214,8 +214,8 @@ def _crossed(
 
 @compiled
 def _capped(
-    giver_place: Counts64,
-    taker_place: Counts64,
+    giver_area: Counts64,
+    taker_area: Counts64,
     held: Counts64,
     caps: Counts64,
     givers: Codes,
@@ -226,7 +226,7 @@ def _capped(
     room, left = caps.copy(), held.copy()
     size = 0
     for i in range(length):
-        a, b = giver_place[givers[i]], taker_place[takers[i]]
+        a, b = giver_area[givers[i]], taker_area[takers[i]]
         if room[b] > 0 and left[a] > 0:
             room[b] -= 1
             left[a] -= 1
@@ -237,8 +237,8 @@ def _capped(
 
 @compiled
 def _mutated(
-    giver_place: Counts64,
-    taker_place: Counts64,
+    giver_area: Counts64,
+    taker_area: Counts64,
     givers: Codes,
     takers: Codes,
     length: int,
@@ -246,8 +246,8 @@ def _mutated(
     rng: np.random.Generator,
 ) -> None:
     """Swap mutation of the givers and of the takers, then random resetting of each within its place."""
-    used_g = np.zeros(len(giver_place), np.bool_)
-    used_t = np.zeros(len(taker_place), np.bool_)
+    used_g = np.zeros(len(giver_area), np.bool_)
+    used_t = np.zeros(len(taker_area), np.bool_)
     for i in range(length):
         used_g[givers[i]] = True
         used_t[takers[i]] = True
@@ -259,14 +259,14 @@ def _mutated(
             j = int(rng.random() * length)
             takers[i], takers[j] = takers[j], takers[i]
         if rng.random() < rate:
-            g = int(rng.random() * len(giver_place))
-            if not used_g[g] and giver_place[g] == giver_place[givers[i]]:
+            g = int(rng.random() * len(giver_area))
+            if not used_g[g] and giver_area[g] == giver_area[givers[i]]:
                 used_g[givers[i]] = False
                 used_g[g] = True
                 givers[i] = g
         if rng.random() < rate:
-            t = int(rng.random() * len(taker_place))
-            if not used_t[t] and taker_place[t] == taker_place[takers[i]]:
+            t = int(rng.random() * len(taker_area))
+            if not used_t[t] and taker_area[t] == taker_area[takers[i]]:
                 used_t[takers[i]] = False
                 used_t[t] = True
                 takers[i] = t
@@ -275,8 +275,8 @@ def _mutated(
 @compiled
 def _repaired(
     cost: Floats,
-    giver_place: Counts64,
-    taker_place: Counts64,
+    giver_area: Counts64,
+    taker_area: Counts64,
     order: Codes,
     caps: Counts64,
     givers: Codes,
@@ -290,22 +290,22 @@ def _repaired(
 
     The paper keeps the taker's place; ours may take the nearest free record of any place with room.
     """
-    used_g = np.zeros(len(giver_place), np.bool_)
-    used_t = np.zeros(len(taker_place), np.bool_)
+    used_g = np.zeros(len(giver_area), np.bool_)
+    used_t = np.zeros(len(taker_area), np.bool_)
     room = caps.copy()
     for i in range(length):
         used_g[givers[i]] = True
         used_t[takers[i]] = True
-        room[taker_place[takers[i]]] -= 1
+        room[taker_area[takers[i]]] -= 1
     for i in range(length):
         g, t = givers[i], takers[i]
         if rng.random() <= nearest:
-            own = taker_place[t]
+            own = taker_area[t]
             for column in range(order.shape[1]):
                 other = order[g, column]
                 if cost[g, other] >= cost[g, t]:
                     break
-                there = taker_place[other]
+                there = taker_area[other]
                 if not used_t[other] and (there == own or (not same_place and room[there] > 0)):
                     used_t[t] = False
                     used_t[other] = True
@@ -315,8 +315,8 @@ def _repaired(
                     break
         else:
             best = g
-            for other in range(len(giver_place)):
-                free = not used_g[other] and giver_place[other] == giver_place[g]
+            for other in range(len(giver_area)):
+                free = not used_g[other] and giver_area[other] == giver_area[g]
                 if free and cost[other, t] < cost[best, t]:
                     best = other
             used_g[g] = False

@@ -18,7 +18,7 @@ import numpy as np
 from sfumato.errors import SfumatoError, StoppedError
 from sfumato.runtime.arrays import Codes, Counts64, Flags, Floats
 
-NEAREST = 4
+NEAREST = 2
 NEAR = 24
 PRICED = 3
 TOLERANCE = 1e-7
@@ -33,20 +33,25 @@ class Transport:
     """Givers (rows of `cost`) and takers (columns), their places, and what each adds to each signal.
 
     `room[k, j]` is by how much signal k may grow in place j; negative where it must fall. A pair takes the giver's
-    weights from its place to the taker's, and the taker's the other way. A pair of infinite cost cannot be.
+    weights from its place to the taker's, and the taker's the other way. A pair of infinite cost cannot be. `price[k]`
+    is what it costs to pass a bound of signal k by one; bounds without a finite price must be kept.
     """
 
     cost: Floats
-    giver_place: Codes
-    taker_place: Codes
+    giver_area: Codes
+    taker_area: Codes
     giver_weights: Floats
     taker_weights: Floats
     room: Floats
+    price: Floats
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """The chosen pairs, their cost, and the bound that no choice can beat; `pool` are all that the program knew."""
+    """The chosen pairs, their cost, and a bound on the cost of all choices that pass bounds with a price by no more.
+
+    `pool` are all pairs that the program knew.
+    """
 
     givers: Counts64
     takers: Counts64
@@ -72,8 +77,8 @@ def least_cost(
     The program may start from a `pool` of pairs, and end when its optimum is as close, as a share, to a bound on that
     of all pairs: each giver is in at most one pair, so no other pairs save more than each giver's least reduced cost.
     """
-    rows, columns = _nearest(problem, NEAREST) if pool is None else pool
-    looked_at = np.unique(np.concatenate([columns, _nearest(problem, NEAR)[1]]))
+    rows, columns = nearest_pairs(problem.cost, problem.taker_area, NEAREST) if pool is None else pool
+    looked_at = np.unique(np.concatenate([columns, nearest_pairs(problem.cost, problem.taker_area, NEAR)[1]]))
     everyone = np.arange(problem.cost.shape[1])
     while True:
         if stop is not None and stop():
@@ -87,7 +92,7 @@ def least_cost(
             if more is None:
                 break
             saving = more.saving
-            if close and solved.beyond <= BEYOND + beyond and saving <= close * solved.total:
+            if close and solved.beyond <= BEYOND + beyond and saving <= close * solved.pairs:
                 break
             looked_at = np.union1d(looked_at, more.takers)
         rows, columns = np.concatenate([rows, more.givers]), np.concatenate([columns, more.takers])
@@ -99,7 +104,7 @@ def least_cost(
         share = _whole(problem, rows, columns, share, nodes)
     chosen = share > 0.5
     total = float(problem.cost[rows[chosen], columns[chosen]].sum())
-    return Pairs(rows[chosen], columns[chosen], total, max(solved.total - saving, 0.0), exact, (rows, columns))
+    return Pairs(rows[chosen], columns[chosen], total, max(solved.pairs - saving, 0.0), exact, (rows, columns))
 
 
 @dataclass(frozen=True)
@@ -115,22 +120,22 @@ class _Paying:
 class _Solved:
     shares: Floats
     prices: Floats
-    total: float
+    pairs: float
     beyond: float
 
 
-def _nearest(problem: Transport, limit: int) -> tuple[Counts64, Counts64]:
+def nearest_pairs(cost: Floats, taker_area: Codes, limit: int) -> tuple[Counts64, Counts64]:
     """Some of the nearest takers of each giver in each place."""
-    found_rows, found_columns = [], []
-    for area in np.unique(problem.taker_place):
-        there = np.flatnonzero(problem.taker_place == area)
+    near_rows, near_columns = [], []
+    for area in np.unique(taker_area):
+        there = np.flatnonzero(taker_area == area)
         count = min(limit, len(there))
-        near = np.argpartition(problem.cost[:, there], count - 1, axis=1)[:, :count]
-        rows, columns = np.repeat(np.arange(len(problem.cost)), count), there[near].reshape(-1)
-        possible = np.isfinite(problem.cost[rows, columns])
-        found_rows.append(rows[possible])
-        found_columns.append(columns[possible])
-    return np.concatenate(found_rows), np.concatenate(found_columns)
+        near = np.argpartition(cost[:, there], count - 1, axis=1)[:, :count]
+        rows, columns = np.repeat(np.arange(len(cost)), count), there[near].reshape(-1)
+        possible = np.isfinite(cost[rows, columns])
+        near_rows.append(rows[possible])
+        near_columns.append(columns[possible])
+    return np.concatenate(near_rows), np.concatenate(near_columns)
 
 
 def _constraints(problem: Transport, rows: Counts64, columns: Counts64) -> tuple[Any, Floats]:
@@ -138,16 +143,16 @@ def _constraints(problem: Transport, rows: Counts64, columns: Counts64) -> tuple
     from scipy.sparse import csr_array
 
     givers, takers = problem.cost.shape
-    signals, places = problem.room.shape
+    signals, areas = problem.room.shape
     edges = np.arange(len(rows))
     shift = problem.giver_weights[:, rows] - problem.taker_weights[:, columns]
     parts = [(rows, edges, np.ones(len(rows))), (givers + columns, edges, np.ones(len(rows)))]
     for k in range(signals):
-        first = givers + takers + k * places
-        parts.append((first + problem.giver_place[rows], edges, -shift[k]))
-        parts.append((first + problem.taker_place[columns], edges, shift[k]))
+        first = givers + takers + k * areas
+        parts.append((first + problem.giver_area[rows], edges, -shift[k]))
+        parts.append((first + problem.taker_area[columns], edges, shift[k]))
     row, edge, value = (np.concatenate([part[i] for part in parts]) for i in range(3))
-    shape = (givers + takers + signals * places, len(rows))
+    shape = (givers + takers + signals * areas, len(rows))
     return csr_array((value, (row, edge)), shape=shape), np.concatenate(
         [np.ones(givers + takers), problem.room.reshape(-1)]
     )
@@ -162,7 +167,8 @@ def _elastic(problem: Transport, rows: Counts64, columns: Counts64) -> tuple[Any
     first = matrix.shape[0] - bounds
     out = coo_array((-np.ones(bounds), (first + np.arange(bounds), np.arange(bounds))), shape=(matrix.shape[0], bounds))
     dear = 1000.0 * (float(problem.cost.max(where=np.isfinite(problem.cost), initial=0.0)) + 1)
-    return hstack([matrix, out]).tocsr(), limits, np.concatenate([problem.cost[rows, columns], np.full(bounds, dear)])
+    price = np.repeat(np.where(np.isinf(problem.price), dear, problem.price), problem.room.shape[1])
+    return hstack([matrix, out]).tocsr(), limits, np.concatenate([problem.cost[rows, columns], price])
 
 
 def _solve(problem: Transport, rows: Counts64, columns: Counts64) -> _Solved:
@@ -173,21 +179,23 @@ def _solve(problem: Transport, rows: Counts64, columns: Counts64) -> _Solved:
     if solved.status != 0 or solved.x is None:
         raise SfumatoError(f"the linear program failed: {solved.message}")
     shares = solved.x[: len(rows)]
-    beyond = float(solved.x[len(rows) :].max(initial=0.0))
-    return _Solved(shares, solved.ineqlin.marginals, float(cost[: len(rows)] @ shares), beyond)
+    passed = solved.x[len(rows) :].reshape(problem.room.shape)
+    beyond = float(passed[np.isinf(problem.price)].max(initial=0.0))
+    pairs = float(cost[: len(rows)] @ shares)
+    return _Solved(shares, solved.ineqlin.marginals, pairs, beyond)
 
 
 def _paying(problem: Transport, rows: Counts64, columns: Counts64, prices: Floats, takers: Counts64) -> _Paying | None:
     """Pairs outside the program whose reduced cost is negative: the best few of each giver, or None."""
     givers, total = problem.cost.shape
-    per_place = prices[givers + total :].reshape(problem.room.shape)
+    per_area = prices[givers + total :].reshape(problem.room.shape)
     pairs: list[tuple[Counts64, Counts64]] = []
     saving = 0.0
     listed = np.full(total, -1)
     listed[takers] = np.arange(len(takers))
-    for a in np.unique(problem.giver_place):
-        mine = np.flatnonzero(problem.giver_place == a)
-        step = per_place[:, a][:, None] - per_place[:, problem.taker_place[takers]]
+    for a in np.unique(problem.giver_area):
+        mine = np.flatnonzero(problem.giver_area == a)
+        step = per_area[:, a][:, None] - per_area[:, problem.taker_area[takers]]
         reduced = problem.cost[np.ix_(mine, takers)]
         reduced -= prices[mine][:, None]
         reduced -= prices[givers + takers] + (step * problem.taker_weights[:, takers]).sum(axis=0)
@@ -246,8 +254,8 @@ def _whole(problem: Transport, rows: Counts64, columns: Counts64, share: Floats,
         tried.append(whole)
 
     def worth(pairs: Floats) -> float:
-        over = np.maximum(matrix[-bounds:, : len(rows)] @ pairs - limits[-bounds:], 0).sum()
-        return float(cost[: len(rows)] @ pairs + cost[-1] * over)
+        over = np.maximum(matrix[-bounds:, : len(rows)] @ pairs - limits[-bounds:], 0)
+        return float(cost[: len(rows)] @ pairs + cost[-bounds:] @ over)
 
     return min(tried, key=worth)
 

@@ -57,7 +57,7 @@ class Units:
                 self.order[self.start[right[theirs]][:, None] + np.arange(size)],
             )
             total = np.zeros((len(mine), len(theirs)))
-            for place in range(size):
-                total += influence.between(one[:, place], two[:, place])
+            for position in range(size):
+                total += influence.between(one[:, position], two[:, position])
             cost[np.ix_(mine, theirs)] = total
         return cost
