@@ -143,8 +143,8 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
             source = study.source(frame.native)
             with open_engine() as engine:
                 engine.attach(source, "raw")
-                for place, column in enumerate(columns):
-                    engine.upload(f"map{place}", {"label": column.keys, "grp": column.groups})
+                for position, column in enumerate(columns):
+                    engine.upload(f"map{position}", {"label": column.keys, "grp": column.groups})
                 engine.upload("sizes", self.released_)
                 rows = row_groups(engine, source, study, columns, Below())
         except SfumatoError as error:
@@ -187,7 +187,7 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         )
         import pyarrow
 
-        cells = [array[:, place] for place in range(array.shape[1])]
+        cells = [array[:, position] for position in range(array.shape[1])]
         if array.dtype == object:
             cells = [[None if _nothing(value) else value for value in column] for column in cells]
         return Frame(pyarrow.table([pyarrow.array(c, from_pandas=True) for c in cells], names=self._names()))
@@ -236,7 +236,7 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         source = study.source()
         with open_engine() as engine:
             recode(engine, source, study, self.columns_, below)
-            names = ", ".join(f"g{place}" for place in range(len(self.columns_)))
+            names = ", ".join(f"g{position}" for position in range(len(self.columns_)))
             self.released_ = engine.arrays(
                 f"SELECT {names}, n, v FROM sizes AS s WHERE NOT {below.sql} ORDER BY {names}"
             )
@@ -264,8 +264,8 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
             return out
         table = Frame(out).table()
         array = np.empty((table.num_rows, table.num_columns), dtype=object)
-        for place, column in enumerate(table.columns):
-            array[:, place] = column.to_pylist()
+        for position, column in enumerate(table.columns):
+            array[:, position] = column.to_pylist()
         return array
 
 

@@ -180,7 +180,7 @@ def test_a_front_of_cuts_beside_them() -> None:
     best = sf.pick(front, min_k=5).point
     assert row.loss == pytest.approx(best.loss)
     assert (row.k, row.suppressed, row.note) == (best.values["k"], best.suppressed, f"point {best.id}")
-    assert found.found["cuts"].startswith("best found with seed 1")
+    assert found.how["cuts"].startswith("best found with seed 1")
     page = baselines_page(found, [front])
     assert page.count("Plotly.newPlot(") == 1
     assert "What each kind of recoding costs" in page

@@ -118,7 +118,7 @@ def test_an_answer_never_breaks_a_limit_and_relaxations_pay(
 
 
 def within(offer: Offer, limits: Limits) -> None:
-    assert offer.suppressed <= limits.most
+    assert offer.suppressed <= limits.allowed
     assert limits.max_loss is None or offer.loss <= limits.max_loss + 1e-9
     assert limits.min_k is None or offer.k >= limits.min_k
     assert limits.min_l is None or (offer.l or 0) >= limits.min_l

@@ -8,12 +8,14 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet
 import pytest
 from tests.published.ten_tables import EVALUATIONS, TABLES, decided, inspected, reached
 
 import sfumato as sf
 from sfumato.errors import StudyError
 from sfumato.sources.roles import Role
+from sfumato.sources.source import Source
 from sfumato.study import read
 
 # How many columns of each table nothing is known about, by name and values.
@@ -68,10 +70,17 @@ def test_suggestions_accepted_as_they_are(name: str, shared: Path, tmp_path: Pat
         assert all(column.role in counted or not column.role.released for column in study.columns.values())
 
 
-def unique_by_hand(path: Path, separator: str, header: bool, names: list[str], over: set[str]) -> float:
-    """The share of rows of a released file whose cells in some columns no other row has."""
+def rows_of(file: Source, path: Path) -> list[tuple[Any, ...]]:
+    """The rows of a released file, text or Parquet, read without us."""
+    if file.dialect is None:
+        return list(zip(*pyarrow.parquet.read_table(path).to_pydict().values(), strict=True))
     text = gzip.decompress(path.read_bytes()).decode() if path.suffix == ".gz" else path.read_text("utf-8")
-    rows = list(csv.reader(text.splitlines(), delimiter=separator))[1 if header else 0 :]
+    rows = list(csv.reader(text.splitlines(), delimiter=file.dialect.separator))
+    return [tuple(row) for row in rows[1 if file.dialect.header else 0 :]]
+
+
+def unique_by_hand(rows: list[tuple[Any, ...]], names: list[str], over: set[str]) -> float:
+    """The share of rows whose cells in some columns no other row has."""
     places = [place for place, name in enumerate(names) if name in over]
     counts = Counter(tuple(row[place] for place in places) for row in rows)
     return sum(count == 1 for count in counts.values()) / len(rows)
@@ -97,11 +106,11 @@ def released(name: str, shared: Path, tmp_path: Path, evaluations: int) -> None:
     assert sf.verify(outcome.release.folder)
     assert manifest["figures"]["k"]["value"] >= outcome.study.policy.k
     own = read(outcome.release.folder / "private" / "run.toml").source()
-    assert own.dialect is not None
+    rows = rows_of(own, outcome.release.data)
     for figure, over in (
         ("quasi_identifiers_and_kept", set(own.names) - set(outcome.study.named(Role.SENSITIVE))),
         ("all_columns", set(own.names)),
     ):
-        counted = unique_by_hand(outcome.release.data, own.dialect.separator, own.dialect.header, list(own.names), over)
+        counted = unique_by_hand(rows, list(own.names), over)
         assert manifest["whole"][figure]["unique_share"] == pytest.approx(counted)
     assert manifest["whole"]["quasi_identifiers_and_kept"]["unique_share"] <= outcome.study.policy.uniques

@@ -30,7 +30,7 @@ def front_of(
 ) -> Front:
     """A front with the given plans, measured on the frequency table; with `anything` no policy stands in its way."""
     if anything and study.policy == PolicySettings():
-        study = study.model_copy(update={"policy": ANYTHING})._placed(study.folder)
+        study = study.model_copy(update={"policy": ANYTHING})
     table, measures = study.table(), measures_of(study)
     points = []
     for number, levels in enumerate(plans):

@@ -392,7 +392,6 @@ def test_other_swaps_than_before(tmp_path: Path, capsys: pytest.CaptureFixture[s
         words = ["search", str(tmp_path / "run.toml"), "-o", str(tmp_path / name)]
         assert run([*words, "--set", f"groups.protect.test_seed={number_}", "--json"]) in (0, 3)
     swaps = [_swaps_of(tmp_path / name) for name in "pq"]
-    assert len(swaps[0]) == len(swaps[1])
     assert swaps[0] != swaps[1]
     capsys.readouterr()
     given = [w for rule in ("uniques", "attacks") for w in ("--accept", f"{rule}=small tables made for a test")]

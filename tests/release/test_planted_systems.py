@@ -2,8 +2,9 @@
 
 Both release every record, so less can be asked than of a recoding. In a protected file the cells of the two are as in
 the source, and the policy refuses them unless the publisher accepts unique records; every other public file is the same
-whoever the two are. Of a disguise, the public channel lists the values of the column; a value of fewer people than the
-policy's k is refused, and nothing else of the two reaches a public file.
+whoever the two are, but for the shares of swapped records and cells, because other people can mean another plan. Of a
+disguise, the public channel lists the values of the column; a value of fewer people than the policy's k is refused, and
+nothing else of the two reaches a public file.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import random
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -34,6 +36,7 @@ from sfumato.systems.channel.system import chosen_channel
 from sfumato.systems.groups.publish import publish_protection
 
 REASON = "a table made for a test"
+SWAPPED = re.compile(r'[0-9.]+\s%</b>of the (records|cells) carry|"(exchanged|loss)_share": [0-9.]+')
 PAIRS = st.tuples(*(strangers(number, number % 2 == 0) for number in range(4)))
 ILLNESSES = ("flu", "cold", "gout", "cough")
 
@@ -73,7 +76,8 @@ def write_group(folder: Path, strange: Sequence[Person]) -> Front:
             age = rng.choice(["20", "24"] if member else ["20", "24", "48"])
             rows.append((age, rng.choice("12"), town, "55" if member else "11", rng.choice(JOBS[:2])))
         for person in strange if name == "t.csv" else ():
-            rows.insert(rng.randrange(len(rows)), (f"{person.age}00", "1", person.town, "11", person.job))
+            age = str(int(float(person.age)) * 100)
+            rows.insert(rng.randrange(len(rows)), (age, "1", person.town, "11", person.job))
         with (folder / name).open("w", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows([("age", "sex", "town", "job", "work"), *rows])
     return protected_front(folder)
@@ -94,6 +98,8 @@ def same_group_files(strange: tuple[Person, ...], tmp_path_factory: pytest.TempP
             before = list(csv.DictReader(file))
         for name in ("age", "sex", "town", "work"):
             assert Counter(row[name] for row in before) == Counter(row[name] for row in rows_of(release))
+        texts[-1]["external.html"], shares = SWAPPED.subn("", texts[-1]["external.html"])
+        assert shares == 4
     assert set(texts[0]) == {"croissant.json", "ddi.xml", "dictionary.html", "dictionary.json", "external.html"}
     for name in texts[0]:
         assert texts[0][name] == texts[1][name], name
@@ -118,7 +124,7 @@ def disguised(folder: Path, two: Sequence[Person]) -> Any:
     study = people(folder, {}).with_columns({"job": ColumnSettings(role=Role.OTHER)})
     wanted = study.with_channel(columns=("ill",), engine="exact", points=2).with_search(system="channel")
     chosen = chosen_channel(sf.pick(sf.search(wanted), point=1))
-    usual = study.model_copy(update={"policy": PolicySettings()})._placed(study.folder)
+    usual = study.model_copy(update={"policy": PolicySettings()})
     return sf.disguise(usual, [chosen], folder / "out", keep=["job"], state=folder / "state")
 
 

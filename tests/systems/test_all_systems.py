@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
+import numpy as np
 import pytest
 from tests.release.fronts import ANYTHING, people, small, write_csv
 from tests.systems.channel.files import channel_run
@@ -16,10 +17,18 @@ from tests.systems.groups.files import protected_study
 
 import sfumato as sf
 from sfumato.cli import run
+from sfumato.decide.pick import class_size
 from sfumato.errors import StoppedError
 from sfumato.front import Front
+from sfumato.measures.registry import measure
+from sfumato.measures.standard import K
+from sfumato.plans.boxes import BoxPlan
 from sfumato.release import pack
+from sfumato.release.boxes.foreseen import foreseen_classes
+from sfumato.release.foreseen import foreseen
+from sfumato.release.readback import loss_of
 from sfumato.study import SearchSettings
+from sfumato.systems.publish import rehearse
 from sfumato.systems.registry import MODULES, system_named
 
 Capture = pytest.CaptureFixture[str]
@@ -74,7 +83,7 @@ MAKERS: dict[str, Callable[[Path], Path]] = {
 def test_every_registered_system_can_be_named_and_is_tested() -> None:
     """A new system stands in the registry, in the run file and here."""
     named = get_args(SearchSettings.model_fields["system"].annotation)
-    assert set(MODULES) == set(named), "name it in SearchSettings.system (study/study.py)"
+    assert set(MODULES) == set(named), "name it in SearchSettings.system (study/sections.py)"
     assert set(MODULES) == set(MAKERS), "add a run file for it to MAKERS"
 
 
@@ -146,6 +155,50 @@ def test_the_search_of_the_command_line_is_that_of_the_library(made: Made, capsy
     assert told == {name: value for name, value in expected.items() if name in told}
 
 
+def test_a_release_is_rehearsed_as_it_is_made(made: Made) -> None:
+    choice = sf.pick(sf.load_front(made.front), point=middle(made.found))
+    rehearsed = rehearse(choice, state=made.folder / "other-state")
+    released = pack.read_manifest(made.release)
+    assert (rehearsed.measured.records, rehearsed.measured.suppressed) == (released["records"], released["suppressed"])
+    assert [len(row) for row in rehearsed.rows] == [len(rehearsed.columns)] * 10
+    assert list(rehearsed.columns) == [entry["name"] for entry in rehearsed.dictionary["columns"]]
+
+
+def test_a_front_whose_points_have_a_k_is_asked(made: Made) -> None:
+    front = sf.load_front(made.front)
+    if not front.tells_k:
+        with pytest.raises(sf.InputError, match="cannot be asked"):
+            sf.ask(front, min_k=2)
+        return
+    wanted = class_size(front.point(middle(front)))
+    answer = sf.ask(front, min_k=wanted)
+    picked = sf.pick(front, min_k=wanted).point
+    assert (answer.offer.k, answer.offer.loss) == (class_size(picked), picked.loss)
+    assert sf.presets(front)
+    if not front.recodes:
+        assert answer.offer.searched
+        assert answer.choice.point == picked
+        with pytest.raises(sf.UnreachableError) as nothing:
+            sf.ask(front, min_k=wanted, max_loss=picked.loss / 2)
+        assert nothing.value.nearest["max_loss"] == pytest.approx(picked.loss, abs=1e-3)  # type: ignore[attr-defined]
+
+
+def test_classes_are_foreseen_as_the_file_has_them(made: Made) -> None:
+    """Of plans with a label of its own for each class; those that recode are foreseen by tests of their own."""
+    front = sf.load_front(made.front)
+    point = front.point(middle(front))
+    if not isinstance(point.plan, BoxPlan):
+        return
+    table = front.study.table()
+    _, classes = foreseen_classes(front.study, table, point.plan, np.random.default_rng(1))
+    released = pack.read_manifest(made.release)
+    assert (classes.records, classes.suppressed_rows) == (released["records"], released["suppressed"])
+    assert loss_of(classes) == pytest.approx(released["loss"])
+    for name in (K.name, "uniques", "marketer_risk"):
+        assert measure(name).value(classes) == pytest.approx(released["figures"][name]["value"])
+    assert foreseen(front, point, table).as_dict() == released["whole"]
+
+
 def test_no_point_of_a_front_is_beaten(made: Made) -> None:
     """In its objectives; a protection is also judged by what stands out from below."""
     front = made.found
@@ -188,9 +241,9 @@ def test_a_front_is_drawn_and_compared(made: Made, tmp_path: Path, capsys: Captu
     assert (code, told["dominated"], told["points"][0]) == (0, [0, 0], len(made.found.points))
 
 
-def test_only_a_recoding_can_be_asked(made: Made, capsys: Capture) -> None:
+def test_only_a_front_whose_points_have_a_k_can_be_asked(made: Made, capsys: Capture) -> None:
     code, told = json_of(capsys, "ask", made.front, "--max-loss", "0.99")
-    assert code == (0 if made.found.recodes else 2), told
+    assert code == (0 if made.found.tells_k else 2), told
 
 
 def test_a_release_is_verified_with_and_without_the_source(made: Made, capsys: Capture) -> None:

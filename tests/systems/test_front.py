@@ -120,7 +120,10 @@ def test_compare(front: sf.Front, adult: sf.FrequencyTable, tmp_path: Path, caps
     other.save(tmp_path / "b")
     assert run(["compare", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
     assert "hypervolume" in capsys.readouterr().out
-    with pytest.raises(InputError, match="different objectives"):
+    more = sf.search(front.study.with_search(objectives=["k", "distinct_l", "general_loss"]), table=adult)
+    both = sf.compare_fronts(more, front)  # by what both were searched for
+    assert (both.objectives, both.shared) == (("k", "general_loss"), 61)
+    with pytest.raises(InputError, match="fewer than two objectives in common"):
         sf.compare_fronts(front, sf.search(front.study.with_search(objectives=["k"]), table=adult))
 
 

@@ -48,7 +48,7 @@ class Memory:
     def __init__(self, evaluate: Evaluate, shape: tuple[int, ...], known: Evaluated | None = None) -> None:
         self._evaluate = evaluate
         self.shape = shape
-        self.place: dict[Hashable, int] = {}
+        self.position: dict[Hashable, int] = {}
         self._parts: list[Evaluated] = []
         self._all: Evaluated | None = None
         self._rows = 0
@@ -59,7 +59,7 @@ class Memory:
     @property
     def count(self) -> int:
         """Unique evaluations."""
-        return len(self.place)
+        return len(self.position)
 
     def number(self, nodes: Codes) -> Counts64:
         """Nodes as numbers, in the order of their levels; only where the lattice has so few that they have one."""
@@ -78,20 +78,20 @@ class Memory:
         keys = self.keys(nodes)
         new: dict[Hashable, int] = {}
         for row, key in enumerate(keys):
-            if key not in self.place and key not in new:
+            if key not in self.position and key not in new:
                 new[key] = row
         if new:
             made = self._looked_up(list(new), nodes[list(new.values())])
             self._parts.append(made)
             self._all = None
             for key, row in zip(new, first_rows(made.nodes).tolist(), strict=True):
-                self.place[key] = self._rows + row
+                self.position[key] = self._rows + row
             self._rows += len(made.nodes)
-        return np.array([self.place[key] for key in keys], dtype=np.int64)
+        return np.array([self.position[key] for key in keys], dtype=np.int64)
 
     def seen(self, nodes: Codes) -> Flags:
         """Which nodes were evaluated before."""
-        return np.array([key in self.place for key in self.keys(nodes)], dtype=np.bool_)
+        return np.array([key in self.position for key in self.keys(nodes)], dtype=np.bool_)
 
     def _looked_up(self, keys: list[Hashable], nodes: Codes) -> Evaluated:
         """New nodes with their values: from the earlier run where it knew them, else evaluated."""
@@ -127,7 +127,7 @@ class Memory:
     @property
     def first(self) -> Counts64:
         """The first release of each node, in the order of evaluation."""
-        return np.fromiter(self.place.values(), dtype=np.int64, count=len(self.place))
+        return np.fromiter(self.position.values(), dtype=np.int64, count=len(self.position))
 
 
 def _joined(parts: list[Evaluated]) -> Evaluated:

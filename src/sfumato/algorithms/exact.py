@@ -113,12 +113,12 @@ def exact(
         chosen = np.sort(chosen)
 
 
-def front_of(found: Evaluated) -> Counts64:
+def front_of(evaluated: Evaluated) -> Counts64:
     """The places of the feasible non-dominated releases; of equal values, the first in the order of levels."""
-    feasible = np.flatnonzero(found.feasible)
-    kept = feasible[non_dominated(found.values[feasible])]
-    order = np.lexsort(found.nodes[kept].T[::-1])
-    _, first = np.unique(found.values[kept][order], axis=0, return_index=True)
+    feasible = np.flatnonzero(evaluated.feasible)
+    kept = feasible[non_dominated(evaluated.values[feasible])]
+    order = np.lexsort(evaluated.nodes[kept].T[::-1])
+    _, first = np.unique(evaluated.values[kept][order], axis=0, return_index=True)
     return np.asarray(np.sort(kept[order][first]))
 
 

@@ -108,7 +108,7 @@ def _runners_up(memory: Memory, archive: BoxArchive) -> list[int]:
 def _visit(
     memory: Memory, archive: BoxArchive, members: list[int], limit: int, hints: Hints, rng: np.random.Generator
 ) -> bool:
-    """Evaluate at most `most` promising unvisited neighbours of some nodes; False if none is left."""
+    """Evaluate at most `limit` promising unvisited neighbours of some nodes; False if none is left."""
     if not members:
         return False
     around = neighbours(memory.all.nodes[members], memory.shape)

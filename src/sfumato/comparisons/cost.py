@@ -64,16 +64,17 @@ class Cost:
 class Costs:
     """Methods side by side: a row for each method and each required k.
 
-    `most` records may be suppressed; `l` is the diversity asked for; `notes` say what was left out and why, `found` how
-    each front was found. `labels` says which labels Mondrian may use: only recodings with the same labels compare.
+    `allowed` records may be suppressed; `l` is the diversity asked for; `notes` say what was left out and why; `how`
+    says how each front was made; `labels` says which labels Mondrian may use: only recodings with the same labels
+    compare.
     """
 
     rows: tuple[Cost, ...]
     records: int
-    most: int
+    allowed: int
     l: int = 1
     notes: tuple[str, ...] = ()
-    found: Mapping[str, str] = field(default_factory=dict)
+    how: Mapping[str, str] = field(default_factory=dict)
     labels: str = ""
 
     def __iter__(self) -> Iterator[Cost]:
@@ -110,10 +111,10 @@ class Costs:
         """
         return {
             "records": self.records,
-            "max_suppressed": self.most,
+            "max_suppressed": self.allowed,
             "l": self.l,
             "rows": [row.as_dict() for row in self.rows],
-            "found": dict(self.found),
+            "found": dict(self.how),
             "labels": self.labels,
             "notes": list(self.notes),
         }

@@ -20,7 +20,7 @@ def datafly(
     """The levels at which Datafly stops; None where even the top is too little.
 
     `different(column, level)` are the different values of a column at a level, `short(levels)` the records whose class
-    is too small there. It stops when at most `most` are, and some record is left.
+    is too small there. It stops when at most `allowed` are, and some record is left.
 
     >>> values = [[9, 3, 1], [4, 1]]
     >>> datafly([2, 1], lambda column, level: values[column][level], lambda at: 5 if sum(at) < 2 else 0, 0, 9)

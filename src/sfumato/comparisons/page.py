@@ -47,7 +47,9 @@ def draw_baselines(costs: Costs, path: str | Path, fronts: Sequence[Front] = (),
 def baselines_page(costs: Costs, fronts: Sequence[Front] = ()) -> str:
     """The page of a comparison."""
     limit = (
-        f"at most {costs.most:,} of {costs.records:,} records may be suppressed" if costs.most else "none suppressed"
+        f"at most {costs.allowed:,} of {costs.records:,} records may be suppressed"
+        if costs.allowed
+        else "none suppressed"
     )
     diverse = f", {costs.l} different sensitive values in each class" if costs.l > 1 else ""
     return page(
@@ -61,7 +63,7 @@ def baselines_page(costs: Costs, fronts: Sequence[Front] = ()) -> str:
         heads=[TITLES[name] for name in costs.methods],
         losses=[(number(k), [_short(costs.row(name, k)) for name in costs.methods]) for k in costs.asked],
         rows=[row_cells(row) for row in costs.rows],
-        notes=[f"{TITLES[name]}: {how}." for name, how in costs.found.items()] + [f"{note}." for note in costs.notes],
+        notes=[f"{TITLES[name]}: {how}." for name, how in costs.how.items()] + [f"{note}." for note in costs.notes],
     )
 
 
@@ -78,7 +80,7 @@ def baselines_figure(costs: Costs, fronts: Sequence[Front] = ()) -> Markup:
     return figure(
         traces,
         {"title": K.label, "type": K.scale},
-        {"title": "information loss, % (100 % = everything hidden)", "rangemode": "tozero"},
+        {"title": "information loss, %", "rangemode": "tozero"},
         "baselines",
         height=460,
     )

@@ -37,6 +37,7 @@ from sfumato.measures.standard import DISTINCT_L, PROSECUTOR_RISK, K
 from sfumato.notebook.card import card
 from sfumato.plans.levels import LevelPlan
 from sfumato.runtime.figures import number, percent
+from sfumato.sources.roles import Role
 from sfumato.tables.frequency import FrequencyTable
 
 
@@ -234,10 +235,10 @@ def ask(
     >>> searched.offer.k, round(searched.offer.loss, 3), searched.front.exact
     (18, 0.288, True)
     """
-    if not front.recodes:
+    if not front.tells_k:
         raise InputError(
             f"a front of the {front.system} system cannot be asked",
-            expected="a front of lattice or cuts, whose classes answer any suppression",
+            expected="a front whose points have a k",
             remedy="pick chooses a point of any front by limits",
         )
     usual = searched_limit(front)
@@ -268,6 +269,11 @@ def ask(
             raise
         return by_search()
     if min_l is not None and not np.any(offers.l > 0):
+        if not front.recodes and front.study.named(Role.SENSITIVE):
+            raise MeasureError(
+                "the points of this front do not tell their ℓ",
+                expected="a search with a constraint on distinct_l, or no min_l",
+            )
         raise MeasureError("min_l where no column is sensitive", expected="a sensitive column, or no min_l")
     result = wish.best(offers, limits.met(offers))
     if max_loss is None and min_k is None and min_l is None and result is not None:
@@ -323,7 +329,12 @@ def _wish(front: Front, limits: Limits, prefer: str | None) -> Wish:
 
 
 def _offers(front: Front, limits: Limits, wish: Wish, usual: float, folder: Path | None) -> Offers:
-    """What can be told: from histograms where they tell what is sought, else of the points as they are."""
+    """What can be told: from histograms where they tell what is sought, else of the points as they are.
+
+    A point whose classes have labels of their own has no other suppression than its own.
+    """
+    if not front.recodes:
+        return points_of(front)
     stated = wish.privacy.form is not None
     others = any(isinstance(point.plan, LevelPlan) and point.plan.limits for point in front.points)
     if front.classes is not None and stated and not others:

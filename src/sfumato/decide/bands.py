@@ -89,7 +89,7 @@ def bands_figure(front: Front) -> Markup | None:
     ticks = _ticks(top)
     return figure(
         [*band_traces(front), shown],
-        {"title": "information loss, % (100 % = everything hidden)", "range": [0, 104 * width]},
+        {"title": "information loss, %", "range": [0, 104 * width]},
         {
             "title": known_measures()[K.name].title,
             "type": "log",

@@ -69,13 +69,13 @@ class Curve:
         kind = "an even" if self.privacy.direction == "min" else "a logarithmic"
         return f"on {kind} scale of {self.privacy.title} and an even one of loss"
 
-    def flat(self, most: int = 3) -> list[tuple[Offer, Offer]]:
+    def flat(self, limit: int = 3) -> list[tuple[Offer, Offer]]:
         """Stretches that gain much for almost no loss, the most gain first."""
-        return self._stretches(most, flat=True)
+        return self._stretches(limit, flat=True)
 
-    def steep(self, most: int = 3) -> list[tuple[Offer, Offer]]:
+    def steep(self, limit: int = 3) -> list[tuple[Offer, Offer]]:
         """Stretches that lose much for almost no gain, the most loss first."""
-        return self._stretches(most, flat=False)
+        return self._stretches(limit, flat=False)
 
     def _stretches(self, limit: int, flat: bool) -> list[tuple[Offer, Offer]]:
         steps = np.unique(np.linspace(0, len(self) - 1, STEPS).astype(np.int64)) if len(self) else self.places

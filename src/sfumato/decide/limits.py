@@ -30,7 +30,7 @@ class Limits:
     min_l: float | None = None
 
     @property
-    def most(self) -> int:
+    def allowed(self) -> int:
         """Records that may be suppressed."""
         return self.rows if self.max_suppression >= 1 else budget(self.max_suppression, self.rows)
 
@@ -45,7 +45,7 @@ class Limits:
 
     def met(self, offers: Offers) -> Flags:
         """Which offers keep to every limit."""
-        result = offers.suppressed <= self.most
+        result = offers.suppressed <= self.allowed
         if self.max_loss is not None:
             result &= offers.loss <= self.max_loss + TOLERANCE
         if self.min_k is not None:

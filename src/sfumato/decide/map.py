@@ -23,7 +23,7 @@ from sfumato.runtime.figures import number, percent
 from sfumato.tables.frequency import FrequencyTable
 from sfumato.version import __version__
 
-FAINT = "#b8c4cc"
+FAINT = "#7f8b95"
 MOST_ROWS = 200  # points of the table on the page, and points whose hover tells the recoding in words
 SHADES = [[0.0, "#c9dfe1"], [0.5, "#3f979d"], [1.0, "#08363a"]]
 
@@ -91,7 +91,7 @@ def map_figure(
                 "name": "dominated",
                 "x": [round(other["loss"] * 100, 4) for other in front.others],
                 "y": [other[first] for other in front.others],
-                "marker": {"color": FAINT, "size": 5, "opacity": 0.45},
+                "marker": {"color": FAINT, "size": 3},
                 "hoverinfo": "skip",
             }
         )
@@ -133,7 +133,7 @@ def map_figure(
     scale = known_measures()[first].scale
     return figure(
         traces,
-        {"title": "information loss, % (100 % = everything hidden)", "range": [-2, 102]},
+        {"title": "information loss, %", "range": [-2, 102]},
         {"title": known_measures()[first].title, "type": scale} | ({"dtick": 1} if scale == "log" else {}),
         "map",
         height=480,
@@ -161,7 +161,7 @@ def pair_figure(front: Front, name: str, chosen: int | None = None) -> Markup:
     title = known_measures()[name].title
     return figure(
         traces,
-        {"title": "information loss, % (100 % = everything hidden)"},
+        {"title": "information loss, %"},
         {"title": title},
         f"map-{name}",
         height=340,

@@ -15,6 +15,7 @@ from sfumato.front import Front
 from sfumato.hierarchies.recipes import HierarchyFile, HierarchyPaths
 from sfumato.measures.facts import Form
 from sfumato.measures.standard import DISTINCT_L, GENERAL_LOSS, K
+from sfumato.plans.boxes import BoxPlan
 from sfumato.runtime.figures import percent
 from sfumato.sources.roles import Role
 from sfumato.tables.frequency import FrequencyTable
@@ -85,7 +86,10 @@ def alphabetical(front: Front, table: FrequencyTable | None) -> list[str]:
 
 def words_of(front: Front, offer: Offer, table: FrequencyTable | None) -> tuple[str, ...]:
     """The recoding in words, with the labels where the table can be read."""
-    plan = front.point(offer.point).recoding_plan
+    point = front.point(offer.point)
+    if isinstance(point.plan, BoxPlan):
+        return (f"{len(point.plan.labels):,} classes, each with labels of its own",)
+    plan = point.recoding_plan
     if table is not None:
         return tuple(plan.words(table))
     return tuple(

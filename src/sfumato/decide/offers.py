@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.front import Front, Objective
+from sfumato.front import Front, Objective, Point
 from sfumato.measures.facts import Form
 from sfumato.measures.registry import known_measures
 from sfumato.measures.standard import DISTINCT_L, OF_FORM, WEIGHTED_K, WEIGHTED_L, K
+from sfumato.plans.boxes import BoxPlan
 from sfumato.runtime.arrays import Counts64, Flags, Floats
 
 
@@ -109,23 +110,23 @@ class Offers:
         arrays = {f.name: getattr(self, f.name)[which] for f in fields(self) if f.name != "front"}
         return replace(self, **arrays)
 
-    def at(self, place: int, privacy: Privacy) -> Offer:
+    def at(self, position: int, privacy: Privacy) -> Offer:
         def whole(values: Counts64) -> int:
-            return int(values[place])
+            return int(values[position])
 
-        mean = float(self.weighted_k[place])
+        mean = float(self.weighted_k[position])
         return Offer(
             point=whole(self.point),
-            searched=bool(self.searched[place]),
+            searched=bool(self.searched[position]),
             k=whole(self.k),
-            l=whole(self.l) if self.l[place] > 0 else None,
+            l=whole(self.l) if self.l[position] > 0 else None,
             weighted_k=mean if np.isfinite(mean) else None,
-            loss=float(self.loss[place]),
+            loss=float(self.loss[position]),
             suppressed=whole(self.suppressed),
             suppression=whole(self.suppressed) / self.front.rows,
             suppress_below=whole(self.suppress_below),
             diversity_below=whole(self.diversity_below),
-            value=float(self.values(privacy)[place]),
+            value=float(self.values(privacy)[position]),
         )
 
 
@@ -147,8 +148,8 @@ def sought(front: Front, zero: bool, both: bool) -> Privacy:
     return Privacy.of(Form.SIZE)
 
 
-def offers_of(front: Front, most: int) -> Offers:
-    """Every offer of a front's recodings that suppresses at most `most` records, from their class histograms."""
+def offers_of(front: Front, limit: int) -> Offers:
+    """Every offer of a front's recodings that suppresses at most `limit` records, from their class histograms."""
     if front.classes is None:
         return points_of(front)
     known: dict[tuple[int, int, int], int] = {}
@@ -163,7 +164,7 @@ def offers_of(front: Front, most: int) -> Offers:
             known.setdefault((number, k, l), point.id)
     parts = []
     for number in range(len(front.classes)):
-        options = front.classes.of(number).options(most)
+        options = front.classes.of(number).options(limit)
         ids = [known.get((number, k, l), -1) for k, l in zip(options.k.tolist(), options.l.tolist(), strict=True)]
         own = np.array(ids, dtype=np.int64)
         loss = options.loss.copy()
@@ -188,17 +189,16 @@ def offers_of(front: Front, most: int) -> Offers:
 def points_of(front: Front) -> Offers:
     """The points of a front as they are. What histograms would tell is not known without them."""
     count = len(front.points)
-    plans = [point.recoding_plan for point in front.points]
-    k = np.array([point.values.get(K.name, point.recoding_plan.suppress_below) for point in front.points])
-    l = np.array(
-        [point.values.get(DISTINCT_L.name, max(point.recoding_plan.diversity_below, -1)) for point in front.points]
-    )
+    below = [_thresholds(point) for point in front.points]
+    k = np.array([point.values.get(K.name, size) for point, (size, _) in zip(front.points, below, strict=True)])
+    held = [p.values.get(DISTINCT_L.name, max(least, -1)) for p, (_, least) in zip(front.points, below, strict=True)]
+    l = np.array(held)
     mean = np.array([point.values.get(WEIGHTED_K.name, np.nan) for point in front.points], dtype=np.float64)
     other = np.array([point.values.get(WEIGHTED_L.name, np.nan) for point in front.points], dtype=np.float64)
     if front.classes is not None:
         stated = [
-            front.classes.of(number).achieved(plan.suppress_below, plan.diversity_below)
-            for number, plan in zip(front.recoding_of, plans, strict=True)
+            front.classes.of(number).achieved(size, least)
+            for number, (size, least) in zip(front.recoding_of, below, strict=True)
         ]
         # A point whose classes also went by another criterion has at least what its thresholds say.
         same = np.array([gone == point.suppressed for (_, _, gone), point in zip(stated, front.points, strict=True)])
@@ -214,6 +214,13 @@ def points_of(front: Front) -> Offers:
         other,
         np.array([point.loss for point in front.points], dtype=np.float64),
         np.array([point.suppressed for point in front.points], dtype=np.int64),
-        np.array([plan.suppress_below for plan in plans], dtype=np.int64),
-        np.array([plan.diversity_below for plan in plans], dtype=np.int64),
+        np.array([size for size, _ in below], dtype=np.int64),
+        np.array([least for _, least in below], dtype=np.int64),
     )
+
+
+def _thresholds(point: Point) -> tuple[int, int]:
+    """The size and the diversity below which classes are suppressed; none where the plan says it record by record."""
+    if isinstance(point.plan, BoxPlan):
+        return 0, 0
+    return point.recoding_plan.suppress_below, point.recoding_plan.diversity_below

@@ -206,7 +206,8 @@ def _figures(front: Front) -> dict[str, Callable[[Point], float]]:
 
 def class_size(point: Point) -> float:
     """The class size that a recoding guarantees."""
-    return float(point.values.get(K.name, point.recoding_plan.suppress_below))
+    known = point.values.get(K.name)
+    return float(point.recoding_plan.suppress_below if known is None else known)
 
 
 def _protects(front: Front, figure: str) -> bool:

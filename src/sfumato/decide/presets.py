@@ -65,7 +65,7 @@ class Preset:
 
 
 def presets(front: Front, common: Sequence[tuple[str, float]] = COMMON) -> tuple[Preset, ...]:
-    """The point that each common limit on k or on the prosecutor risk (1/k) leads to; none where points recode nothing.
+    """The point that each common limit on k or on the prosecutor risk (1/k) leads to; none where points have no k.
 
     Args:
         front: the front.
@@ -79,7 +79,7 @@ def presets(front: Front, common: Sequence[tuple[str, float]] = COMMON) -> tuple
     >>> [(each.limit, each.value, each.point.id) for each in presets(front)[:2]]
     [('min_k', 3.0, 2), ('min_k', 5.0, 4)]
     """
-    if not front.recodes or not front.points:
+    if not front.tells_k or not front.points:
         return ()
     result = []
     for limit, value in common:

@@ -54,7 +54,7 @@ class Asker:
     has_sensitive: bool
 
     @property
-    def told(self) -> bool:
+    def has_classes(self) -> bool:
         """Whether classes are known beyond what was searched."""
         return self.offers.front.classes is not None
 
@@ -76,7 +76,7 @@ class Asker:
 
     def _one(self, position: int, asks: str, limits: Limits, wish: Wish) -> Question:
         command = self.commands.get(position, "")
-        if not self.told and command:
+        if not self.has_classes and command:
             return Question(
                 position,
                 asks,

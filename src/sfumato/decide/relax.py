@@ -71,7 +71,7 @@ def relaxations(offers: Offers, limits: Limits, wish: Wish, best: Offer, rate: f
             result.append(_more(offer, best, wish, "max_loss", limit, offer.loss))
     if limits.max_suppression < 1:
         limit = limits.max_suppression
-        near = limits.without("max_suppression").met(offers) & (offers.suppressed > limits.most)
+        near = limits.without("max_suppression").met(offers) & (offers.suppressed > limits.allowed)
         near &= offers.suppression <= reach(limit, 0.5)
         if wish.least_loss:
             result += _cheaper(offers, near, wish, best, "max_suppression", limit)

@@ -63,6 +63,8 @@ def search_command(max_suppression: float, folder: Path | None, problem: int | N
 
 def better_searches(front: Front, max_suppression: float, folder: Path | None) -> dict[int, str]:
     """For each of the four questions the search that seeks exactly it; none where the front's own did."""
+    if not front.recodes:
+        return {}
     settings = front.study.search
     usual = searched_limit(front)
     limit = max_suppression if 0 < max_suppression < 1 else 0.1

@@ -14,8 +14,12 @@ from sfumato.front.front import Front
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two fronts side by side: points, hypervolume as a share of the box around both, and who dominates whom."""
+    """Two fronts side by side: points, hypervolume as a share of the box around both, and who dominates whom.
 
+    `objectives` are those that both have: figures that only one was searched for say nothing here.
+    """
+
+    objectives: tuple[str, ...]
     points: tuple[int, int]
     hypervolume: tuple[float, float]
     dominated: tuple[int, int]
@@ -23,6 +27,7 @@ class Comparison:
 
     def as_dict(self) -> dict[str, Any]:
         return {
+            "objectives": list(self.objectives),
             "points": list(self.points),
             "hypervolume": list(self.hypervolume),
             "dominated": list(self.dominated),
@@ -31,23 +36,24 @@ class Comparison:
 
 
 def compare_fronts(one: Front, two: Front) -> Comparison:
-    """Compare two fronts over the same objectives of the same table.
+    """Compare two fronts of the same table over the objectives that both have.
 
     Args:
         one: a front.
-        two: another front over the same objectives of the same table.
+        two: another front of the same table, with at least two objectives of the first.
 
     Returns:
         Which points of each dominate points of the other, and the usual indicators.
     """
-    if one.objectives != two.objectives or one.fingerprint != two.fingerprint:
+    common = [objective for objective in one.objectives if objective in two.objectives]
+    if len(common) < 2 or one.fingerprint != two.fingerprint:
         raise InputError(
-            "the fronts are of different objectives or different tables",
+            "the fronts have fewer than two objectives in common, or are of different tables",
             expected="two fronts of the same study",
             remedy="search both with the same objectives",
         )
-    signs = np.array([objective.sign for objective in one.objectives])
-    values = [comparable(signs * [[p.values[o.name] for o in f.objectives] for p in f.points]) for f in (one, two)]
+    signs = np.array([objective.sign for objective in common])
+    values = [comparable(signs * [[p.values[o.name] for o in common] for p in f.points]) for f in (one, two)]
     both = np.vstack(values)
     low, span = both.min(axis=0), np.ptp(both, axis=0)
     scaled = [(v - low) / np.where(span > 0, span, 1.0) for v in values]
@@ -55,4 +61,5 @@ def compare_fronts(one: Front, two: Front) -> Comparison:
     beaten = [int(np.sum(first_dominator(a, b) >= 0)) for a, b in (values, values[::-1])]
     shared = {tuple(row) for row in values[0].tolist()} & {tuple(row) for row in values[1].tolist()}
     counts = len(one.points), len(two.points)
-    return Comparison(counts, (volumes[0], volumes[1]), (beaten[0], beaten[1]), len(shared))
+    names = tuple(objective.name for objective in common)
+    return Comparison(names, counts, (volumes[0], volumes[1]), (beaten[0], beaten[1]), len(shared))

@@ -174,15 +174,20 @@ class Front:
                 f"{100 * point.loss:.1f} %",
                 f"{point.suppressed:,}",
             ]
-            for point in (self.points[place] for place in places)
+            for point in (self.points[position] for position in places)
         ]
         fewer = f" {len(rows)} of {len(self.points)} points are shown." if len(rows) < len(self.points) else ""
         return card(repr(self)[1:-1], heads, rows, self.picture(), [f"{self.how[:1].upper()}{self.how[1:]}.{fewer}"])
 
     @property
     def recodes(self) -> bool:
-        """Whether its plans recode the table: such a front can be asked, and has classes."""
+        """Whether its plans recode the table: such a front has classes, which answer for any suppression."""
         return self.system in ("lattice", "cuts")
+
+    @property
+    def tells_k(self) -> bool:
+        """Whether the k of every point is known: such a front can be asked."""
+        return self.recodes or (bool(self.points) and all(K.name in point.values for point in self.points))
 
     @cached_property
     def recoding_of(self) -> tuple[int, ...]:
@@ -240,7 +245,8 @@ class Front:
             share = self.evaluations / self.space
             what = f"{self.evaluations:,} of {self.space:,} nodes evaluated ({percent(share)})"
         else:
-            what = f"{self.evaluations:,} of {float(self.space):.1e} cuts evaluated"
+            many = f"{self.space:,}" if self.space < 10**12 else f"about 10^{round(math.log10(self.space))}"
+            what = f"{self.evaluations:,} of {many} cuts evaluated"
         return ", ".join(dict.fromkeys((proof, name, what)))  # an exact search need not say so twice
 
     def as_dict(self) -> dict[str, Any]:

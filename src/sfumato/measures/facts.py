@@ -29,9 +29,9 @@ class Form(StrEnum):
 
 
 class Headline(NamedTuple):
-    """A figure that an audit shows first: its place, the words below the number, and whether it marks a danger."""
+    """A figure that an audit shows first: its position, the words below the number, and whether it marks a danger."""
 
-    place: int
+    position: int
     says: str
     warns: bool = False
 

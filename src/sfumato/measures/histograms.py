@@ -42,8 +42,8 @@ class Histogram:
         """Loss as a share of d·N when `kept` records with a generalization loss of `cost` are released."""
         return np.asarray(np.asarray(cost) / self.scale / self.full + (self.rows - np.asarray(kept)) / self.rows)
 
-    def options(self, most: int) -> Options:
-        """Every (k, ℓ) that suppressing smaller or less diverse classes gives, at most `most` records going.
+    def options(self, limit: int) -> Options:
+        """Every (k, ℓ) that suppressing smaller or less diverse classes gives, at most `limit` records going.
 
         >>> one, two = np.array([3, 5]), np.array([1, 2])
         >>> histogram = Histogram(size=one, diversity=two, records=one, cost=0 * one, scale=1.0, full=1.0, rows=8)
@@ -60,7 +60,7 @@ class Histogram:
         above = held[0, ::-1].cumsum(axis=0)[::-1]  # of exactly this diversity, this large or larger
         kept = held[:, ::-1, ::-1].cumsum(axis=1).cumsum(axis=2)[:, ::-1, ::-1]
         gone = self.rows - kept[0]
-        a, b = np.nonzero((beside > 0) & (above > 0) & (gone <= most))
+        a, b = np.nonzero((beside > 0) & (above > 0) & (gone <= limit))
         by_size, by_diversity = gone[a, 0], gone[0, b]
         taken = gone[a, b]
         return Options(

@@ -177,14 +177,14 @@ class Measure:
             return min(values) if self.direction == "max" else max(values)
         return self.folded(classes, self.property(classes, column))
 
-    def folded(self, classes: ClassTable, found: Property) -> float:
+    def folded(self, classes: ClassTable, values: Property) -> float:
         if self.fold == "worst":
-            return found.worst(self.direction)
+            return values.worst(self.direction)
         if self.fold == "sum":
-            return found.total()
+            return values.total()
         if self.fold == "mean":
-            return found.mean()
-        return self.fold(classes, found)
+            return values.mean()
+        return self.fold(classes, values)
 
     def with_parameters(self, given: Mapping[str, Any]) -> Measure:
         """The same measure with other parameters."""

@@ -91,7 +91,7 @@ def class_sizes(codes: Codes, counts: Counts64, recoding: Recoding) -> Counts64:
 
 
 def node_figures(
-    codes: Codes, counts: Counts64, recoding: Recoding, losses: Floats, most: int, full: float
+    codes: Codes, counts: Counts64, recoding: Recoding, losses: Floats, limit: int, full: float
 ) -> tuple[int, int, float]:
     """k, suppressed records and loss of one recoding in plain numpy: the yardstick of the compiled walk.
 
@@ -103,7 +103,7 @@ def node_figures(
     _, inverse = np.unique(key, return_inverse=True)
     rows = np.bincount(inverse, weights=counts).astype(np.int64)
     sizes, number = np.unique(rows, return_counts=True)
-    goes = int(np.searchsorted(np.cumsum(sizes * number), most, side="right"))
+    goes = int(np.searchsorted(np.cumsum(sizes * number), limit, side="right"))
     k = int(sizes[goes])
     gone = int((sizes * number)[:goes].sum())
     cells = np.zeros(codes.shape[1])

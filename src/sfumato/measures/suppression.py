@@ -22,15 +22,15 @@ def budget(share: float | str | Decimal, records: int) -> int:
     return int(exact * records)
 
 
-def suppress_within(classes: ClassTable, most: int) -> ClassTable:
-    """Suppress whole sizes, from the smallest, while the records gone stay within `most` (docs/readings.md, 1.1)."""
-    if most - classes.suppressed_rows <= 0:
+def suppress_within(classes: ClassTable, allowed: int) -> ClassTable:
+    """Suppress whole sizes, from the smallest, while the records gone stay within `allowed` (docs/readings.md, 1.1)."""
+    if allowed - classes.suppressed_rows <= 0:
         return classes
     refuse_wildcards(classes)
     free = classes.kept
     sizes, position = np.unique(classes.size[free], return_inverse=True)
     rows = np.bincount(position, weights=classes.rows[free]).astype(np.int64)
-    goes = int(np.searchsorted(np.cumsum(rows), most - classes.suppressed_rows, side="right"))
+    goes = int(np.searchsorted(np.cumsum(rows), allowed - classes.suppressed_rows, side="right"))
     limit = sizes[goes] if goes < len(sizes) else sizes[-1]  # something is always left
     return classes.with_suppressed(classes.suppressed | (classes.size < limit))
 

@@ -36,15 +36,15 @@ def card(
     )
 
 
-def some(rows: Sequence[Sequence[object]], most: int = 10) -> list[Sequence[object]]:
+def some(rows: Sequence[Sequence[object]], limit: int = 10) -> list[Sequence[object]]:
     """The first rows, and how many more there are.
 
     >>> some([[1, 2], [3, 4], [5, 6]], 2)
     [[1, 2], [3, 4], ['… and 1 more', '']]
     """
-    if len(rows) <= most:
+    if len(rows) <= limit:
         return list(rows)
-    return [*rows[:most], [f"… and {len(rows) - most} more", *([""] * (len(rows[0]) - 1))]]
+    return [*rows[:limit], [f"… and {len(rows) - limit} more", *([""] * (len(rows[0]) - 1))]]
 
 
 def short(value: float | None) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 INK, GRID = "#1f2933", "#e4e7eb"
+NUMBERS = {"exponentformat": "none", "separatethousands": True}  # 10,000 and not 10k, which may stand for ten of k
 
 
 def plotly_figure(
@@ -14,7 +15,7 @@ def plotly_figure(
     """A figure of plotly, to be shown, changed or written by its own methods."""
     import plotly.graph_objects as go
 
-    axis = {"gridcolor": GRID, "zerolinecolor": GRID, "linecolor": GRID, "title": {"standoff": 8}}
+    axis = {"gridcolor": GRID, "zerolinecolor": GRID, "linecolor": GRID, "title": {"standoff": 8}, **NUMBERS}
     drawn = go.Figure(data=[dict(trace) for trace in traces])
     drawn.update_layout(
         template="none",
@@ -24,6 +25,7 @@ def plotly_figure(
         xaxis=axis | dict(x),
         yaxis=axis | dict(y),
         showlegend=len(traces) > 1,
+        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},  # beside it, a narrow page has no room
         bargap=0.08,
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",

@@ -50,9 +50,9 @@ class BoxPlan:
         }
 
     @classmethod
-    def from_saved(cls, found: Mapping[str, Any]) -> Self:
+    def from_saved(cls, saved: Mapping[str, Any]) -> Self:
         """The plan of a point that was saved; ValueError if it cannot be one."""
-        plan = found["plan"]
+        plan = saved["plan"]
         spans = {str(name): [_span(span) for span in own] for name, own in plan["labels"].items()}
         width = len(spans)
         labels = []
@@ -61,7 +61,7 @@ class BoxPlan:
                 raise ValueError("labels are numbered from 0")
             labels.append(tuple(own[number] for own, number in zip(spans.values(), numbers, strict=True)))
         members = tuple((t, owner, count) for t, owner, count in _rows(plan["members"], 3))
-        if found["classes"] != len(labels):
+        if saved["classes"] != len(labels):
             raise ValueError("another number of classes")
         return cls(tuple(spans), tuple(labels), members)
 

@@ -111,9 +111,9 @@ class Channel:
         return {"plan": self.as_dict()}
 
     @classmethod
-    def from_saved(cls, found: Mapping[str, Any]) -> Channel:
+    def from_saved(cls, saved: Mapping[str, Any]) -> Channel:
         """The channel of a point that was saved."""
-        return cls.from_dict(found["plan"])
+        return cls.from_dict(saved["plan"])
 
     def as_dict(self) -> dict[str, Any]:
         """What a channel file holds. With a reference and notes it is the publisher's own: they may tell the shares.
@@ -135,19 +135,19 @@ class Channel:
         return result | ({"notes": dict(self.notes)} if self.notes else {})
 
     @classmethod
-    def from_dict(cls, found: Mapping[str, Any]) -> Channel:
+    def from_dict(cls, saved: Mapping[str, Any]) -> Channel:
         """The channel of a dictionary that `as_dict` made; InputError says what is wrong with any other."""
         try:
-            wrong = None if found["format"] == FORMAT else "another format"
+            wrong = None if saved["format"] == FORMAT else "another format"
             if wrong is None:
                 return cls(
-                    tuple(map(str, found["columns"])),
-                    tuple(map(str, found["categories"])),
-                    tuple(map(str, found["outputs"])),
-                    _rows(found["matrix"]),
-                    None if found.get("reference") is None else _rows(found["reference"]),
-                    dict(found.get("notes", {})),
-                    tuple(tuple(map(str, cell)) for cell in found.get("cells", ())),
+                    tuple(map(str, saved["columns"])),
+                    tuple(map(str, saved["categories"])),
+                    tuple(map(str, saved["outputs"])),
+                    _rows(saved["matrix"]),
+                    None if saved.get("reference") is None else _rows(saved["reference"]),
+                    dict(saved.get("notes", {})),
+                    tuple(tuple(map(str, cell)) for cell in saved.get("cells", ())),
                 )
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             wrong = f"no {error}" if isinstance(error, KeyError) else "entries of another kind"

@@ -100,12 +100,12 @@ class CutPlan:
         return self.entries()
 
     @classmethod
-    def from_saved(cls, found: Mapping[str, Any]) -> Self:
+    def from_saved(cls, saved: Mapping[str, Any]) -> Self:
         """The plan of a point that was saved; ValueError if it cannot be one."""
-        below, diverse = found["suppress_below"], found["diversity_below"]
+        below, diverse = saved["suppress_below"], saved["diversity_below"]
         if not all(isinstance(n, int) and 0 <= n < 2**62 for n in (below, diverse)):
             raise ValueError("limits are whole numbers")
-        return cls({name: tuple(starts) for name, starts in found["plan"].items()}, below, diverse)
+        return cls({name: tuple(starts) for name, starts in saved["plan"].items()}, below, diverse)
 
     def _runs(self, domain: Domain) -> list[list[int]]:
         starts = set(self.cuts[domain.name])

@@ -97,12 +97,12 @@ class LevelPlan:
         return self.entries()
 
     @classmethod
-    def from_saved(cls, found: Mapping[str, Any]) -> Self:
+    def from_saved(cls, saved: Mapping[str, Any]) -> Self:
         """The plan of a point that was saved; ValueError if it cannot be one."""
-        levels, below, diverse = found["plan"], found["suppress_below"], found.get("diversity_below", 0)
+        levels, below, diverse = saved["plan"], saved["suppress_below"], saved.get("diversity_below", 0)
         if not all(isinstance(n, int) and 0 <= n < 2**62 for n in (below, diverse, *levels.values())):
             raise ValueError("levels and limits are whole numbers")
-        limits = found.get("limits", {})
+        limits = saved.get("limits", {})
         if not all(isinstance(n, int | float) and math.isfinite(n) for n in limits.values()):
             raise ValueError("limits are numbers")
         return cls(levels, below, diverse, dict(limits))

@@ -25,5 +25,5 @@ class Plan(Protocol):
         """The entries from which the plan can be made again: what its owner keeps."""
 
     @classmethod
-    def from_saved(cls, found: Mapping[str, Any]) -> Self:
+    def from_saved(cls, saved: Mapping[str, Any]) -> Self:
         """The plan of a point that was saved; ValueError if it cannot be one."""

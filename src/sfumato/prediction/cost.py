@@ -10,7 +10,7 @@ import math
 import os
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,7 +42,7 @@ from sfumato.systems.search import search
 from sfumato.tables.frequency import FrequencyTable
 
 SAMPLE = 1_000_000  # rows that stages are rehearsed on
-REHEARSED = 10_000  # rows that the whole search is rehearsed on, for its number of evaluations
+REHEARSED = (2_500, 10_000)  # rows that the whole search is rehearsed on, for how its evaluations grow
 SHORT = (64, 640)  # evaluations of two short searches on the sample, for the time each takes
 LOADED = 2.0  # seconds at most that a first search takes to load what it needs, once it is compiled
 GENERATIONS = (2, 6)  # the same of a search over cuts
@@ -114,7 +114,7 @@ def predict(study: Study) -> Prediction:
     rows = rows_of(source)
     with Scratch(parent=study.engine_options.temp_folder) as scratch:
         folder = scratch.path
-        some, few = (_of(study, sampled(source, rows, wanted, folder)) for wanted in (SAMPLE, REHEARSED))
+        some, *few = (_of(study, sampled(source, rows, wanted, folder)) for wanted in (SAMPLE, *REHEARSED))
         with recording() as read:
             table = some.table()
         read_rows = max(table.rows_read, 1)
@@ -123,7 +123,7 @@ def predict(study: Study) -> Prediction:
         combinations = math.prod(int(np.count_nonzero(domain.counts)) for domain in table.domains)
         tuples = round(distinct(table.counts, round(table.records * grown), combinations))
         wider = tuples / table.tuples
-        searching = predict_search(study, table, few.table())
+        searching = predict_search(study, table, [rehearsed.table() for rehearsed in few], rows)
         searched = peak_memory()
         release = _release(some, table, folder)
     spent: dict[str, float] = {}
@@ -174,10 +174,13 @@ class SearchCost:
     cpu_seconds: float
 
 
-def predict_search(study: Study, table: FrequencyTable, few: FrequencyTable | None = None) -> SearchCost:
+def predict_search(
+    study: Study, table: FrequencyTable, few: Sequence[FrequencyTable] = (), rows: int = 0
+) -> SearchCost:
     """What a search over levels or cuts will cost on a table: two short ones are run.
 
-    How many nodes of a lattice it will take is tried on a table of `few` rows; without one, it is at most all of them.
+    How many nodes of a lattice it will take is tried on two tables of `few` rows, and goes on growing towards all
+    `rows` as it grew from the one to the other; without them, it is at most all of them.
     """
     settings = study.search
     if settings.system == "cuts":
@@ -186,10 +189,12 @@ def predict_search(study: Study, table: FrequencyTable, few: FrequencyTable | No
         return SearchCost(total, CutSearch(study, table).space.size, _line(*fronts, total))
     space = Search.prepare(study, table).problem.space
     evaluations, loaded = space, 0.0
-    if few is not None:
-        (tried, first), (_, again) = _timed(lambda n: search(study, table=few), (0, 0))
-        loaded = min(first - again, LOADED)
-        evaluations = space if settings.method == "exhaustive" else tried or space
+    if few:
+        first, again = _timed(lambda n: search(study, table=few[1]), (0, 0))
+        loaded = min(first[1] - again[1], LOADED)
+        if settings.method != "exhaustive" and again[0]:
+            fewer, _ = _timed(lambda n: search(study, table=few[0]), (0, 0))
+            evaluations = min(_grown(few, (fewer[0], again[0]), rows), space)
     evaluations = min(evaluations, settings.evaluations or evaluations)
     fronts = _timed(lambda n: search(study.with_search(evaluations=n), table=table), SHORT)
     return SearchCost(evaluations, space, loaded + _line(*fronts, evaluations))
@@ -208,6 +213,15 @@ def _timed(find: Callable[[int], Front], sizes: tuple[int, int]) -> tuple[Timed,
         return evaluations, time.process_time() - began
 
     return one(sizes[0]), one(sizes[1])
+
+
+def _grown(few: Sequence[FrequencyTable], evaluations: tuple[int, int], rows: int) -> int:
+    """Evaluations on so many rows, going on as they grew between two tables: by a power of the rows."""
+    (fewer, more), (small, large) = evaluations, (max(table.rows_read, 1) for table in few)
+    if large <= small or not 0 < fewer < more:
+        return more
+    power = math.log(more / fewer) / math.log(large / small)
+    return round(more * math.pow(max(rows / large, 1.0), power))
 
 
 def _line(short: Timed, longer: Timed, evaluations: int) -> float:

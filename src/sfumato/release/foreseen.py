@@ -8,7 +8,9 @@ from sfumato.auditing.whole import WholeFile, whole_file
 from sfumato.front import Front, Point
 from sfumato.measures.classes import classify
 from sfumato.measures.planned import suppress_by_plan
+from sfumato.plans.boxes import BoxPlan
 from sfumato.release import pack
+from sfumato.release.boxes.foreseen import foreseen_boxes
 from sfumato.release.columns import ColumnRecode, column_recodes
 from sfumato.release.recode import Below, Recoded, recode
 from sfumato.sources.engines.engine import open_engine
@@ -21,6 +23,8 @@ VIEW = "foreseen"
 def foreseen(front: Front, point: Point, table: FrequencyTable) -> WholeFile:
     """The whole file that a point would be released as. `table` is the frequency table of the front's study."""
     study = front.study
+    if isinstance(point.plan, BoxPlan):
+        return foreseen_boxes(study, table, point.plan)
     trees, levels = pack.trees_and_levels(study, table, point.recoding_plan)
     columns = column_recodes(study, levels, trees)
     plan = point.recoding_plan

@@ -7,13 +7,13 @@ may use a word on several levels), so the plan's level decides, and a label that
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from sfumato.errors import DataError, shortened
+from sfumato.errors import DataError, SfumatoError, shortened
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.measure import Measure
 from sfumato.measures.registry import with_settings
@@ -103,3 +103,14 @@ def _standing(domain: Domain, column: ColumnRecode) -> ColumnRecoding:
             expected=f"labels of level {level} of its hierarchy",
         )
     return replace(part, groups=groups)
+
+
+def refuse_differences(pairs: Iterable[tuple[str, float, float]]) -> None:
+    """Raise unless the figures of the written file are those of the search: (name, as searched, as measured)."""
+    for name, expected, value in pairs:
+        if not same(expected, value):
+            raise SfumatoError(
+                f"{name} of the written file is {value:.10g}, not {expected:.10g} as in the search",
+                expected="the same figures on the file as in the search; nothing was released",
+                remedy="search again with this version",
+            )

@@ -27,7 +27,7 @@ from sfumato.release.history.shown import Description, describe_recoding
 from sfumato.release.labels import Naming, named_trees, namings
 from sfumato.release.manifest import Content
 from sfumato.release.policy import Finding, policy_findings
-from sfumato.release.readback import figure_value, figures_of, loss_of, released_classes, same
+from sfumato.release.readback import figure_value, figures_of, loss_of, refuse_differences, released_classes
 from sfumato.release.recode import Below, Recoded, recode
 from sfumato.release.rows import differing_rows, refuse_torn, write_mixed
 from sfumato.report.release_pages import external_page, internal_page
@@ -303,10 +303,4 @@ def compare_figures(
         result = measure(name).with_settings(front.study.measures)
         value = taken[name].value(result, planned) if name in taken else figure_value(figures[name])
         pairs.append((name, expected, value))
-    for name, expected, value in pairs:
-        if not same(expected, value):
-            raise SfumatoError(
-                f"{name} of the written file is {value:.10g}, not {expected:.10g} as in the search",
-                expected="the same figures on the file as in the search; nothing was released",
-                remedy="search again with this version",
-            )
+    refuse_differences(pairs)

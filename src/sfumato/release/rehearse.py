@@ -14,7 +14,7 @@ from sfumato.release.policy import Finding
 from sfumato.release.publish import build
 from sfumato.release.sources import require_source
 from sfumato.sources.engines.engine import open_engine
-from sfumato.sources.preview import first_rows
+from sfumato.sources.preview import drawn_rows
 from sfumato.study import read
 
 ROWS = 10
@@ -42,8 +42,8 @@ def rehearse_draft(draft: Draft, *, state: str | Path | None = None) -> Rehearsa
         measured, comparison, dictionary = build(draft, folder, state)
         written = read(folder / pack.RUN)
         with open_engine(draft.study.engine, draft.study.engine_options) as engine:
-            source = written.source()
-            rows = first_rows(engine, source, ROWS)
+            source = written.source(undecided=True)  # disguised columns have no role of their own in the file
+            rows = drawn_rows(engine, source, ROWS)
     findings = [*(comparison.findings if comparison is not None else ()), *measured.findings]
     warnings = [*measured.warnings, *(comparison.warnings if comparison is not None else ())]
     return Rehearsal(measured, findings, warnings, source.names, rows, dictionary, draft.data)

@@ -71,7 +71,8 @@ def sizes_figure(audit: Audit) -> Markup:
         "marker": {"color": colours[:used]},
         "hovertemplate": "class size %{x}: %{y:,} records<extra></extra>",
     }
-    return figure([bars], {"title": "class size", "type": "category"}, {"title": "records"}, "sizes")
+    across = {"title": "class size", "type": "category", "automargin": True}
+    return figure([bars], across, {"title": "records"}, "sizes")
 
 
 def curve_figure(audit: Audit) -> Markup:
@@ -92,7 +93,7 @@ def curve_figure(audit: Audit) -> Markup:
     }
     return figure(
         [line],
-        {"title": "probability of re-identification (prosecutor risk)", "range": [0, 1.02]},
+        {"title": "prosecutor risk", "range": [0, 1.02]},
         {"title": "% of records", "range": [0, 103]},
         "curve",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any
 
@@ -14,12 +15,26 @@ ACCENT = "#0b6e75"
 SECOND = "#c8553d"
 
 
+def _whole(value: Any) -> Any:
+    """A number and its per cent sign stay on one line; markup is as it is.
+
+    >>> _whole("29.3 % of records")
+    '29.3\\xa0% of records'
+    """
+    return (
+        re.sub(r"(?<=\d) (?=%)", "\u00a0", value)
+        if isinstance(value, str) and not hasattr(value, "__html__")
+        else value
+    )
+
+
 @cache
 def _templates() -> jinja2.Environment:
     return jinja2.Environment(
         loader=jinja2.PackageLoader("sfumato.report"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
+        finalize=_whole,
         trim_blocks=True,
     )
 

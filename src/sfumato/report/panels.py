@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from sfumato.notebook.plot import GRID, INK
+from sfumato.notebook.plot import GRID, INK, NUMBERS
 
 GAP = 0.09
 
@@ -42,7 +42,7 @@ def panel_figure(
     height = len(rows) * row_height + 34 + bottom
     gap = down / (len(rows) * row_height) if len(rows) > 1 else 0.0
     wide, tall = (1 - across * (columns - 1)) / columns, (1 - gap * (len(rows) - 1)) / len(rows)
-    axis = {"gridcolor": GRID, "zerolinecolor": GRID, "linecolor": GRID}
+    axis = {"gridcolor": GRID, "zerolinecolor": GRID, "linecolor": GRID, **NUMBERS}
     layout: dict[str, Any] = {"shapes": [], "annotations": []}
     traces = []
     number = 0

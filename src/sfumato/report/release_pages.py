@@ -14,6 +14,7 @@ from sfumato.measures.standard import K
 from sfumato.report.page import page
 from sfumato.runtime.figures import number, percent
 from sfumato.runtime.json_files import parse_json
+from sfumato.study.policy import policy_sentence
 from sfumato.version import __version__
 
 BLOCK = re.compile(r'<script type="application/json" id="figures">(.*?)</script>', re.DOTALL)
@@ -115,6 +116,7 @@ def internal(
     return page(
         template,
         manifest=manifest,
+        rules=policy_sentence(manifest["policy"]),
         lead=lead,
         whole=whole_sentences(manifest["whole"]),
         about={**described, **(about or {}), **manifest["versions"]},
@@ -136,7 +138,7 @@ def internal_page(manifest: Mapping[str, Any]) -> str:
     return recoded_page(
         manifest,
         about=about,
-        found=f"{front['evaluations']:,} of {front['space']:,} plans were evaluated.",
+        how=f"{front['evaluations']:,} of {front['space']:,} plans were evaluated.",
         heading="levels",
         plans=plans,
     )
@@ -146,14 +148,14 @@ def recoded_page(
     manifest: Mapping[str, Any],
     *,
     about: Mapping[str, str],
-    found: str,
+    how: str,
     heading: str,
     plans: Sequence[str],
     sections: Sequence[Mapping[str, Any]] = (),
 ) -> str:
     """The publisher's report of a file with recoded columns.
 
-    `found` says how the front was found, `plans` what each of its points does under a `heading`; `sections` are titles
+    `how` says how the front was found, `plans` what each of its points does under a `heading`; `sections` are titles
     with sentences, and rows of a table where they have some.
     """
     front, point, compared = manifest["own"]["front"], manifest["point"], manifest["own"]["comparison"]
@@ -181,7 +183,7 @@ def recoded_page(
             {"value": f"{manifest['suppressed']:,}", "says": f"of {manifest['records']:,} records suppressed"},
             {"value": percent(manifest["loss"]), "says": "loss"},
         ],
-        found=found,
+        how=how,
         heading=heading,
         sections=[{"heads": (), "rows": ()} | dict(section) for section in sections],
         objectives=[objective["name"] for objective in front["objectives"]],

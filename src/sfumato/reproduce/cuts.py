@@ -63,7 +63,7 @@ def paper_setting(problem: int, prefer: str = Form.SIZE) -> Study:
     return study.with_search(problem=problem, prefer=prefer, max_suppression=limit)
 
 
-def most(measure: Measure, max_loss: float) -> Answer:
+def highest(measure: Measure, max_loss: float) -> Answer:
     """The most of a measure within a loss."""
 
     def answer(front: Front) -> float:
@@ -103,9 +103,9 @@ def near(general: float, suppressed: float) -> Answer:
 
 
 QUESTIONS = (
-    Question("problem 1: weighted k at loss ≤ 22 %", 1, Form.SIZE, "2528", "1396", most(WEIGHTED_K, 0.22)),
-    Question("problem 2: k at loss ≤ 25 %", 2, Form.SIZE, "14", "14 (at 24.77 %)", most(K, 0.25)),
-    Question("problem 2: k at loss ≤ 26 %", 2, Form.SIZE, "36", "–", most(K, 0.26)),
+    Question("problem 1: weighted k at loss ≤ 22 %", 1, Form.SIZE, "2528", "1396", highest(WEIGHTED_K, 0.22)),
+    Question("problem 2: k at loss ≤ 25 %", 2, Form.SIZE, "14", "14 (at 24.77 %)", highest(K, 0.25)),
+    Question("problem 2: k at loss ≤ 26 %", 2, Form.SIZE, "36", "–", highest(K, 0.26)),
     Question("problem 3: weighted k around GL 35 %, SL 17 %", 3, Form.SIZE, "about 5000", "–", near(0.35, 0.17)),
     Question("problem 4: (k, ℓ)-safe at loss ≤ 20 %", 4, Form.DIVERSITY, "(20, 4)", "–", safe_pairs(0.20)),
     Question(

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sfumato.front import Front
 from sfumato.plans.cuts import CutPlan
 from sfumato.plans.levels import LevelPlan
 from sfumato.plans.plan import RecodingPlan
-from sfumato.runtime.figures import number, number_or_infinity, percent
-from sfumato.runtime.stages import recording, stage
 from sfumato.study import Study
-from sfumato.systems.goals import check_measures
+from sfumato.systems.on_tables import accepted, measured_rows, search_table
 from sfumato.systems.run import Run, Searcher
 from sfumato.systems.system import Publishing, Verdict
 from sfumato.tables.frequency import FrequencyTable
@@ -62,32 +60,18 @@ class Recodings:
         return self.steps
 
     def search(self, study: Study, run: Run, table: FrequencyTable | None = None) -> Front:
-        check_measures(study)
-        with recording() as recorder:
-            table = study.table() if table is None else table
-            with stage("search"):
-                front = self.find(study, table, run)
-        return replace(front, tuples=table.tuples, stages=tuple(done.as_dict() for done in recorder.done))
+        return search_table(self.find, study, run, table)
 
     def verdict(self, front: Front) -> Verdict:  # noqa: ARG002
         return Verdict()
 
     def draft(self, choice: Choice, how: Publishing) -> Draft:
-        from sfumato.release.policy import acceptances
         from sfumato.release.recoding_draft import RecodingDraft
 
-        front = choice.front
-        accepted = replace(front, study=front.study.with_accepted(acceptances(how.accept)))
-        return RecodingDraft.of(accepted, choice.point, how.name, how.format)
+        return RecodingDraft.of(accepted(choice.front, how), choice.point, how.name, how.format)
 
     def figures(self, manifest: Manifest) -> Mapping[str, list[list[str]]]:
-        values = {name: manifest["figures"][name]["value"] for name in manifest["point"]["values"]}
-        rows = [
-            ["suppressed", f"{number(manifest['suppressed'])} of {number(manifest['records'])}"],
-            ["loss", percent(manifest["loss"])],
-            *([name, number_or_infinity(value)] for name, value in values.items()),
-        ]
-        return {"Measured on the file": rows}
+        return {"Measured on the file": measured_rows(manifest)}
 
     def page(
         self,

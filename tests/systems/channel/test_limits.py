@@ -19,6 +19,7 @@ from sfumato.systems.channel.engines.exact import ExactSearch
 from sfumato.systems.channel.engines.invariant import InvariantSearch
 from sfumato.systems.channel.posteriors import corners
 from sfumato.systems.channel.prior import coarse
+from sfumato.systems.channel.response import warner
 from sfumato.systems.publish import publish
 from sfumato.systems.registry import system_named
 from sfumato.systems.search import search
@@ -103,8 +104,6 @@ def test_invariant_matrices_leave_the_shares_as_they_are() -> None:
 
 
 def _two_stage(prior: np.ndarray) -> list[np.ndarray]:
-    from sfumato.systems.channel.response import warner
-
     found = []
     for truth in np.linspace(0.3, 0.999, 200):
         first = warner(4, truth)
@@ -123,6 +122,35 @@ def test_margins_of_an_invariant_disguise_are_the_sources_on_average(tmp_path: P
     assert "reversible" in front.how
     with pytest.raises(StudyError, match="invariant"):
         _study(tmp_path, [1, 2], invariant=True, design="coarse")
+
+
+@pytest.mark.long
+def test_disguised_files_of_an_invariant_matrix_have_the_sources_counts_on_average(tmp_path: Path) -> None:
+    """Twelve files as they are published. The mean of each count is within 4.5 standard errors of the source's, by
+    which Warner's matrix of the same privacy, which draws shares together, would be far off."""
+    counts, files = np.array([60, 140, 800]), 12
+    study = _study(tmp_path, counts.tolist(), invariant=True, delta=0.9, points=3)
+    chosen = search(study).points[1].plan
+    assert isinstance(chosen, sf.Channel)
+    drawn = np.zeros((files, 3))
+    for seed in range(files):
+        folder = tmp_path / f"release{seed}"
+        sf.disguise(study, [chosen], folder, test_seed=seed + 1, state=tmp_path / f"state{seed}")
+        values = [line.split(",")[0] for line in (folder / "public" / "data.csv").read_text("utf-8").splitlines()]
+        drawn[seed] = [values.count(value) for value in chosen.outputs]
+    matrix = chosen.matrix
+    error = np.sqrt((matrix * (1 - matrix)) @ counts / files)
+    off = np.abs(drawn.mean(axis=0) - counts)
+    assert (off <= 4.5 * error).all()
+    assert (drawn.std(axis=0) > 0).all()
+    plain = warner(3, min(np.linspace(0.34, 1, 500), key=lambda t: _further(warner(3, t), counts, matrix)))
+    assert (np.abs(plain @ counts - counts) > 9 * error).any()
+
+
+def _further(one: np.ndarray, counts: np.ndarray, other: np.ndarray) -> float:
+    """By how much two matrices differ in privacy."""
+    prior = counts / counts.sum()
+    return abs(measures.privacy(one, prior) - measures.privacy(other, prior))
 
 
 def _study(folder: Path, counts: list[int], **channel: object) -> sf.Study:

@@ -77,7 +77,7 @@ def test_a_box_of_too_many_cells_is_left_alone() -> None:
 
 def test_a_drawn_recoding_keeps_k_and_loses_no_more_than_promised(tmp_path: Path) -> None:
     study = small(tmp_path, rows=300).with_search(system="local")
-    study = study.model_copy(update={"policy": ANYTHING})._placed(study.folder)
+    study = study.model_copy(update={"policy": ANYTHING})
     plain = sf.search(study.with_settings({"local": {"k": [4], "passes": 0}}))
     front = sf.search(study.with_settings({"local": {"k": [4], "passes": 0, "draw": 0.3, "test_seed": 3}}))
     assert front.points[0].loss == pytest.approx(1.3 * plain.points[0].loss)

@@ -11,7 +11,7 @@ from tests.systems.local.tables import Rows, cells_of, in_order, tiny_tables
 from sfumato.systems.local import oracle
 from sfumato.systems.local.boxes import box_costs, sorted_pool, work_of
 from sfumato.systems.local.model import Classes, Column, Labels, labels_of
-from sfumato.systems.local.orders import Orders
+from sfumato.systems.local.orders import Orders, search_orders
 from sfumato.systems.local.runs import divide, reflected
 from sfumato.systems.local.solve import Solver, front_of
 
@@ -139,3 +139,12 @@ def test_a_front_has_no_beaten_point() -> None:
     points = [solver.solve(k, orders[k], boxes=True, effort=0, tell=quiet) for k in (2, 4)]
     found = front_of([point for point in points if point is not None])
     assert [(point.k, round(point.classes.loss, 6)) for point in found] == [(2, round(1 / 6, 6)), (4, 1.0)]
+
+
+def test_no_more_orders_are_tried_than_there_are() -> None:
+    """Two columns have two orders and four pairs of directions; a hundred are asked for."""
+    orders, calls = Orders(AGE_AND_SEX, cells_of(FOUR)), []
+    search_orders(orders, [2], 100, np.random.default_rng(1), lambda done, of: bool(calls.append((done, of))))
+    assert len(orders.values) == 8
+    assert calls[-1] == (8, 8)
+    assert len(calls) < 200

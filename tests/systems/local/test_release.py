@@ -120,8 +120,10 @@ def test_every_class_of_random_tables_has_k_records(tmp_path: Path) -> None:
 
 
 @pytest.mark.published
-def test_every_class_of_200_random_tables_has_k_records(tmp_path: Path) -> None:
-    random_releases(tmp_path, 200, 100)
+@pytest.mark.parametrize("first", range(100, 300, 25))
+def test_every_class_of_200_random_tables_has_k_records(tmp_path: Path, first: int) -> None:
+    """In eight lots: a table is searched, published and read again in less than a CPU second."""
+    random_releases(tmp_path, 25, first)
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +174,7 @@ def test_a_second_release_of_the_same_people_is_compared_with_the_first(
 ) -> None:
     _, study, front, _ = made
     state = tmp_path / "state"
-    strict = study.model_copy(update={"policy": study.policy.model_copy(update={"k": 3})})._placed(study.folder)
+    strict = study.model_copy(update={"policy": study.policy.model_copy(update={"k": 3})})
     front = Front(**{**front.__dict__, "study": strict})
     accept = {"identifying:id": "a number made for a test", "uniques": "a small table made for a test"}
     sf.publish(sf.pick(front, point=0), tmp_path / "one", accept=ACCEPT | accept, state=state)

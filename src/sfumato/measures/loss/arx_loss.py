@@ -31,7 +31,7 @@ def shares(classes: ClassTable) -> Property:
     return classes.per_class(np.exp(np.log1p(normal).mean(axis=0)) - 1.0, hidden=1.0)
 
 
-def geometric_mean(classes: ClassTable, found: Property) -> float:  # noqa: ARG001
+def geometric_mean(classes: ClassTable, values: Property) -> float:  # noqa: ARG001
     records = classes.records
     product = 1.0
     rows = np.where(classes.kept, classes.rows, 0)

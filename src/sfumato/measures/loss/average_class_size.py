@@ -17,7 +17,7 @@ def size(classes: ClassTable) -> Property:
     return classes.per_class(classes.size, hidden=float(classes.records))
 
 
-def per_class(classes: ClassTable, found: Property) -> float:  # noqa: ARG001
+def per_class(classes: ClassTable, values: Property) -> float:  # noqa: ARG001
     return classes.records / max(int(classes.kept.sum()), 1)
 
 

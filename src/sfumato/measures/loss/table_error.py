@@ -36,10 +36,10 @@ def errors(classes: ClassTable) -> Property:
     group, start, radix = flattened(classes.recoding)
     rows = np.where(classes.kept, classes.rows, 0)
     if compiling():
-        found = grouped_errors(shares, widths, group, start, radix, classes.groups, rows)
+        errors = grouped_errors(shares, widths, group, start, radix, classes.groups, rows)
     else:
-        found = plain_errors(shares, widths, group, start, radix, classes.groups, rows)
-    mean = float(found.mean()) if len(found) else 0.0
+        errors = plain_errors(shares, widths, group, start, radix, classes.groups, rows)
+    mean = float(errors.mean()) if len(errors) else 0.0
     return classes.per_class(np.full(len(classes.rows), mean), hidden=mean)
 
 

@@ -77,7 +77,7 @@ def downcode(plan: Assigned, weights: Floats, k: int) -> Downcoded:
 
 @compiled
 def values_left(
-    low: Counts64, high: Counts64, costs: Floats, first: Counts64, most: int
+    low: Counts64, high: Counts64, costs: Floats, first: Counts64, limit: int
 ) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.int8]]:
     """For each class the values that are left, column after column; and whether its box has at most so many cells.
 
@@ -87,7 +87,7 @@ def values_left(
     left = np.zeros((classes, first[-1]), np.int8)
     attacked = np.zeros(classes, np.int8)
     step, at = np.empty(columns, np.int64), np.empty(columns, np.int64)
-    covered = np.zeros(most, np.int8)
+    covered = np.zeros(limit, np.int8)
     for c in range(classes):
         for j in range(columns):
             left[c, first[j] + low[c, j] : first[j] + high[c, j]] = 1
@@ -95,9 +95,9 @@ def values_left(
         for j in range(columns):
             step[j] = cells
             cells *= high[c, j] - low[c, j]
-            if cells > most:
+            if cells > limit:
                 break
-        if cells > most:
+        if cells > limit:
             continue
         attacked[c] = 1
         covered[:cells] = 0

@@ -31,7 +31,7 @@ from sfumato.release.formats import format_of, target_of
 from sfumato.release.history.shown import Description, describe_classes
 from sfumato.release.manifest import Content
 from sfumato.release.policy import Finding, policy_findings
-from sfumato.release.readback import figure_value, figures_of, loss_of, same
+from sfumato.release.readback import figure_value, figures_of, loss_of, refuse_differences
 from sfumato.release.recoding_draft import run_file_sections
 from sfumato.release.rows import differing_rows, refuse_torn, write_mixed
 from sfumato.runtime.stages import stage
@@ -209,13 +209,7 @@ class BoxDraft(Draft):
             if name not in figures:
                 raise SfumatoError(f"{name} could not be measured on the released file", expected="every objective")
             pairs.append((name, expected, figure_value(figures[name])))
-        for name, expected, value in pairs:
-            if not same(expected, value):
-                raise SfumatoError(
-                    f"{name} of the written file is {value:.10g}, not {expected:.10g} as in the search",
-                    expected="the same figures on the file as in the search; nothing was released",
-                    remedy="search again with this version",
-                )
+        refuse_differences(pairs)
 
     def pages(self, folder: Path, manifest: Content) -> Mapping[str, str]:
         return self.drawn(folder, manifest)

@@ -17,6 +17,7 @@ from sfumato.release.dictionary import UNLISTED, kept_entry
 from sfumato.release.facts import column_losses
 from sfumato.study import Study
 from sfumato.tables.domain import Domain
+from sfumato.tables.frequency import FrequencyTable
 
 HOW = {True: "nodes of its hierarchy", False: "runs of neighbouring values"}
 
@@ -24,10 +25,15 @@ HOW = {True: "nodes of its hierarchy", False: "runs of neighbouring values"}
 def classes_in(study: Study, columns: Sequence[BoxColumn], suppressed: int) -> ClassTable:
     """The classes of a released file: `study` is the run file beside it."""
     table = study.with_data(removed=suppressed).table()
+    return classes_of(table, columns, study.weights_for(table))
+
+
+def classes_of(table: FrequencyTable, columns: Sequence[BoxColumn], weights: Sequence[float]) -> ClassTable:
+    """The classes of a table that holds released labels."""
     by_name = {column.name: column for column in columns}
     recoding = tuple(_standing(domain, by_name[domain.name]) for domain in table.domains)
     domains = (replace(domain, leaves=len(by_name[domain.name].values)) for domain in table.domains)
-    return classify(replace(table, domains=tuple(domains)), recoding, study.weights_for(table))
+    return classify(replace(table, domains=tuple(domains)), recoding, weights)
 
 
 def _standing(domain: Domain, column: BoxColumn) -> ColumnRecoding:

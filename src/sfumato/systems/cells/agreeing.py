@@ -44,8 +44,8 @@ def completed(blanks: Blanks, k: int, weights: Floats, allowed: Flags, whole: in
         if not len(short):
             break
         r = int(short[np.argmin(released[short])])
-        places, masks = np.array(of), np.array(mask)
-        more = ((codes[places] != codes[r]) * bits).sum(axis=1) & ~masks
+        tuples, masks = np.array(of), np.array(mask)
+        more = ((codes[tuples] != codes[r]) * bits).sum(axis=1) & ~masks
         price = mask_costs(more, weights)
         usable = (more > 0) & ((more & never) == 0) & (np.array(count) > 0)
         if spare <= 0:
@@ -65,8 +65,8 @@ def completed(blanks: Blanks, k: int, weights: Floats, allowed: Flags, whole: in
         mask.append(new)
         count.append(rows)
     kept = np.array(count) > 0
-    found = Blanks(codes, counts, np.array(of)[kept], np.array(mask)[kept], np.array(count, dtype=np.int64)[kept])
-    return found.merged()
+    blanks = Blanks(codes, counts, np.array(of)[kept], np.array(mask)[kept], np.array(count, dtype=np.int64)[kept])
+    return blanks.merged()
 
 
 def _agree(codes: Codes, of: int, mask: int) -> Flags:

@@ -79,8 +79,8 @@ def bases_of(study: Study, table: FrequencyTable) -> list[Base]:
     chosen = (
         sorted({round(i) for i in np.linspace(0, len(points) - 1, min(settings.bases, len(points)))}) if points else []
     )
-    for place in chosen:
-        base = recoded(f"{settings.after} point {points[place].id}", table, points[place].recoding_plan)
+    for at in chosen:
+        base = recoded(f"{settings.after} point {points[at].id}", table, points[at].recoding_plan)
         bases += [] if base is None else [base]
     return bases
 
@@ -100,8 +100,8 @@ def grouped_table(table: FrequencyTable, base: Base) -> tuple[FrequencyTable, Co
     sensitive = {}
     for name, values in table.sensitive.items():
         width = len(values.domain.labels)
-        keys, place = np.unique(of[values.tuple_of] * width + values.values, return_inverse=True)
-        summed = np.bincount(place.reshape(-1), weights=values.counts).astype(np.int64)
+        keys, at = np.unique(of[values.tuple_of] * width + values.values, return_inverse=True)
+        summed = np.bincount(at.reshape(-1), weights=values.counts).astype(np.int64)
         sensitive[name] = value_counts(values.domain, keys // width, keys % width, summed, len(counts))
     grouped = replace(
         table,
@@ -121,14 +121,14 @@ def spread(of: Counts64, counts: Counts64, members: Sequence[tuple[int, int, int
     waiting: dict[int, list[list[int]]] = {}
     for group, mask, count in members:
         waiting.setdefault(group, []).append([mask, count])
-    found = []
+    parts = []
     for t, group in enumerate(of.tolist()):
         left, queue = int(counts[t]), waiting.get(group, [])
         while left and queue:
             taken = min(left, queue[0][1])
-            found.append((t, queue[0][0], taken))
+            parts.append((t, queue[0][0], taken))
             left -= taken
             queue[0][1] -= taken
             if not queue[0][1]:
                 queue.pop(0)
-    return found
+    return parts

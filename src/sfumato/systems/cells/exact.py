@@ -29,7 +29,7 @@ class Program:
     k: int
     weights: Floats
     allowed: Flags
-    most: Counts64
+    caps: Counts64
     budget: int
     strict: bool
 
@@ -46,26 +46,26 @@ def solve(problem: Program) -> tuple[Blanks | None, float | None]:
     masks = masks_by_cost(columns, problem.weights, problem.allowed)
     held = [numbered(codes, int(mask)) for mask in masks]
     of, which, pattern, total = [], [], [], 0
-    for place, keys in enumerate(held):
+    for mask_number, keys in enumerate(held):
         enough = np.flatnonzero(np.bincount(keys, weights=counts)[keys] >= k)
         of.append(enough)
-        which.append(np.full(len(enough), place))
+        which.append(np.full(len(enough), mask_number))
         pattern.append(keys[enough] + total)
         total += int(keys.max()) + 1
-    tuple_of, place_of, pattern_of = (np.concatenate(part) for part in (of, which, pattern))
+    tuple_of, mask_of, pattern_of = (np.concatenate(part) for part in (of, which, pattern))
     used, number = np.unique(pattern_of, return_inverse=True)
     number = number.reshape(-1)
-    cost = mask_costs(masks, problem.weights)[place_of]
+    cost = mask_costs(masks, problem.weights)[mask_of]
     x, y = len(tuple_of), len(used) if problem.strict else 0
     gone = size if problem.strict else 0
     rows: list[coo_array] = []
     low: list[Floats] = []
     high: list[Floats] = []
 
-    def add(row: Counts64, column: Counts64, value: Floats, least: Floats, most: Floats) -> None:
+    def add(row: Counts64, column: Counts64, value: Floats, least: Floats, largest: Floats) -> None:
         rows.append(coo_array((value, (row, column)), shape=(len(least), x + y + gone)))
         low.append(least)
-        high.append(most)
+        high.append(largest)
 
     every = np.arange(x)
     one = np.ones(x)
@@ -77,9 +77,9 @@ def solve(problem: Program) -> tuple[Blanks | None, float | None]:
         counted,
         counted,
     )
-    bits = ((masks[place_of][:, None] >> np.arange(columns)) & 1).astype(np.float64)
+    bits = ((masks[mask_of][:, None] >> np.arange(columns)) & 1).astype(np.float64)
     at, column = np.nonzero(bits)
-    add(column, at, np.ones(len(at)), np.full(columns, -np.inf), problem.most.astype(np.float64))
+    add(column, at, np.ones(len(at)), np.full(columns, -np.inf), problem.caps.astype(np.float64))
     if problem.strict:
         add(
             np.concatenate([number, np.arange(y)]),
@@ -97,14 +97,14 @@ def solve(problem: Program) -> tuple[Blanks | None, float | None]:
         )
         add(np.zeros(gone, np.int64), x + y + np.arange(gone), np.ones(gone), np.zeros(1), np.array([problem.budget]))
     else:
-        agree_row, agree_column = _agreement(held, tuple_of, place_of)
+        agree_row, agree_column = _agreement(held, tuple_of, mask_of)
         add(agree_row, agree_column, np.ones(len(agree_row)), np.full(size, float(k)), np.full(size, np.inf))
-        full = np.flatnonzero(masks[place_of] == (1 << columns) - 1)
+        full = np.flatnonzero(masks[mask_of] == (1 << columns) - 1)
         add(np.zeros(len(full), np.int64), full, np.ones(len(full)), np.zeros(1), np.array([float(problem.budget)]))
     prices = np.concatenate([cost, np.zeros(y), np.full(gone, problem.weights.sum())])
     upper = np.concatenate([counted[tuple_of], np.ones(y), counted[:gone] if gone else np.zeros(0)])
-    constraints = [LinearConstraint(part, least, most) for part, least, most in zip(rows, low, high, strict=True)]
-    found = milp(
+    constraints = [LinearConstraint(part, least, largest) for part, least, largest in zip(rows, low, high, strict=True)]
+    result = milp(
         prices,
         integrality=np.ones(len(prices), dtype=np.int64),
         bounds=Bounds(np.zeros(len(prices)), upper),
@@ -112,20 +112,22 @@ def solve(problem: Program) -> tuple[Blanks | None, float | None]:
         options={"node_limit": NODES, "mip_rel_gap": 0.0},
     )
     bound = (
-        None if found.mip_dual_bound is None or not np.isfinite(found.mip_dual_bound) else float(found.mip_dual_bound)
+        None
+        if result.mip_dual_bound is None or not np.isfinite(result.mip_dual_bound)
+        else float(result.mip_dual_bound)
     )
-    if found.x is None:
+    if result.x is None:
         return None, bound
-    records = np.rint(found.x[:x]).astype(np.int64)
+    records = np.rint(result.x[:x]).astype(np.int64)
     kept = records > 0
-    return Blanks(codes, counts, tuple_of[kept], masks[place_of[kept]], records[kept]).merged(), bound
+    return Blanks(codes, counts, tuple_of[kept], masks[mask_of[kept]], records[kept]).merged(), bound
 
 
-def _agreement(held: list[Counts64], tuple_of: Counts64, place_of: Counts64) -> tuple[Counts64, Counts64]:
+def _agreement(held: list[Counts64], tuple_of: Counts64, mask_of: Counts64) -> tuple[Counts64, Counts64]:
     """Pairs of a tuple and a variable whose pattern agrees with it."""
     rows, columns = [], []
-    for place, keys in enumerate(held):
-        some = np.flatnonzero(place_of == place)
+    for number, keys in enumerate(held):
+        some = np.flatnonzero(mask_of == number)
         if len(some):
             tuples, which = np.nonzero(keys[:, None] == keys[tuple_of[some]][None, :])
             rows.append(tuples)

@@ -59,7 +59,7 @@ def cells_page(manifest: Mapping[str, Any]) -> str:
     return recoded_page(
         manifest,
         about={"patterns": number(own["classes"]), "records blank in every column": number(details["blank_records"])},
-        found=f"{front['how'][:1].upper()}{front['how'][1:]}.",
+        how=f"{front['how'][:1].upper()}{front['how'][1:]}.",
         heading="cells, method",
         plans=[f"{p['details']['cells']:,} cells, {p['details']['method']}" for p in front["points"]],
         sections=sections,

@@ -78,7 +78,7 @@ class Blanks:
         masks = np.unique(self.mask).tolist()
         if len(masks) > MANY_MASKS:
             return None
-        found = np.zeros(len(self.of), dtype=np.int64)
+        matching = np.zeros(len(self.of), dtype=np.int64)
         for one in masks:
             some = self.mask == one
             for two in masks:
@@ -86,8 +86,8 @@ class Blanks:
                 keys = numbered(self.codes, one | two)
                 theirs = keys[self.of[other]]
                 rows = np.bincount(theirs, weights=self.count[other], minlength=int(keys.max()) + 1)
-                found[some] += rows[keys[self.of[some]]].astype(np.int64)
-        return int(found.min()) if len(found) else 0
+                matching[some] += rows[keys[self.of[some]]].astype(np.int64)
+        return int(matching.min()) if len(matching) else 0
 
     def merged(self) -> Blanks:
         """Entries of one tuple and mask as one."""

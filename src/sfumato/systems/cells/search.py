@@ -53,7 +53,7 @@ def search_cells(study: Study, table: FrequencyTable, run: Run) -> Front:
     started = time.perf_counter()
     settings = study.cells
     check_weights(study.search, table)
-    allowed, most = _limits(study, table)
+    allowed, caps = _limits(study, table)
     weights = np.array(study.weights_for(table))
     ks = sorted({k for k in settings.k if k <= table.rows})
     if not ks:
@@ -65,7 +65,7 @@ def search_cells(study: Study, table: FrequencyTable, run: Run) -> Front:
     checkpoint = run.kept(study, table.fingerprint)
     run.series = None if checkpoint is None else Series(checkpoint, run.resume)
     for number, base in enumerate(bases):
-        problem = Problem(study, table, base, weights, allowed, most)
+        problem = Problem(study, table, base, weights, allowed, caps)
         solutions += problem.strict(run, ks) if settings.reading == "strict" else problem.agreeing(run, ks)
         if run.stopped or run.tell(number + 1, len(bases)):
             break
@@ -126,12 +126,12 @@ def _limits(study: Study, table: FrequencyTable) -> tuple[Flags, Counts64]:
             "records are suppressed or classes constrained in the reading agreeing, which knows neither",
             expected='reading = "strict", or no max_suppression and no constraints',
         )
-    most = [
+    caps = [
         budget(settings.limits[n], table.rows) if settings.limits.get(n, 1.0) < 1 else table.rows for n in table.columns
     ]
     single = [len(domain.hierarchy.leaves) < 2 for domain in table.domains]
     allowed = [n not in settings.never and not alone for n, alone in zip(table.columns, single, strict=True)]
-    return np.array(allowed), np.array(most, dtype=np.int64)
+    return np.array(allowed), np.array(caps, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +143,7 @@ class Problem:
     base: Base
     weights: Floats
     allowed: Flags
-    most: Counts64
+    caps: Counts64
 
     def program(self, k: int) -> Solution | None:
         """The integer program, where it is small enough and nothing else is demanded of classes."""
@@ -153,7 +153,7 @@ class Problem:
         strict = settings.reading == "strict"
         share = study.search.max_suppression if strict else settings.blank_records
         spent = budget(share, table.records) - table.removed if share < 1 else table.rows
-        problem = Program(self.base.codes, table.counts, k, self.weights, self.allowed, self.most, spent, strict)
+        problem = Program(self.base.codes, table.counts, k, self.weights, self.allowed, self.caps, spent, strict)
         blanks, bound = solve(problem)
         if blanks is None or bound is None:
             return None
@@ -167,30 +167,32 @@ class Problem:
         solved = {k: self.program(k) for k in ks}
         solutions = [one for one in solved.values() if one is not None]
         left = [k for k in ks if solved[k] is None]
-        if not left:
-            return solutions
+        return solutions + (self.by_boxes(run, left, self.study.cells.effort) if left else [])
+
+    def by_boxes(self, run: Run, ks: Sequence[int], effort: int) -> list[Solution]:
+        """The strict reading by local recoding, with so many rounds of improvement."""
         weights, allowed = self.weights, self.allowed
         prices = np.where(allowed | (weights == 0), weights, weights * NEVER)
         plain = bool(allowed.all()) and not self.study.cells.limits and not self.base.recodes
         grouped, of = grouped_table(self.table, self.base)
         kept: list[Solution] = []
         for _ in range(TRIES):
-            found = self._local(grouped, run, left, prices)
-            blanks = [(int(p.values[K.name]), self._blanks(of, p.plan), p.bound) for p in found.points]
+            front = self._local(grouped, run, ks, prices, effort)
+            blanks = [(int(p.values[K.name]), self._blanks(of, p.plan), p.bound) for p in front.points]
             over = np.zeros(len(weights), dtype=np.bool_)
             for _, one, _ in blanks:
-                over |= one.blanked() > self.most
+                over |= one.blanked() > self.caps
             kept = [
                 Solution(k, self.base, one, "heuristic", bound if plain else None)
                 for k, one, bound in blanks
-                if not np.any(one.blanked() > self.most) and not np.any(one.blanked()[~allowed])
+                if not np.any(one.blanked() > self.caps) and not np.any(one.blanked()[~allowed])
             ]
             if not over.any() or run.stopped:
                 break
             prices = np.where(over, prices * DEARER, prices)
-        return solutions + kept
+        return kept
 
-    def _local(self, grouped: FrequencyTable, run: Run, ks: Sequence[int], prices: Floats) -> Front:
+    def _local(self, grouped: FrequencyTable, run: Run, ks: Sequence[int], prices: Floats, effort: int) -> Front:
         """The local recodings of a table whose trees have leaves and a root."""
         settings = self.study.cells
         update = {"constrained": True, "breaks": None, "order": None}
@@ -199,7 +201,7 @@ class Problem:
         chosen = dict(zip(grouped.columns, prices.tolist(), strict=True))
         largest = max(chosen.values())
         section = {name: price * min(1.0, 1e6 / largest) for name, price in chosen.items()}
-        search = {K.name: list(ks), "effort": settings.effort, "passes": settings.passes}
+        search = {K.name: list(ks), "effort": effort, "passes": settings.passes}
         flattened = self.study.with_columns(columns).with_settings({"local": search})
         flattened = flattened.with_search(system="local").with_search(weights=section)
         return system_named("local").search(flattened, run, replace(grouped, domains=tuple(domains)))
@@ -214,12 +216,16 @@ class Problem:
         return Blanks(self.base.codes, self.table.counts, *(part.copy() for part in members.T)).merged()
 
     def agreeing(self, run: Run, ks: Sequence[int]) -> list[Solution]:
-        """The integer program where it is small, else the better of two starts; limits on columns bind both."""
+        """The integer program where it is small, else the best of some starts; limits on columns bind all.
+
+        Fewer blanks in the strict reading leave fewer to give back, so boxes that are not improved are a start, too.
+        """
         solutions = [one for one in (self.program(k) for k in ks) if one is not None]
         left = [k for k in ks if k not in {one.k for one in solutions}]
         whole = int(self.study.cells.blank_records * self.table.rows)
         weights = self.weights
-        strict = self.strict(run, left) if left else []
+        efforts = sorted({0, self.study.cells.effort}) if left else []
+        strict = [one for effort in efforts for one in self.by_boxes(run, left, effort)]
         for k in left:
             first = supported(self.base.codes, self.table.counts, k, weights, self.allowed)
             if first is None:
@@ -228,7 +234,7 @@ class Problem:
             quick = completed(first, k, weights, self.allowed, whole)
             starts += [] if quick is None else [quick]
             tried = [restored(start, k, weights) for start in starts]
-            fit = [one for one in tried if not np.any(one.blanked() > self.most) and one.whole <= whole]
+            fit = [one for one in tried if not np.any(one.blanked() > self.caps) and one.whole <= whole]
             if fit:
                 best = min(fit, key=lambda one: one.cost(weights))
                 bound = None if self.base.recodes else first.cost(weights)

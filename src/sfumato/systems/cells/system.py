@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,25 +11,23 @@ import numpy as np
 from sfumato.decide import Choice
 from sfumato.front import Front
 from sfumato.measures.standard import K
-from sfumato.plans.boxes import BoxPlan
 from sfumato.release.boxes.assigned import Assigned
 from sfumato.release.boxes.draft import BoxDraft
 from sfumato.release.boxes.verifier import box_verifier
 from sfumato.release.draft import Draft
 from sfumato.release.manifest import Manifest
-from sfumato.release.policy import acceptances
 from sfumato.release.verify import Verifier
 from sfumato.runtime.arrays import Counts64
-from sfumato.runtime.figures import number, number_or_infinity, percent
-from sfumato.runtime.stages import recording, stage
+from sfumato.runtime.figures import number
 from sfumato.study import Study
 from sfumato.systems.applying import Applying
+from sfumato.systems.boxes import BoxSystem, ratio, salt_of
 from sfumato.systems.cells.pages import pages_of
 from sfumato.systems.cells.patterns import Blanks, agreement
 from sfumato.systems.cells.search import AGREEING, search_cells
-from sfumato.systems.goals import check_measures
+from sfumato.systems.on_tables import accepted
 from sfumato.systems.run import Run
-from sfumato.systems.system import Publishing, Verdict
+from sfumato.systems.system import Publishing
 from sfumato.tables.frequency import FrequencyTable
 
 PAIRS = 10**10  # of classes and tuples to set side by side where labels are groups
@@ -62,58 +60,26 @@ BLANKS = box_verifier(pages_of, beside, own_records="its blanks are single cells
 
 
 @dataclass(frozen=True)
-class Cells:
+class Cells(BoxSystem):
     """Plans are boxes whose labels are single values or blanks."""
 
     name: str = "cells"
-    plan: type[BoxPlan] = BoxPlan
     plans: str = "suppressions of cells"
     verifier: Verifier = BLANKS
     apply: Callable[[Applying], Draft] | None = None
+    title = "Suppressed cells"
+    bound = "no suppression of cells below"
+    shown = "which cells are blanked"
 
-    def unit(self, study: Study) -> str:  # noqa: ARG002
-        return "values of k"
-
-    def search(self, study: Study, run: Run, table: FrequencyTable | None = None) -> Front:
-        check_measures(study)
-        with recording() as recorder:
-            table = study.table() if table is None else table
-            with stage("search"):
-                front = search_cells(study, table, run)
-        return replace(front, tuples=table.tuples, stages=tuple(done.as_dict() for done in recorder.done))
-
-    def verdict(self, front: Front) -> Verdict:  # noqa: ARG002
-        return Verdict(("the front shows which cells are blanked: keep it confidential",))
+    def front_of(self, study: Study, table: FrequencyTable, run: Run) -> Front:
+        return search_cells(study, table, run)
 
     def draft(self, choice: Choice, how: Publishing) -> Draft:
-        front = choice.front
-        accepted = replace(front, study=front.study.with_accepted(acceptances(how.accept)))
-        seed = front.study.cells.test_seed
-        salt = None if seed is None else f"test {seed}"
-        return BoxDraft.of(accepted, choice.point, pages_of, how.name, how.format, salt, beside=beside)
+        front, salt = accepted(choice.front, how), salt_of(choice.front.study.cells.test_seed)
+        return BoxDraft.of(front, choice.point, pages_of, how.name, how.format, salt, beside=beside)
 
-    def figures(self, manifest: Manifest) -> Mapping[str, list[list[str]]]:
-        details = manifest["point"]["details"]
-        values = {name: manifest["figures"][name]["value"] for name in manifest["point"]["values"]}
-        rows = [
-            ["cells blanked", number(details["cells"])],
-            ["records suppressed", f"{number(manifest['suppressed'])} of {number(manifest['records'])}"],
-            ["loss", percent(manifest["loss"])],
-            *([name, number_or_infinity(value)] for name, value in values.items()),
-        ]
-        return {"Measured on the file": rows}
-
-    def page(
-        self,
-        front: Front,
-        chosen: int | None,
-        compare: tuple[int, int] | None,  # noqa: ARG002
-        table: FrequencyTable | None = None,  # noqa: ARG002
-    ) -> str:
-        from sfumato.report.front_page import front_page
-
-        bound = "no suppression of cells below"
-        return front_page(front, self.columns(front), chosen, title="Suppressed cells", bound=bound)
+    def counted(self, manifest: Manifest) -> list[str]:
+        return ["cells blanked", number(manifest["point"]["details"]["cells"])]
 
     def columns(self, front: Front) -> Mapping[str, list[str]]:
         points = front.points
@@ -121,7 +87,7 @@ class Cells:
         return {
             "cells": [number(point.details["cells"]) for point in points],
             "suppressed": [number(point.suppressed) for point in points],
-            "cost / bound": [f"{p.details['ratio']:.3f}" if "ratio" in p.details else "–" for p in points],
+            "cost / bound": [ratio(point) for point in points],
             "k strict / (k, k) / blanks match": [
                 f"{r[K.name]} / {r['agreeing']} / {'–' if r['matching'] is None else r['matching']}" for r in readings
             ],

@@ -44,14 +44,14 @@ def search_cuts(
         result = memetic.start(ready, settings, ready.seeds(run, search_lattice), rng)
     begun = not run.stopped  # a search that is stopped before its first generation began cannot be asked for again
 
-    def told(now: State) -> bool:
+    def report(now: State) -> bool:
         if len(now.archive):
             run.show(lambda: _front(ready, now, time.perf_counter() - began))
         if kept is not None:
             kept.save(lambda: packed(now))
         return run.tell(now.generation, settings.generations)
 
-    memetic.run(ready, settings, result, told)
+    memetic.run(ready, settings, result, report)
     if kept is not None:
         if result.generation < settings.generations:
             kept.save(lambda: packed(result), now=True)

@@ -27,10 +27,10 @@ def offspring(layout: Layout, parents: Bits, rng: np.random.Generator, mutation:
     return children
 
 
-def jolted(layout: Layout, parents: Bits, rng: np.random.Generator, most: int = 3) -> Bits:
-    """Each parent after one to `most` random small changes, each of a random column."""
-    changes = rng.integers(1, most + 1, len(parents))
-    draws = rng.random((len(parents), most, 2))
+def jolted(layout: Layout, parents: Bits, rng: np.random.Generator, limit: int = 3) -> Bits:
+    """Each parent after one to `limit` random small changes, each of a random column."""
+    changes = rng.integers(1, limit + 1, len(parents))
+    draws = rng.random((len(parents), limit, 2))
     result = parents.copy()
     jolt(
         result,

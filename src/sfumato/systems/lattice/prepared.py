@@ -133,10 +133,10 @@ class Search:
         falls = "falls" if demanded else None
         return [*result, Bound("suppression", falls, None, float(self.problem.budget) if falls else None)]
 
-    def points(self, found: Evaluated, objectives: Sequence[Objective]) -> list[Point]:
+    def points(self, evaluated: Evaluated, objectives: Sequence[Objective]) -> list[Point]:
         """Releases as points of a front, not yet numbered."""
         points = []
-        for node, details in zip(found.nodes.tolist(), found.details.tolist(), strict=True):
+        for node, details in zip(evaluated.nodes.tolist(), evaluated.details.tolist(), strict=True):
             suppressed, loss, *rest = details
             worst, own = rest[: len(self.problem.thresholds)], rest[len(self.problem.thresholds) :]
             values = dict(zip((o.name for o in self.objectives), own, strict=True))

@@ -136,9 +136,9 @@ class RollUp:
         whole, best = (np.concatenate([getattr(part, name) for part in parts])[position] for name in ("whole", "best"))
         return Releases(self.table, nodes, start, figures, hidden, worst, whole, best)
 
-    def column_sums(self, found: Releases) -> Counts64:
+    def column_sums(self, releases: Releases) -> Counts64:
         """For each release and column, the leaves that the labels of kept records cover, added up."""
-        return np.asarray(self.full_sums(found.nodes)[found.node] - found.hidden)
+        return np.asarray(self.full_sums(releases.nodes)[releases.node] - releases.hidden)
 
     def full_sums(self, nodes: Codes) -> Counts64:
         """The same with nothing suppressed: known for every node without visiting it."""

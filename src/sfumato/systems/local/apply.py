@@ -113,7 +113,7 @@ def _moved(column: BoxColumn, unseen: Sequence[str], study: Study) -> Moved:
     values = [*plain, *unseen]
     if ranges and ordered:
         values = sorted(values, key=lambda value: sizes[value] or 0.0)
-    place = {value: at for at, value in enumerate(values)}
+    position = {value: at for at, value in enumerate(values)}
     runs: dict[Run, Run] = {}
     for low, high in column.labels:
         held = [value for value in column.values[low:high] if value != MISSING]
@@ -122,7 +122,7 @@ def _moved(column: BoxColumn, unseen: Sequence[str], study: Study) -> Moved:
         elif not held:
             runs[low, high] = len(values), len(values) + 1
         else:
-            runs[low, high] = place[held[0]], place[held[-1]] + 1
+            runs[low, high] = position[held[0]], position[held[-1]] + 1
     return Moved(tuple(values), runs)
 
 
@@ -185,9 +185,9 @@ def _front(
     return front, earlier
 
 
-def _value(table: FrequencyTable, j: int, place: int) -> str:
+def _value(table: FrequencyTable, j: int, position: int) -> str:
     domain = table.domains[j]
-    return domain.hierarchy.leaves[domain.order[int(place)]]
+    return domain.hierarchy.leaves[domain.order[int(position)]]
 
 
 def fitted_classes(
@@ -204,10 +204,10 @@ def fitted_classes(
             return np.full(len(owner), -1, dtype=np.int64)
         local = np.full(len(owner), -1, dtype=np.int64)
         local[owner >= 0] = number_of
-        found = class_table(table, local, len(used), ())
-        fails = found.rows[: len(used)] < k
+        candidates = class_table(table, local, len(used), ())
+        fails = candidates.rows[: len(used)] < k
         for chosen, limit in limits:
-            fails |= failing(chosen, limit, found)[: len(used)]
+            fails |= failing(chosen, limit, candidates)[: len(used)]
         if not fails.any():
             return owner
         usable = np.setdiff1d(used, used[fails])
@@ -217,7 +217,7 @@ def fitted_classes(
 def first_box(codes: Codes, low: Counts64, high: Counts64) -> Counts64:
     """The first box that holds each tuple, -1 where none does."""
     columns, size = codes.shape
-    found = np.full(size, -1, np.int64)
+    box_of = np.full(size, -1, np.int64)
     for t in range(size):
         for i in range(len(low)):
             inside = True
@@ -226,9 +226,9 @@ def first_box(codes: Codes, low: Counts64, high: Counts64) -> Counts64:
                     inside = False
                     break
             if inside:
-                found[t] = i
+                box_of[t] = i
                 break
-    return found
+    return box_of
 
 
 def _noted(strange: Sequence[Unseen]) -> list[str]:

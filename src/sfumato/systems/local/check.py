@@ -22,6 +22,7 @@ from sfumato.runtime.arrays import Codes, Counts64, Floats
 from sfumato.tables.frequency import FrequencyTable
 
 ROUNDING = 1e-9
+BLOCK = 1 << 22  # records times labels that are looked at together
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,30 +84,37 @@ def check_floor(model: LabelModel, codes: Codes, counts: Counts64, k: int, price
         raise DataError("the prices of a floor are not between 0 and 1, one for each tuple", expected="a certificate")
     order = np.argsort(-prices, kind="stable")
     codes, weights, values = codes[order], counts[order], prices[order]
-    labels = [sorted(zip(costs, runs, strict=True)) for costs, runs in zip(model.costs, model.runs, strict=True)]
-    dearest = sorted(range(len(labels)), key=lambda j: -min((cost for cost, _ in labels[j] if cost > 0), default=0.0))
+    labels = [
+        (np.array(costs)[cheap], np.array(runs)[cheap])
+        for costs, runs in zip(model.costs, model.runs, strict=True)
+        for cheap in [np.argsort(costs, kind="stable")]
+    ]
+    dearest = sorted(range(len(labels)), key=lambda j: -min((cost for cost in labels[j][0] if cost > 0), default=0.0))
 
-    def walk(depth: int, some: Counts64, cost: float) -> None:
-        """All boxes inside of a branch: `some` of the records are left, the labels decided cost `cost`."""
-        held = np.minimum(np.cumsum(weights[some]), k)
-        if len(held) == 0 or held[-1] < k:
-            return
-        pay = float(np.diff(held, prepend=0) @ values[some]) / k  # what the dearest k have to pay on average
-        if pay <= cost * (1 + ROUNDING) + ROUNDING**2:
-            return
-        if depth == len(labels):
-            raise DataError(
-                "a box of the label model has to pay more than it costs",
-                expected="a certificate in which every box that holds k records can pay for the dearest k",
-            )
-        own = codes[some, dearest[depth]]
+    def walk(depth: int, some: Counts64, cost: float, pay: float) -> None:
+        """All boxes inside of a branch: `some` records are left, the dearest k of which have to pay `pay` on average;
+        the labels decided cost `cost`."""
+        column = dearest[depth]
+        own = codes[some, column][:, None]
+        dues, runs = labels[column]
+        possible = int((pay > (cost + dues) * (1 + ROUNDING) + ROUNDING**2).sum())  # the labels to come cost no less
+        step = max(BLOCK // len(some), 1)
         seen: dict[bytes, float] = {}
-        for price, (low, high) in labels[dearest[depth]]:
-            if pay <= (cost + price) * (1 + ROUNDING) + ROUNDING**2:
-                return  # the labels to come cost no less
-            inside = some[(own >= low) & (own < high)]
-            if len(inside) and seen.setdefault(inside.tobytes(), price) == price:  # the cheapest of equal contents
-                walk(depth + 1, inside, cost + price)
+        for first in range(0, possible, step):
+            part = slice(first, min(first + step, possible))
+            inside = (own >= runs[part, 0]) & (own < runs[part, 1])
+            held = np.minimum(np.cumsum(inside * weights[some, None], axis=0), k)
+            due = cost + dues[part]
+            pays = values[some] @ np.diff(held, axis=0, prepend=0) / k
+            for i in np.flatnonzero((held[-1] >= k) & (pays > due * (1 + ROUNDING) + ROUNDING**2)).tolist():
+                if depth + 1 == len(labels):
+                    raise DataError(
+                        "a box of the label model has to pay more than it costs",
+                        expected="a certificate in which every box that holds k records can pay for the dearest k",
+                    )
+                members = some[inside[:, i]]
+                if seen.setdefault(members.tobytes(), due[i]) == due[i]:  # the cheapest of equal contents
+                    walk(depth + 1, members, float(due[i]), float(pays[i]))
 
-    walk(0, np.arange(len(counts)), 0.0)
+    walk(0, np.arange(len(counts)), 0.0, 1.0)
     return float((prices * counts).sum()) / float(counts.sum())

@@ -84,7 +84,7 @@ def _owners(classes: Classes, table: FrequencyTable) -> Counts64:
 
 
 def feasible(classes: Classes, table: FrequencyTable, k: int, limits: Limits, budget: int) -> Classes | None:
-    """Classes of whole tuples that all have k records and pass the limits; None where no way is found."""
+    """Classes of whole tuples that all have k records and pass the limits; None where no way is measured."""
     current = joined_equals(whole_tuples(classes))
     while True:
         fails = _failing(current, table, k, limits)
@@ -97,10 +97,10 @@ def feasible(classes: Classes, table: FrequencyTable, k: int, limits: Limits, bu
 
 
 def _failing(classes: Classes, table: FrequencyTable, k: int, limits: Limits) -> Flags:
-    found = class_table(table, _owners(classes, table), len(classes.rows), ())
+    measured = class_table(table, _owners(classes, table), len(classes.rows), ())
     fails = classes.rows < k
     for chosen, limit in limits:
-        fails |= failing(chosen, limit, found)[: len(fails)]
+        fails |= failing(chosen, limit, measured)[: len(fails)]
     return np.asarray(fails)
 
 
@@ -151,5 +151,5 @@ def criterion_values(
     table: FrequencyTable, classes: Classes, limits: Limits, weights: Sequence[float]
 ) -> Mapping[str, float]:
     """The demanded criteria as the released file has them."""
-    found = class_table(table, _owners(classes, table), len(classes.rows), weights)
-    return {chosen.name: float(chosen.value(found)) for chosen, _ in limits}
+    measured = class_table(table, _owners(classes, table), len(classes.rows), weights)
+    return {chosen.name: float(chosen.value(measured)) for chosen, _ in limits}

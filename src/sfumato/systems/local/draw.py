@@ -62,13 +62,13 @@ def moved(classes: Classes, k: int, slack: float, rng: np.random.Generator) -> C
             move(int(rng.choice(spare)), c, 1)
     for e in rng.permutation(len(tuples))[:MOST_TRIES].tolist():
         own = int(owner[e])
-        most = min(int(rows[own]) - k, int(count[e]))
-        if most < 1:
+        movable = min(int(rows[own]) - k, int(count[e]))
+        if movable < 1:
             continue
         codes = cells.codes[cell[e]]
         holds = np.flatnonzero(np.all((boxes[0] <= codes) & (codes < boxes[1]), axis=1))
         holds = holds[holds != own]
-        number = int(rng.integers(1, most + 1))
+        number = int(rng.integers(1, movable + 1))
         holds = holds[number * (costs[holds] - costs[own]) <= slack]
         if len(holds):
             move(e, int(rng.choice(holds)), number)

@@ -20,7 +20,9 @@ from sfumato.systems.local.model import Cells, Labels, cell_cost, label
 
 SAFE = 1e-12  # prices stay this much below what boxes can pay, relatively, for sums that are rounded
 MIX = 0.3  # how far first prices lie from cheapest boxes towards what a recoding pays, on the scale of logarithms
-CLOSE = 0.97  # a box counts from this share of its cost on: steps of at most 3 %, which end higher than large ones
+CLOSE = 0.97  # a box counts from this share of its cost on: steps of at most 3 %
+FIRST_CLOSE = 0.9  # of the first passes: large steps gain more in a second, and later small ones end as high
+FIRST = 3  # so many passes
 
 
 class UnfinishedError(Exception):
@@ -48,7 +50,9 @@ def lifted(labels: Labels, cells: Cells, floor: Floor, paid: Floats, budget: int
     """
     mixed = floor.prices ** (1 - MIX) * np.maximum(paid, floor.prices) ** MIX
     try:
-        return max(floor, raised(labels, cells, Floor(floor.k, mixed, 0.0), CLOSE, budget), key=lambda one: one.loss)
+        return max(
+            floor, raised(labels, cells, Floor(floor.k, mixed, 0.0), FIRST_CLOSE, budget), key=lambda one: one.loss
+        )
     except UnfinishedError:
         return floor
 
@@ -72,12 +76,19 @@ def column_order(labels: Labels) -> Counts64:
 
 
 def dual_bound(labels: Labels, cells: Cells, floor: Floor, passes: int, budget: int) -> Floor:
-    """The floor after some passes, or as far as they stay within the budget of cells looked at each."""
-    for _ in range(passes):
+    """The floor after some passes; a pass within the budget of cells looked at, or none.
+
+    The first passes take large steps as long as the budget allows, then small ones.
+    """
+    close = FIRST_CLOSE
+    for number in range(passes):
+        close = close if number < FIRST else CLOSE
         try:
-            floor = max(floor, raised(labels, cells, floor, CLOSE, budget), key=lambda one: one.loss)
+            floor = max(floor, raised(labels, cells, floor, close, budget), key=lambda one: one.loss)
         except UnfinishedError:
-            break
+            if close == CLOSE:
+                break
+            close = CLOSE
     return floor
 
 

@@ -17,7 +17,6 @@ from sfumato.systems.local.boxes import TINY, cheapest, sorted_pool, work_of
 from sfumato.systems.local.model import Labels, cell_cost
 
 WIDER = (1.5, 1.3)  # a box this much above the cheapest of all is taken at once: a tenth of the time, hardly more loss
-CHEAPEST = 1.0  # the cheapest of all every time, where there is time for it
 STEP = 1e-3
 
 
@@ -61,7 +60,7 @@ def take_boxes(
 
 
 def best_boxes(labels: Labels, codes: Codes, counts: Counts64, bound: Floats, k: int, wider: float) -> Counts64:
-    """The class of each cell by best-box greedy; -1 for those that are left over or have none up to the cost `most`.
+    """The class of each cell by best-box greedy; -1 for those that are left over.
 
     The cells are sorted (`boxes.sorting`); `bound` is at most the cost of the cheapest box of each.
     """

@@ -114,18 +114,18 @@ def select(pool: Any, bound: Floats, r: int, k: int, exact: bool, work: Any, sha
 
 @compiled
 def rebuild(
-    labels: Any, pool: Any, bound: Floats, k: int, most: int, state: State, work: Any, share: Any
+    labels: Any, pool: Any, bound: Floats, k: int, room: int, state: State, work: Any, share: Any
 ) -> tuple[int, float]:
-    """Make classes of all live records of a small pool: how many (0: no way within `most`), and the sum of costs."""
+    """Make classes of all live records of a small pool: how many (0: no way within the room), and the sum of costs."""
     codes, live = pool.codes, pool.live
     size, columns = codes.shape
-    low, high = np.empty((most, columns), np.int64), np.empty((most, columns), np.int64)
-    cost, rows = np.zeros(most), np.zeros(most, np.int64)
+    low, high = np.empty((room, columns), np.int64), np.empty((room, columns), np.int64)
+    cost, rows = np.zeros(room), np.zeros(room, np.int64)
     free = live.sum()
     made = 0
     style = draw(state, 4)
     while free >= k:
-        if made == most:
+        if made == room:
             return 0, 0.0
         r = draw(state, size)
         tries = 1 if style == 0 else 4
@@ -232,7 +232,7 @@ def improve(
     steps, kept, gain = 0, 0, 0.0
     chosen = np.empty(16, np.int64)
     near = np.empty(16)
-    place = np.full(len(codes), -1, np.int64)
+    position = np.full(len(codes), -1, np.int64)
     ids = np.empty(room, np.int64)
     share = np.zeros((20, room), np.int64)
     own, jump = np.zeros((room, columns), np.int32), np.zeros((room, columns), np.int32)
@@ -270,24 +270,24 @@ def improve(
             old += held.cost[i] * held.rows[i]
             for e in range(held.entries[i]):
                 c = held.cell[i, e]
-                if place[c] < 0:
+                if position[c] < 0:
                     if cells == room:
                         fits = False
                         break
-                    place[c] = 0
+                    position[c] = 0
                     ids[cells] = c
                     cells += 1
         some = np.sort(ids[:cells])
         if fits and old > TINY:
             for n in range(cells):
-                place[some[n]] = n
+                position[some[n]] = n
             live = lives[:cells]
             live[:] = 0
             for n in range(size):
                 i = chosen[n]
                 for e in range(held.entries[i]):
-                    live[place[held.cell[i, e]]] += held.records[i, e]
-                    proxies[place[held.cell[i, e]]] = bound[held.cell[i, e]]
+                    live[position[held.cell[i, e]]] += held.records[i, e]
+                    proxies[position[held.cell[i, e]]] = bound[held.cell[i, e]]
             for n in range(cells):
                 for j in range(columns):
                     own[n, j] = codes[some[n], j]
@@ -310,7 +310,7 @@ def improve(
                     gain += old - new
                     store(labels, codes, held, chosen, size, some, share, made)
         for n in range(cells):
-            place[ids[n]] = -1
+            position[ids[n]] = -1
     return steps, kept, gain
 
 
@@ -349,17 +349,17 @@ def held_of(classes: Classes, k: int) -> Held:
     owner, cell, count = owner[order], cell[order], count[order]
     size = len(classes.rows)
     entries = np.bincount(owner, minlength=size).astype(np.int64)
-    places = size + size // 4 + 32
+    total = size + size // 4 + 32
     width = max(int(entries.max(initial=1)), 4 * k)
     slot = np.arange(len(owner)) - np.concatenate([[0], np.cumsum(entries)])[owner]
     held = Held(
-        np.zeros((places, width), np.int64),
-        np.zeros((places, width), np.int64),
-        np.concatenate([entries, np.zeros(places - size, np.int64)]),
-        np.zeros((places, classes.low.shape[1]), np.int64),
-        np.zeros((places, classes.low.shape[1]), np.int64),
-        np.concatenate([classes.rows, np.zeros(places - size, np.int64)]),
-        np.concatenate([classes.costs, np.zeros(places - size)]),
+        np.zeros((total, width), np.int64),
+        np.zeros((total, width), np.int64),
+        np.concatenate([entries, np.zeros(total - size, np.int64)]),
+        np.zeros((total, classes.low.shape[1]), np.int64),
+        np.zeros((total, classes.low.shape[1]), np.int64),
+        np.concatenate([classes.rows, np.zeros(total - size, np.int64)]),
+        np.concatenate([classes.costs, np.zeros(total - size)]),
         np.zeros(len(classes.cells.counts), np.int64),
     )
     held.cell[owner, slot], held.records[owner, slot] = cell, count

@@ -20,13 +20,13 @@ def allowed(labels: Labels, j: int) -> list[Run]:
     if node < 0:
         runs = [(a, b) for a in range(units) for b in range(a + 1, units + 1)]
         return [(a, b) for a, b in runs if not labels.alone[j] or b < units or a in (0, units - 1)]
-    found: dict[Run, None] = {}
+    runs_of_nodes: dict[Run, None] = {}
     for leaf in labels.leaf[labels.unit[j] : labels.unit[j + 1]].tolist():
         at = leaf
         while at >= 0:
-            found[int(labels.low[at]), int(labels.high[at])] = None
+            runs_of_nodes[int(labels.low[at]), int(labels.high[at])] = None
             at = int(labels.parent[at])
-    return list(found)
+    return list(runs_of_nodes)
 
 
 def label_cost(labels: Labels, j: int, run: Run) -> float:

@@ -6,6 +6,7 @@ those that are asked for; its best candidates are then tried for the others. Its
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -51,10 +52,10 @@ class Orders:
         _, ends, kept = self._divided(k, candidate, fee)
         order = self.cells_in(candidate)
         counts = np.minimum(cells.counts, 4 * k)[order]
-        place = np.concatenate([[0], np.cumsum(counts)])
-        bounds = np.unique(np.concatenate([place, ends]))
+        position = np.concatenate([[0], np.cumsum(counts)])
+        bounds = np.unique(np.concatenate([position, ends]))
         at = bounds[:-1]
-        cell = order[np.searchsorted(place, at, side="right") - 1]
+        cell = order[np.searchsorted(position, at, side="right") - 1]
         run = np.searchsorted(ends, at, side="right")
         owner = np.where(kept[run] == 1, run, -1)
         count = np.diff(bounds)
@@ -91,9 +92,10 @@ class Orders:
 def search_orders(
     orders: Orders, ks: Sequence[int], budget: int, rng: np.random.Generator, tell: Tell
 ) -> dict[int, Candidate]:
-    """For each k the best order that was tried; `budget` is how many are tried for the middle k."""
+    """For each k the best order that was tried; `budget` is how many are tried for the middle k, or all."""
     middle = sorted(ks)[len(ks) // 2]
     columns = orders.labels.columns
+    budget = min(budget, math.factorial(columns) << columns)
     people: list[Candidate] = []
     done = 0
 
@@ -113,11 +115,11 @@ def search_orders(
         tries += 1
         one, two = (people[int(rng.integers(len(people)))] for _ in range(2))
         stopped = enter(changed(crossed(one, two, rng), rng))
-    found = {}
+    chosen = {}
     for k in ks:
         near = people[:1] if stopped else people[:TRIED]
-        found[k] = min(near, key=lambda c: (orders.value(k, c), c))
-    return found
+        chosen[k] = min(near, key=lambda c: (orders.value(k, c), c))
+    return chosen
 
 
 def starts(labels: Labels, cells: Cells) -> list[Candidate]:

@@ -34,7 +34,7 @@ def local_page(manifest: Mapping[str, Any]) -> str:
     return recoded_page(
         manifest,
         about={"classes": number(own["classes"]), "tuples divided between classes": number(own["divided"])},
-        found=f"{front['how'][:1].upper()}{front['how'][1:]}.",
+        how=f"{front['how'][:1].upper()}{front['how'][1:]}.",
         heading="classes, method, ratio to the floor",
         plans=[_plan(point) for point in front["points"]],
         sections=[floor_section(manifest["point"]), counting_section(manifest, TABULATE), downcoding_section(manifest)],
@@ -69,17 +69,17 @@ def counting_section(manifest: Mapping[str, Any], how: str) -> dict[str, Any]:
 
 def downcoding_section(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """What someone learns who knows that small boxes were wanted."""
-    found = manifest["own"]["downcoding"]
-    records = max(found["records"], 1)
-    if not found["attacked"]:
+    attack = manifest["own"]["downcoding"]
+    records = max(attack["records"], 1)
+    if not attack["attacked"]:
         return {"title": "Downcoding", "sentences": ["The attack was not made: there are too many classes."]}
-    right = f" ({percent(found['pinned_right'] / found['pinned'])} of these rightly)" if found["pinned"] else ""
+    right = f" ({percent(attack['pinned_right'] / attack['pinned'])} of these rightly)" if attack["pinned"] else ""
     sentences = [
         "Someone who knows that classes with small labels were wanted can cross out values for which a record would "
         "have been in a class with smaller labels (downcoding, Cohen 2022). This attack was made on the file:",
-        f"it narrows the labels of {percent(found['narrowed'] / records)} of the records, for "
-        f"{percent(found['narrowed_right'] / records)} rightly, and claims one value of a column for "
-        f"{percent(found['pinned'] / records)}{right}; {percent(found['sure'] / records)} are in classes with more "
+        f"it narrows the labels of {percent(attack['narrowed'] / records)} of the records, for "
+        f"{percent(attack['narrowed_right'] / records)} rightly, and claims one value of a column for "
+        f"{percent(attack['pinned'] / records)}{right}; {percent(attack['sure'] / records)} are in classes with more "
         "than k records, where the reasoning is strongest. Class sizes stay as they are: k holds all the same.",
     ]
     details = manifest["point"].get("details", {})

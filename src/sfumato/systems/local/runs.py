@@ -73,10 +73,10 @@ def divide(
     With an infinite fee nothing is suppressed. k is at least 2 and there are at least k records, or the fee is finite.
     """
     size, columns = len(order), codes.shape[1]
-    place = np.zeros(size + 1, np.int64)
+    start = np.zeros(size + 1, np.int64)
     for i in range(size):
-        place[i + 1] = place[i] + counts[order[i]]
-    records = place[size]
+        start[i + 1] = start[i] + counts[order[i]]
+    records = start[size]
     best, back = np.full(records + 1, np.inf), np.full(records + 1, -1, np.int64)
     best[0] = 0.0
     low, high = np.empty(columns, np.int64), np.empty(columns, np.int64)
@@ -88,24 +88,24 @@ def divide(
             part[j] = cell_cost(labels, j, low[j], high[j])
             cost += part[j]
         floor = np.inf
-        for s in range(max(place[t] + 2 - 2 * k, 0), place[t] + 1):
+        for s in range(max(start[t] + 2 - 2 * k, 0), start[t] + 1):
             floor = min(floor, best[s])
         u = t
         while True:
             worst = 0.0
-            for e in range(place[t] + 1, place[t + 1] + 1):
+            for e in range(start[t] + 1, start[t + 1] + 1):
                 worst = max(worst, best[e])
-            if floor + max(k, place[t] + 2 - place[u + 1]) * cost >= worst:
+            if floor + max(k, start[t] + 2 - start[u + 1]) * cost >= worst:
                 break  # neither this cell nor an earlier one can begin a better run
-            for e in range(max(place[t] + 1, place[u] + k), place[t + 1] + 1):
+            for e in range(max(start[t] + 1, start[u] + k), start[t + 1] + 1):
                 least, at = best[e], back[e]
-                for s in range(max(place[u], e - 2 * k + 1), min(place[u + 1] - 1, e - k) + 1):
+                for s in range(max(start[u], e - 2 * k + 1), min(start[u + 1] - 1, e - k) + 1):
                     value = best[s] + (e - s) * cost
                     if value < least:
                         least, at = value, s
                 best[e], back[e] = least, at
             u -= 1
-            if u < 0 or place[u + 1] - 1 < place[t] + 2 - 2 * k:
+            if u < 0 or start[u + 1] - 1 < start[t] + 2 - 2 * k:
                 break
             cell = order[u]
             for j in range(columns):
@@ -122,10 +122,10 @@ def divide(
         own = 0.0
         for j in range(columns):
             own += cell_cost(labels, j, codes[order[t], j], codes[order[t], j])
-        for e in range(place[t] + 1, place[t + 1] + 1):  # runs inside the cell, once all before them are settled
+        for e in range(start[t] + 1, start[t + 1] + 1):  # runs inside the cell, once all before them are settled
             if best[e - 1] + fee < best[e]:
                 best[e], back[e] = best[e - 1] + fee, e - 1
-            for s in range(max(place[t], e - 2 * k + 1), e - k + 1):
+            for s in range(max(start[t], e - 2 * k + 1), e - k + 1):
                 if best[s] + (e - s) * own < best[e]:
                     best[e], back[e] = best[s] + (e - s) * own, s
     ends, kept = np.empty(records, np.int64), np.empty(records, np.int64)

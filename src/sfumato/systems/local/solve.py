@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from sfumato.runtime.arrays import Codes, Counts64, Floats
 from sfumato.runtime.compiled import compiled
-from sfumato.systems.local.boxes import box_costs, sorted_pool, sorting, work_of
-from sfumato.systems.local.greedy import CHEAPEST, WIDER, best_boxes, box_cost
-from sfumato.systems.local.improve import classes_of, held_of, improve, stretched
+from sfumato.systems.local.anneal import anneal, luck_of
+from sfumato.systems.local.boxes import Pool, Work, box_costs, sorted_pool, sorting, work_of
+from sfumato.systems.local.greedy import WIDER, best_boxes, box_cost
+from sfumato.systems.local.improve import State, classes_of, held_of, improve, stretched
 from sfumato.systems.local.model import Cells, Classes, Labels
 from sfumato.systems.local.orders import Candidate, Orders, search_orders
+from sfumato.systems.local.records import Numbers, classes_from, near_cells, records_of, sizes_of
 
 ROOM = 4096  # cells that a step of the improvement may free
-ROUND = 1600  # a round looks at so many cells for each cell of the table
+STEPS = 20  # a round of annealing has so many for each record
+WARM = 0.06  # the first temperature, in mean costs of a record
+COOLED = 0.1  # the last one, in first ones
+NEIGHBOURS = 32  # cells near each cell, among which a step of annealing looks for a class
+ROUND = 1600  # a round of rebuilding looks at so many cells for each cell of the table
 RUNS_ONLY = 200_000  # beyond so many cells only order and runs are tried
 Tell = Callable[[int, int], bool]
 
@@ -47,8 +54,7 @@ class Solver:
     def bound(self, k: int) -> Floats:
         """For each cell the cost of its cheapest box."""
         if k not in self.bounds:
-            pool = sorted_pool(self.labels, self.cells.codes, self.cells.counts)
-            self.bounds[k] = box_costs(self.labels, pool, k, work_of(self.labels, len(self.cells.counts)))[0]
+            self.bounds[k] = box_costs(self.labels, self.pool, k, self.work())[0]
         return self.bounds[k]
 
     def floor(self, k: int) -> float:
@@ -66,16 +72,49 @@ class Solver:
         return min(tried, key=lambda classes: classes.loss)
 
     def improved(self, classes: Classes, k: int, effort: int, tell: Tell) -> Classes:
-        """Method 3: so many rounds; the same classes and effort give the same result."""
-        held = held_of(classes, k)
+        """Method 3: so many rounds, first of annealing, then of rebuilding; the same classes and effort give the same.
+
+        Never worse than the classes that it begins with, also when it is stopped.
+        """
         state = np.array([self.seed * 1_000_003 + k], np.uint64)
-        work = work_of(self.labels, max(len(self.cells.counts), ROOM))
+        annealed = self.annealed(classes, k, effort, state, tell)
+        better = min(annealed, classes, key=lambda one: one.loss)
+        held = held_of(better, k)
+        work = self.work()
         spend = ROUND * len(self.cells.counts)
         for number in range(effort):
-            improve(self.labels, self.cells.codes, self.bound(k), k, held, state, spend, work, ROOM)
-            if tell(number + 1, effort):
+            if tell(effort + number, 2 * effort):
                 break
+            improve(self.labels, self.cells.codes, self.bound(k), k, held, state, spend, work, ROOM)
         return classes_of(held, self.labels, self.cells)
+
+    def annealed(self, classes: Classes, k: int, effort: int, state: State, tell: Tell) -> Classes:
+        """Classes after so many rounds in which the temperature falls."""
+        labels, codes, warm = self.labels, self.cells.codes, WARM * classes.loss
+        if warm <= 0:
+            return classes
+        sizes = sizes_of(labels)
+        records = records_of(classes, sizes, self.near, k)
+        for number in range(effort):
+            if tell(number, 2 * effort):
+                break
+            first, last = (warm * COOLED ** (part / effort) for part in (number, number + 1))
+            anneal(labels, sizes, codes, records, k, STEPS * len(records.cell), first, last, luck_of(), state)
+        return classes_from(records, classes)
+
+    @cached_property
+    def near(self) -> Numbers:
+        """The cells near each cell."""
+        return near_cells(self.labels, self.pool, NEIGHBOURS, self.work())
+
+    @cached_property
+    def pool(self) -> Pool:
+        """All cells, to look among."""
+        return sorted_pool(self.labels, self.cells.codes, self.cells.counts)
+
+    def work(self) -> Work:
+        """Arrays for a search among all cells."""
+        return work_of(self.labels, max(len(self.cells.counts), ROOM))
 
     def ours(self, classes: Classes) -> Classes:
         """Classes over the cells of the caller."""
@@ -94,7 +133,7 @@ class Solver:
             return None if best is None else Solution(k, self.ours(best), method, None)
         few = len(self.cells.counts) <= RUNS_ONLY
         if boxes and few:
-            other = self.by_boxes(k, (*WIDER, CHEAPEST) if effort > 0 else WIDER)
+            other = self.by_boxes(k)
             if effort > 0:
                 other = self.improved(other, k, effort, tell)
             if best is None or other.loss < best.loss:

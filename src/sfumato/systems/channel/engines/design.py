@@ -22,6 +22,7 @@ from sfumato.systems.channel.engines.thinning import balanced, wall
 
 STEPS = 80
 TO_THE_WALL = 0.99
+LAG = 1e3  # where the slope is this much further off than the gap, the gap waits: what vanishes too soon is lost
 TO_SINGULAR = 0.7  # f grows without bound where S is singular, so the way there is walked with more care
 
 
@@ -156,6 +157,8 @@ class _InteriorPoint:
         ahead, behind = min(1.0, wall(self.w, dw), 0.9 * self._singular(ds)), min(1.0, wall(self.z, dz))
         gap = float(self.w @ self.z)
         centred = (float((self.w + ahead * dw) @ (self.z + behind * dz)) / gap) ** 3 * gap / len(self.w)
+        if float(np.abs(turned).max()) > LAG * gap:
+            centred = gap / len(self.w)
         dw, dz, dy, ds = direction(centred - dw * dz)
         # One step length for both: f is no linear function, so the prices must move with what they price.
         ahead = min(

@@ -1,0 +1,79 @@
+"""What a plan of classes would be as a file, before anything is written: its classes, and how unique its records are.
+
+Which records of a divided tuple are in which class is decided by a salt that is drawn at publication. Sizes of classes
+and losses do not depend on it; what a class has of a sensitive column does, so it is that of one such draw.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from sfumato.auditing.whole import WholeFile, whole_file
+from sfumato.measures.classes import ClassTable
+from sfumato.plans.boxes import BoxPlan
+from sfumato.release.boxes.assigned import Assigned, assigned
+from sfumato.release.boxes.readback import classes_of
+from sfumato.release.boxes.rows import box_rows
+from sfumato.runtime.arrays import Codes
+from sfumato.sources.cells import MISSING
+from sfumato.sources.engines.engine import open_engine
+from sfumato.sources.source import TEXT, Column
+from sfumato.study import Study
+from sfumato.tables.domain import Domain, domain_of
+from sfumato.tables.frequency import FrequencyTable, ValueCounts, from_codes
+
+VIEW = "foreseen"
+SALT = "foreseen"  # any will do: nothing is released with it
+
+
+def foreseen_classes(
+    study: Study, table: FrequencyTable, plan: BoxPlan, rng: np.random.Generator
+) -> tuple[Assigned, ClassTable]:
+    """A plan on its table, and the classes that its file would have."""
+    made = assigned(study, table, plan, SALT)
+    members = np.array(plan.members, dtype=np.int64).reshape(-1, 3)
+    by = np.lexsort((members[:, 1], members[:, 0]))
+    owner = np.repeat(members[by, 1], members[by, 2])  # of every record, tuple by tuple
+    inside = owner >= 0
+    released = owner[inside]
+    columns = [_labelled(study, made, j, released) for j in range(len(made.columns))]
+    drawn = {name: (own.domain, _records(own, rng)[inside]) for name, own in table.sensitive.items()}
+    label = None if table.label is None else (table.label.domain, _records(table.label, rng)[inside])
+    codes = np.stack([codes for _, codes in columns])
+    gone = int(np.count_nonzero(~inside)) + table.removed
+    file = from_codes([domain for domain, _ in columns], codes, drawn, label, removed=gone)
+    return made, classes_of(file, made.columns, study.weights_for(table))
+
+
+def foreseen_boxes(study: Study, table: FrequencyTable, plan: BoxPlan) -> WholeFile:
+    """How unique records would be over all columns of the file."""
+    made = assigned(study, table, plan, SALT)
+    with open_engine(study.engine, study.engine_options) as engine:
+        rows = box_rows(engine, study.source(), study, made)
+        engine.run(f"CREATE OR REPLACE TEMP VIEW {VIEW} AS {rows.sql()}")
+        columns = tuple(
+            Column(column.name, TEXT if column.name in rows.coded else column.type, position)
+            for position, column in enumerate(rows.columns)
+        )
+        return whole_file(engine, study, replace(rows.source, columns=columns), VIEW)
+
+
+def _labelled(study: Study, made: Assigned, j: int, released: np.ndarray) -> tuple[Domain, Codes]:
+    """The labels of a column, and that of every released record."""
+    column = made.columns[j]
+    runs = zip(made.low[:, j].tolist(), made.high[:, j].tolist(), strict=True)
+    texts = [column.labels[run] or MISSING for run in runs]
+    counts: dict[str, int] = {}
+    for text, rows in zip(texts, np.bincount(released, minlength=made.classes).tolist(), strict=True):
+        counts[text] = counts.get(text, 0) + rows
+    domain = domain_of(column.name, counts, missing=study.data.missing)
+    code = {label: number for number, label in enumerate(domain.labels)}
+    return domain, np.array([code[text] for text in texts], dtype=np.int32)[released]
+
+
+def _records(values: ValueCounts, rng: np.random.Generator) -> Codes:
+    """The value of every record, tuple by tuple; within a tuple in an order that is drawn."""
+    each = np.repeat(values.values, values.counts)
+    return each[np.lexsort((rng.random(len(each)), np.repeat(values.tuple_of, values.counts)))]

@@ -1,0 +1,72 @@
+"""What systems whose plans are boxes share: local recoding and the suppression of cells."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sfumato.front import Front, Point
+from sfumato.plans.boxes import BoxPlan
+from sfumato.release.manifest import Manifest
+from sfumato.study import Study
+from sfumato.systems.on_tables import measured_rows, search_table
+from sfumato.systems.run import Run
+from sfumato.systems.system import Verdict
+from sfumato.tables.frequency import FrequencyTable
+
+
+@dataclass(frozen=True)
+class BoxSystem(ABC):
+    """A system for each value of k, whose front shows the records themselves."""
+
+    plan: type[BoxPlan] = BoxPlan
+    title: ClassVar[str]
+    bound: ClassVar[str]  # what stands at the bound of the page
+    shown: ClassVar[str]  # what a front shows of records
+
+    @abstractmethod
+    def front_of(self, study: Study, table: FrequencyTable, run: Run) -> Front:
+        """The front of a study."""
+
+    @abstractmethod
+    def columns(self, front: Front) -> Mapping[str, list[str]]:
+        """What is shown of the points of a front."""
+
+    @abstractmethod
+    def counted(self, manifest: Manifest) -> list[str]:
+        """What a release has many of, and how many."""
+
+    def unit(self, study: Study) -> str:  # noqa: ARG002
+        return "values of k"
+
+    def search(self, study: Study, run: Run, table: FrequencyTable | None = None) -> Front:
+        return search_table(self.front_of, study, run, table)
+
+    def verdict(self, front: Front) -> Verdict:  # noqa: ARG002
+        return Verdict((f"the front shows {self.shown}: keep it confidential",))
+
+    def figures(self, manifest: Manifest) -> Mapping[str, list[list[str]]]:
+        return {"Measured on the file": [self.counted(manifest), *measured_rows(manifest)]}
+
+    def page(
+        self,
+        front: Front,
+        chosen: int | None,
+        compare: tuple[int, int] | None,  # noqa: ARG002
+        table: FrequencyTable | None = None,  # noqa: ARG002
+    ) -> str:
+        from sfumato.report.front_page import front_page
+
+        return front_page(front, self.columns(front), chosen, title=self.title, bound=self.bound)
+
+
+def salt_of(seed: int | None) -> str | None:
+    """The salt by which records of a tuple are told apart: drawn at publication unless a test fixes it."""
+    return None if seed is None else f"test {seed}"
+
+
+def ratio(point: Point) -> str:
+    """How many times its bound a point loses."""
+    return f"{point.details['ratio']:.3f}" if "ratio" in point.details else "–"

@@ -1,0 +1,83 @@
+"""Local recoding of ten real tables: no class of any method has prices above its cost, and floors are proven."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.published.ten_tables import TABLES, decided, inspected
+
+from sfumato.errors import DataError
+from sfumato.sources.roles import Role
+from sfumato.study import ColumnSettings, Study
+from sfumato.systems.local.check import check_floor, label_model
+from sfumato.systems.local.floor import Floor, dual_bound, floor_of, lifted
+from sfumato.systems.local.model import Classes
+from sfumato.systems.local.search import model_of
+from sfumato.systems.local.solve import Solver
+
+TEN = (
+    "ACS 2018, Hawaii",
+    "Adult, named",
+    "Census Income (KDD)",
+    "German credit, named",
+    "NHANES 2017–2018",
+    "testdata (sdcMicro)",
+    "free1 (µ-Argus)",
+    "SD2011",
+    "Credit card clients",
+    "MACH 2019",
+)
+COLUMNS, VALUES = 5, 80
+LOOKED = 2 * 10**8
+
+
+def narrowed(name: str, shared: Path, folder: Path) -> Study:
+    """The first quasi-identifiers of a table that have some values and not very many."""
+    inspection, run = inspected(TABLES[name], shared, folder)
+    study = decided(run)
+    distinct = {column.name: column.distinct for column in inspection.columns}
+    names = [name for name in study.named(Role.QUASI_IDENTIFIER) if 2 <= distinct[name] <= VALUES][:COLUMNS]
+    assert len(names) >= 3
+    return study.with_columns({name: ColumnSettings(role=Role.DROP) for name in study.columns if name not in names})
+
+
+def quiet(_: int, __: int) -> bool:
+    return False
+
+
+def in_debt(floor: Floor, classes: Classes) -> bool:
+    """Whether the prices of some class are above what it costs."""
+    inside = classes.owner >= 0
+    paid = classes.count[inside] * floor.prices[classes.cell[inside]]
+    owed = np.bincount(classes.owner[inside], paid, len(classes.rows))
+    return bool(np.any(owed > classes.rows * classes.costs + 1e-9))
+
+
+@pytest.mark.published
+@pytest.mark.parametrize("name", TEN)
+def test_no_class_of_any_method_has_prices_above_its_cost(name: str, shared: Path, tmp_path: Path) -> None:
+    study = narrowed(name, shared, tmp_path)
+    table = study.table()
+    segments, labels, cells = model_of(study, table)
+    solver = Solver(labels, cells, cells.records // 50, 1)
+    for k in (3, 10):
+        order = solver.candidates([k], 10, quiet)[k]
+        runs, boxes = solver.orders.within(k, order, solver.budget), solver.by_boxes(k)
+        assert runs is not None
+        better = solver.improved(boxes, k, 1, quiet)
+        first = floor_of(k, np.minimum(solver.bound(k), 1.0), solver.cells.counts)
+        floor = dual_bound(labels, solver.cells, lifted(labels, solver.cells, first, better.paid, LOOKED), 5, LOOKED)
+        print(name, k, len(cells.counts), *(f"{100 * x.loss:.3f}" for x in (first, floor, better, boxes, runs)))
+        assert first.loss <= floor.loss <= better.loss + 1e-9 <= boxes.loss + 2e-9
+        for classes in (runs, boxes, better):
+            assert not in_debt(floor, classes)
+            assert classes.rows.min() >= k
+        model = label_model(segments, study.weights_for(table))
+        proven = check_floor(model, solver.cells.codes, solver.cells.counts, k, floor.prices)
+        assert proven == pytest.approx(floor.loss)
+        forged = Floor(k, np.minimum(floor.prices * 1.5 + 0.05, 1.0), 0.0)
+        assert in_debt(forged, better)
+        with pytest.raises(DataError, match="has to pay more"):
+            check_floor(model, solver.cells.codes, solver.cells.counts, k, forged.prices)
