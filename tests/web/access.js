@@ -24,7 +24,7 @@
     if (el.closest("[aria-hidden=true]")) found.push(`hidden and reachable: ${told(el)}`);
   }
   for (const el of top.querySelectorAll("th")) if (seen(el) && !name(el)) found.push("an empty th");
-  for (const el of top.querySelectorAll("input:not([type=checkbox], [type=radio], [type=range]), select, textarea, button:not(.plain, .head)")) {
+  for (const el of top.querySelectorAll("input:not([type=checkbox], [type=radio], [type=range]), select, textarea, button:not(.plain, .head, .tile)")) {
     const style = getComputedStyle(el);
     if (!seen(el) || el.disabled || el.closest("nav, .files") || style.borderTopWidth === "0px") continue;
     const rate = Math.max(contrast(parse(style.borderTopColor), ground(el.parentElement)), contrast(ground(el), ground(el.parentElement)));

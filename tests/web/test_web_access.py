@@ -1,6 +1,6 @@
 """The page for everybody: names, labels, contrast, sizes and tab stops, checked by a script of our own.
 
-axe-core cannot be had without a network; this looks for what its rules about these things look for.
+test_web_axe runs axe-core; this looks for what axe does not: contrast of borders, sizes of text, tab stops.
 """
 
 from __future__ import annotations

@@ -32,6 +32,35 @@ def points_with_floor(bench: httpx.Client, study: str, job: str) -> list[list[fl
     return list(front["floor"])
 
 
+def explored(page: Any) -> None:
+    """The chosen point as those of other systems: its floor, its risks, and rows before and after."""
+    assert page.locator("#points tr[aria-selected] td:nth-child(4)").inner_text().endswith("×")  # of the floor
+    assert "the proven minimum" in page.inner_text("#point")
+    tiles = page.locator("#point .tile").all_inner_texts()
+    assert any("ℓ-diversity" in tile for tile in tiles)
+    assert any("marketer risk" in tile for tile in tiles)
+    page.click("#rows-after summary")
+    rows = page.locator("#rows-after tbody tr").all_inner_texts()
+    assert any(" → " in row for row in rows)
+    assert all("•••" in row for row in rows)  # sensitive values are masked
+
+
+def asked(page: Any, best: dict[str, Any]) -> None:
+    """Limits lead to the best point of the front; those that no point meets, to the nearest that one does."""
+    assert page.locator("#ask-l").count() == 0  # the points do not tell their ℓ
+    page.fill("#ask-loss", "")
+    page.fill("#ask-k", "4")
+    page.click("#ask")
+    page.wait_for_selector(f"#answer .fine:has-text('k {best['values']['k']:.0f}')")
+    page.fill("#ask-loss", "0.1")
+    page.click("#ask")
+    page.locator("#nothing button:has-text('loss at most')").click()
+    page.wait_for_selector(f"#answer .fine:has-text('k {best['values']['k']:.0f}')")
+    page.click("#answer:not([inert]) .fine button")
+    page.wait_for_selector(f"#points tr[aria-selected][data-point='{best['id']}']")
+    page.wait_for_selector("#point .over-all-columns")
+
+
 @pytest.mark.published
 @pytest.mark.parametrize("system", ["local", "cells"])
 def test_from_search_to_download(page: Any, workbench: Server, system: str, tmp_path: Path) -> None:
@@ -47,12 +76,16 @@ def test_from_search_to_download(page: Any, workbench: Server, system: str, tmp_
     page.wait_for_selector("#points tr[data-point='0']")
     assert drawn(page, ".step.explore canvas") > 2000
     assert FLOOR in page.inner_text(".step.explore")
-    assert page.locator("#points button:has-text('vs')").count() == 0  # their records are not compared one by one
+    assert page.locator("#points button:has-text('compare')").count() == 0  # their records are not compared one by one
     page.locator("#points tbody tr").last.click()
-    page.wait_for_selector("#point-title")
+    page.wait_for_selector("#point .over-all-columns")
     assert "{" not in page.inner_text("#point .words")  # in words, not as they are kept
     with workbench.client() as bench:
-        points_with_floor(bench, study, page.url.split("/")[-2])
+        job = page.url.split("/")[-2]
+        points_with_floor(bench, study, job)
+        points = bench.get(f"/api/studies/{study}/jobs/{job}/front").json()["points"]
+    explored(page)
+    asked(page, min((each for each in points if each["values"]["k"] >= 4), key=lambda each: each["loss"]))
     page.click("#to-publish")
     page.click("#last-look")
     page.wait_for_selector("#verdict")

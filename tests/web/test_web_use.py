@@ -165,8 +165,9 @@ def test_one_killed_job_is_told_in_words_and_the_others_finish(page: Any, workbe
         os.kill(jobs[doomed]["process"], signal.SIGKILL)
     page.wait_for_selector(f"[data-job={doomed}][data-status=killed]")
     for place in ("#notice", f"[data-job={doomed}]"):
-        assert "was killed (SIGKILL)" in page.inner_text(place)
+        page.locator(place, has_text="was killed (SIGKILL)").wait_for()
         assert "run it again" in page.inner_text(place)
     for other in others:
         page.wait_for_selector(f"[data-job={other}][data-status=done]")
+    assert "was killed (SIGKILL)" in page.inner_text("#notice")  # fronts that were drawn since have not removed it
     assert page.locator(f"[data-job={doomed}]").get_by_role("button", name="Run again").count() == 1

@@ -189,4 +189,4 @@ def number(value: int) -> str:
 
 def percent(share: float) -> str:
     """As the page rounds: halves go up."""
-    return f"{math.floor(share * 1000 + 0.5) / 10:.1f} %"
+    return f"{math.floor(share * 1000 + 0.5) / 10:.1f}\u00a0%"

@@ -19,7 +19,7 @@ ENDED = ("done", "stopped", "failed", "killed", "interrupted")
 
 
 class Jobs:
-    """The queue. `most` jobs run at once; the rest wait in order."""
+    """The queue. `limit` jobs run at once; the rest wait in order."""
 
     def __init__(self, places: Places, gigabytes: float, limit: int) -> None:
         self.places, self.gigabytes, self.limit = places, gigabytes, limit
@@ -106,7 +106,7 @@ class Jobs:
         return read_json(folder / "live.json")
 
     def start_waiting(self) -> None:
-        """Start queued jobs while fewer than `most` run."""
+        """Start queued jobs while fewer than `limit` run."""
         while self._queue and len(self._tasks) < self.limit and not self.closing:
             task = asyncio.get_running_loop().create_task(self._run(self._queue.pop(0)))
             self._tasks.add(task)

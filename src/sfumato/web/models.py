@@ -43,6 +43,9 @@ class Opened(Body):
     separator: str | None = Field(default=None, min_length=1, max_length=1)
     encoding: str | None = Field(default=None, max_length=40)
     header: bool | None = None
+    names: list[Annotated[str, Field(min_length=1, max_length=400)]] | None = Field(
+        default=None, min_length=1, max_length=10_000, description="Of a file without a header: its columns."
+    )
     decimal: Literal[".", ","] | None = None
 
 

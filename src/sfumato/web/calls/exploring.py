@@ -10,26 +10,24 @@ import numpy as np
 from sfumato.decide import ask as asked
 from sfumato.decide import knee_of, knee_scale, presets
 from sfumato.decide.ask import Answer
-from sfumato.decide.floor import floor_levels, why_not
+from sfumato.decide.floor import floor_at, floor_levels, why_not
 from sfumato.decide.notes import NothingWithinError
 from sfumato.decide.offers import Offer
 from sfumato.decide.revise import with_suppression
 from sfumato.errors import SfumatoError
-from sfumato.front import Front, Point, compare_fronts
-from sfumato.measures.classes import ClassTable, classify
-from sfumato.measures.measure import Measure
-from sfumato.measures.planned import suppress_by_plan
-from sfumato.measures.registry import attackers, headlines, measure
-from sfumato.measures.standard import DISTINCT_L, TABLE_ERROR, K
+from sfumato.front import Front, compare_fronts
+from sfumato.measures.registry import measure
+from sfumato.measures.standard import DISTINCT_L, T_CLOSENESS, K
+from sfumato.plans.boxes import BoxPlan
 from sfumato.release.foreseen import foreseen
-from sfumato.report.audit_page import BINS
+from sfumato.sources.roles import Role
 from sfumato.systems.registry import load_front, system_named
 from sfumato.tables.frequency import FrequencyTable
+from sfumato.web.calls.one_point import box_point, classes_after, recoded_point
 from sfumato.web.calls.outdated import changes_since
 from sfumato.web.calls.shelf import front_of, whole_of
 from sfumato.web.places import Places, read_json
 
-SAMPLE = 40
 CURVE = 400
 
 
@@ -42,9 +40,16 @@ def front(places: Places, study: str, job: str) -> dict[str, Any]:
         "stopped": about.get("status") == "stopped",
         "max_suppression": saved.study.search.max_suppression,
         "policy": saved.study.policy.model_dump(mode="json", exclude={"accept"}),
-        "ruled": {K.name: K.name, "l": DISTINCT_L.name},  # the measures of the policy's rules
+        "ruled": {K.name: K.name, "l": DISTINCT_L.name, "t": T_CLOSENESS.name},  # the measures of the policy's rules
         "changes": changes_since(places, study, saved.study),
-        "floor": _floor(places, study, saved),
+        "limits": _limits(saved),
+        "compared": saved.recodes,
+    }
+    levels = _floor(places, study, saved)
+    floors = {each.id: floor_at(levels, each.values.get(K.name, 0.0)) for each in saved.points}
+    described |= {
+        "floor": levels,
+        "ratios": {each.id: each.loss / floor for each in saved.points if (floor := floors[each.id])},
     }
     try:
         knee: int | None = saved.points[knee_of(saved)].id
@@ -54,14 +59,22 @@ def front(places: Places, study: str, job: str) -> dict[str, Any]:
     return described | {"knee": knee, "knee_scale": knee_scale(saved), "presets": common}
 
 
-def _floor(places: Places, study: str, front: Front) -> list[list[float]]:
+def _limits(front: Front) -> list[str]:
+    """The limits that a front can be asked with; none where its points have no k."""
+    if not front.tells_k:
+        return []
+    secret = front.study.named(Role.SENSITIVE) and (front.recodes or DISTINCT_L.name in front.points[0].values)
+    return ["max_loss", "max_suppression", "min_k", *(["min_l"] if secret else [])]
+
+
+def _floor(places: Places, study: str, front: Front) -> list[tuple[float, float]]:
     """What is lost at least at each k, where that is proven: by the front itself, or by a local one of its study."""
     if front.system == "cells" and not any("after" in each.details for each in front.points):
         levels = sorted((p.values.get(K.name, 0.0), p.details["floor"]) for p in front.points if "floor" in p.details)
     else:
         levels = floor_levels(front)
     if levels:
-        return [list(level) for level in levels]
+        return levels
     proven: dict[float, float] = {}  # of several local searches, the highest at each k
     for path in (places.study(study) / "jobs").glob("*/job.json"):
         about = read_json(path)
@@ -69,7 +82,7 @@ def _floor(places: Places, study: str, front: Front) -> list[list[float]]:
             local, _ = front_of(places, study, path.parent.name)
             for k, share in () if why_not(front, local) else floor_levels(local):
                 proven[k] = max(proven.get(k, 0.0), share)
-    return [list(level) for level in sorted(proven.items())]
+    return sorted(proven.items())
 
 
 def point(
@@ -81,24 +94,14 @@ def point(
     """
     saved, table = front_of(places, study, job)
     chosen = saved.point(number)
-    if not saved.recodes:  # a system of its own: what it says of the point is all there is
-        place = [each.id for each in saved.points].index(number)
+    if isinstance(chosen.plan, BoxPlan):
+        position = [each.id for each in saved.points].index(number)
         said = system_named(saved.system).columns(saved)
-        return chosen.as_dict() | {
-            "words": [f"{name}: {texts[place]}" for name, texts in said.items() if name != "suppressed"]
-        }
+        words = [f"{name}: {texts[position]}" for name, texts in said.items() if name != "suppressed"]
+        return chosen.as_dict() | {"own": words} | box_point(saved, table, chosen.plan)
     if size is not None or diversity is not None:
         chosen = with_suppression(saved, number, size or 0, diversity or 0, table).point(number)
-    raw, after = classify(table), _after(table, chosen)
-    return chosen.as_dict() | {
-        "words": chosen.recoding_plan.words(table),
-        "sizes": {"bins": _bin_names(), "before": _sizes(raw), "after": _sizes(after)},
-        "figures": {one.name: _figures(one, raw, after) for one in headlines() if not one.attacker},
-        TABLE_ERROR.name: _figures(TABLE_ERROR, raw, after),
-        "attackers": {one.name: _figures(one, raw, after) for one in attackers()},
-        "columns": [_column(table, after, column) for column in range(len(table.domains))],
-        "sample": _sample(table, after),
-    }
+    return chosen.as_dict() | recoded_point(table, chosen)
 
 
 def whole(
@@ -117,7 +120,7 @@ def compare(places: Places, study: str, job: str, one: int, two: int, name: str 
     """Who pays: a property of every record under two points, sorted and overlaid, and who is better off where."""
     saved, table = front_of(places, study, job)
     chosen = K if name is None else measure(name)
-    values = [chosen.property(_after(table, saved.point(number))).records() for number in (one, two)]
+    values = [chosen.property(classes_after(table, saved.point(number))).records() for number in (one, two)]
     places_ = np.linspace(0, len(values[0]) - 1, min(CURVE, len(values[0]))).astype(np.int64)
     sign = 1.0 if chosen.direction == "max" else -1.0
     gain = sign * (values[1] - values[0])
@@ -161,70 +164,6 @@ def _step(answer: Answer, offer: Offer) -> dict[str, Any]:
     """A step of a curve, and the question that it is the answer to."""
     limits = {"max_suppression": answer.limits.max_suppression, "max_loss": math.ceil(offer.loss * 1e4) / 1e4}
     return {"says": answer.step(offer), "limits": limits}
-
-
-def _after(table: FrequencyTable, chosen: Point) -> ClassTable:
-    plan = chosen.recoding_plan
-    return suppress_by_plan(classify(table, plan.recoding(table)), plan)
-
-
-def _sizes(classes: ClassTable) -> list[int]:
-    size, rows = classes.size[classes.kept], classes.rows[classes.kept]
-    return [int(rows[(size >= low) & (size <= (high or size.max(initial=1)))].sum()) for low, high in BINS]
-
-
-def _bin_names() -> list[str]:
-    return [str(low) if low == high else f"{low}+" if high is None else f"{low}–{high}" for low, high in BINS]
-
-
-def _figures(chosen: Measure, raw: ClassTable, after: ClassTable) -> dict[str, Any]:
-    figures: dict[str, Any] = {"title": chosen.title, "sentence": chosen.sentence, "direction": chosen.direction}
-    if reason := chosen.available(after):
-        return figures | {"before": None, "after": None, "reason": reason}
-    return figures | {"before": chosen.value(raw), "after": chosen.value(after)}
-
-
-def _column(table: FrequencyTable, after: ClassTable, position: int) -> dict[str, Any]:
-    """A column before and after: how many records have each label."""
-    domain, recoding = table.domains[position], after.recoding[position]
-    codes = table.codes[position]
-    released = np.where(after.kept[after.index], table.counts, 0)
-    before = np.bincount(codes, weights=table.counts, minlength=len(domain.labels)).astype(np.int64)
-    now = np.bincount(recoding.groups[codes], weights=released, minlength=len(recoding.labels)).astype(np.int64)
-    return {
-        "name": domain.name,
-        "before": _most(domain.labels, before),
-        "after": _most(recoding.labels, now),
-        "labels": [int(np.count_nonzero(before)), int(np.count_nonzero(now))],
-    }
-
-
-def _most(labels: tuple[str, ...], counts: Any, limit: int = 60) -> list[list[Any]]:
-    there = [(label or "missing", int(count)) for label, count in zip(labels, counts.tolist(), strict=True) if count]
-    if len(there) > limit:
-        there = sorted(there, key=lambda pair: -pair[1])[:limit]
-    return [list(pair) for pair in there]
-
-
-def _sample(table: FrequencyTable, after: ClassTable) -> dict[str, Any]:
-    """Rows of the recoded table, drawn with a fixed seed. Sensitive columns are masked: this is about the others."""
-    rng = np.random.default_rng(0)
-    drawn = rng.choice(len(table.counts), size=min(SAMPLE, len(table.counts)), replace=False)
-    rows = []
-    for tuple_ in drawn.tolist():
-        gone = bool(after.suppressed[after.index[tuple_]])
-        cells = [
-            "*" if gone else part.labels[int(part.groups[int(codes[tuple_])])] or "missing"
-            for part, codes in zip(after.recoding, table.codes, strict=True)
-        ]
-        before = [
-            domain.labels[int(codes[tuple_])] or "missing"
-            for domain, codes in zip(table.domains, table.codes, strict=True)
-        ]
-        size = int(after.size[after.index[tuple_]])
-        row = {"before": before, "cells": cells, "masked": len(table.sensitive), "class": size, "suppressed": gone}
-        rows.append(row)
-    return {"columns": list(table.columns), "sensitive": list(table.sensitive), "rows": rows}
 
 
 def _who(table: FrequencyTable, gain: Any) -> list[dict[str, Any]]:

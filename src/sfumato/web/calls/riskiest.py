@@ -46,12 +46,12 @@ def grid(places: Places, study: str, rows: int) -> dict[str, Any]:
         "rows": [
             {
                 "cells": [
-                    domain.shown(domain.labels[int(codes[place])]) or None
+                    domain.shown(domain.labels[int(codes[position])]) or None
                     for domain, codes in zip(table.domains, table.codes, strict=True)
                 ],
-                "class": int(size[place]),
+                "class": int(size[position]),
             }
-            for place in chosen.tolist()
+            for position in chosen.tolist()
         ],
         "combinations": _combinations(table),
         "below": _below(classes),
@@ -79,7 +79,7 @@ def uncounted(places: Places, study: str) -> dict[str, Any]:
 def _combinations(table: FrequencyTable) -> list[dict[str, Any]]:
     codes = np.repeat(table.codes, table.counts, axis=1).astype(np.int64)
     return [
-        {"columns": [table.columns[place] for place in places], "unique": share}
+        {"columns": [table.columns[position] for position in places], "unique": share}
         for places, share in best_sets(codes)
         if share > 0
     ]

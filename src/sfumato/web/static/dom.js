@@ -14,10 +14,13 @@ export function h(tag, properties = {}, ...children) {
   return made;
 }
 
+// A number and its sign stay on one line.
+const whole = (text) => text.replace(/(\d) (?=[%×])/g, "$1\u00a0");
+
 export function add(parent, children) {
   for (const child of children.flat(Infinity)) {
     if (child === undefined || child === null || child === false) continue;
-    parent.append(child instanceof Node ? child : document.createTextNode(String(child)));
+    parent.append(child instanceof Node ? child : document.createTextNode(whole(String(child))));
   }
   return parent;
 }
@@ -36,8 +39,11 @@ export function fill(parent, ...children) {
 export const percent = (share, digits = 1) =>
   share === null || share === undefined ? "–"
     : share > 0 && share < 0.001 ? "< 0.1 %"
+      : Math.abs(share - 1) < 1e-9 ? "100 %"
       : share < 1 - 1e-9 && share >= 0.9995 && digits === 1 ? "> 99.9 %" // what is not all never reads so
       : `${(share * 100).toFixed(share === 0 || share === 1 ? 0 : digits)} %`;
+
+export const times = (ratio) => ratio === null || ratio === undefined ? "–" : `${ratio.toFixed(2)} ×`;
 
 const WHOLE = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 0 }); // one for all: making it is what costs
 
@@ -49,10 +55,9 @@ export function number(value) {
 
 export const plural = (count, word, many = `${word}s`) => `${number(count)} ${count === 1 ? word : many}`;
 
-// A number with its definition one hover (or one tab) away.
+// A number with its definition one hover, one tab or one click away.
 export function figure(value, says, definition, extra = {}) {
-  return h("div", { class: "tile", title: definition, tabindex: "0", "aria-label": `${says}: ${value}. ${definition}`, ...extra },
-    h("b", {}, value), h("span", {}, says));
+  return h("button", { type: "button", class: "tile", title: definition, "aria-label": `${value} ${says}: ${definition}`, ...extra }, h("b", {}, value), " ", h("span", {}, says));
 }
 
 export function defined(text, definition) {
@@ -95,10 +100,11 @@ export function error(told) {
     found.try && h("span", {}, `Try: ${found.try.replace(/\b(max|min)_([a-z_]+) = /g, (_, end, name) => `${end === "max" ? "maximum" : "minimum"} ${name.replaceAll("_", " ")} `)}`));
 }
 
-export function table(heads, rows, properties = {}) {
-  return h("div", { class: "scroll", tabindex: "0", ...properties },
+// A table that can be scrolled, by the keyboard too; every table of a view has a label of its own.
+export function table(label, heads, rows, properties = {}) {
+  return h("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": label, ...properties },
     h("table", {}, h("thead", {}, h("tr", {}, heads.map((head) =>
-      head instanceof Node ? h("th", {}, head) : h("th", { title: head.title }, head.text ?? head)))),
+      head instanceof Node ? h("th", {}, head) : h("th", { title: head.title, class: head.class }, head.text ?? head)))),
     h("tbody", {}, rows.map((cells) => h("tr", {}, cells.map((cell) =>
       cell instanceof HTMLTableCellElement ? cell : h("td", {}, cell)))))));
 }

@@ -9,7 +9,7 @@ export async function declareGroups(saved = () => go({ step: "search" })) {
   const [preview, files] = await Promise.all([attempt(() => get(`${here()}/preview?rows=1`)), attempt(() => get("/files"))]);
   const columns = preview?.columns ?? [];
   const now = state.declared.study.groups ?? {};
-  if (now.recipe) return h("div", { class: "card" }, h("p", {}, `The group is declared by the recipe “${now.recipe}” of the run file.`), withheld(columns, now, saved));
+  if (now.recipe) return h("div", { class: "card" }, h("h2", {}, "The group"), h("p", {}, `The group is declared by the recipe “${now.recipe}” of the run file.`), withheld(columns, now, saved));
   const [group, conditions] = Object.entries(now.vital ?? {})[0] ?? ["", [{}]];
   const [column, values] = Object.entries(conditions[0] ?? {})[0] ?? ["", ""];
   const name = h("input", { value: group, id: "group-name", size: 14, placeholder: "military" });
@@ -33,7 +33,7 @@ export async function declareGroups(saved = () => go({ step: "search" })) {
     const found = await attempt(() => changeStudy({ groups }, "checking …"), says);
     if (found) { fill(says); tell("frame"); saved(); }
   }
-  return h("div", { class: "card", id: "group-form" }, h("p", {}, "An attacker learns from another file, in which the group is named, how its members look, and counts such people per area of your file. Say who is in the group, and which columns both files share."),
+  return h("div", { class: "card", id: "group-form" }, h("h2", {}, "The group, and what an attacker can learn from"), h("p", {}, "An attacker learns from another file, in which the group is named, how its members look, and counts such people per area of your file. Say who is in the group, and which columns both files share."),
     says, h("div", { class: "row top" }, field("Name of the group", name), field("Members have in column", where), field("one of the values", which, "Values with commas between; 55* is what starts with 55, 3..7 a range"), field("The attacker learns from", auxiliary, "Another file with the same columns, in which the group can be recognised")),
     h("datalist", { id: "auxiliary-files" }, (files?.files ?? []).filter((file) => file.kind === "table").map((file) => h("option", { value: file.path }))),
     h("h3", { style: "margin-top:.8rem" }, "Areas are told apart by"), h("div", { class: "pills", id: "group-area" }, columns.map((each) => pill(areas, each))),

@@ -104,8 +104,8 @@ export async function editHierarchy(column, about, saved) {
     if (event.key === "y") { event.preventDefault(); editor.redo(); }
   } }, h("h2", {}, "Hierarchy of ", column));
   const first = recipe && (about.kind === "whole" || about.kind === "number") ? "recipe" : "hand";
-  dialog.append(tabs(PAGES, first, open, "How the hierarchy is made"), badge, says, options, picture, leaving,
-    h("div", { class: "row foot" }, use, button("Cancel", leave, { class: "plain" })));
+  dialog.append(tabs(PAGES, first, open, "How the hierarchy is made"), badge, says, options, picture,
+    h("div", { class: "foot" }, leaving, h("div", { class: "row" }, use, button("Cancel", leave, { class: "plain" }))));
   document.body.append(dialog);
   show(start);
   open(first);

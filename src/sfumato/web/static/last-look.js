@@ -3,7 +3,7 @@ import { attempt, post } from "./api.js";
 import { button, fill, h, number, percent, plural, table } from "./dom.js";
 import { here } from "./state.js";
 
-const ROLES = { identifier: "an identifier", drop: "declared as left out", vital: "it defines a group", sensitive: "sensitive", weight: "a weight" };
+const ROLES = { identifier: "an identifier", drop: "as declared", vital: "it defines a group", sensitive: "sensitive", weight: "a weight" };
 
 export function lastLook(asked) {
   const place = h("div", { id: "look", "aria-live": "polite" });
@@ -26,7 +26,7 @@ function drawn(found) {
     found.findings.map((finding) => h("span", {}, finding.what))),
   found.warnings.map((warning) => h("div", { class: "warning" }, warning)),
   h("p", {}, `The file ${found.data} would have ${plural(found.released, "record")} (${number(found.suppressed)} suppressed, loss ${percent(found.loss)}) and ${plural(recoded.length + kept.length, "column")}: ${number(recoded.length)} changed, ${number(kept.length)} unchanged, ${number(held.length)} left out.`),
-  table(["column", "what is released"], rows, { "aria-label": "Columns of the release" }),
+  table("Columns of the release", ["column", "what is released"], rows),
   h("h3", { style: "margin-top:.8rem" }, "Ten of its rows"), h("p", { class: "quiet" }, h("small", {}, "Sensitive columns are masked here, not in the file.")),
-  table(found.rows.columns, found.rows.rows.map((row) => row.map((cell) => cell ?? "–")), { "aria-label": "Rows of the release" })];
+  table("Rows of the release", found.rows.columns, found.rows.rows.map((row) => row.map((cell) => cell ?? "–")))];
 }

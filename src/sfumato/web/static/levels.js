@@ -33,7 +33,7 @@ export function levelsTable(found, rename = null) {
     box.addEventListener("keydown", (event) => { if (event.key === "Enter" && event.target === box) { event.preventDefault(); begin(); } });
     return box;
   }
-  return h("div", { class: "scroll levels", tabindex: "0", id: "levels", "aria-label": "All levels as columns" }, h("table", {}, h("thead", {}, head), h("tbody", {}, rows)),
+  return h("div", { class: "scroll levels", role: "region", tabindex: "0", id: "levels", "aria-label": "All levels as columns" }, h("table", {}, h("thead", {}, head), h("tbody", {}, rows)),
     found.paths.length > MOST && h("p", { class: "quiet", style: "padding:.3rem .6rem" }, `… ${plural(found.paths.length - MOST, "more value")}`));
 }
 

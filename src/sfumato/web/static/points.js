@@ -1,6 +1,6 @@
 // The list of points: sorted by any figure, linked to the map, saved as CSV. One stop of the Tab key; arrows move in it.
 import { saveCsv } from "./charts/saving.js";
-import { button, fill, h, number, percent, plural } from "./dom.js";
+import { button, fill, h, number, percent, plural, times } from "./dom.js";
 import { valueText } from "./settings.js";
 import { measure, state } from "./state.js";
 
@@ -12,10 +12,11 @@ export function pointList(front, { names, title, says, choose, versus }) {
   const byId = new Map(front.points.map((point) => [point.id, point]));
   let inside = null;
   let sort = { name: "id", up: true };
-  const columns = ["id", ...names.filter((name) => !measure(name).loss_of_points), "loss", "suppressed"]; // one loss, in per cent
-  const value = (point, name) => name === "id" ? point.id : name === "loss" ? point.loss : name === "suppressed" ? point.suppressed : point.values[name];
-  const text = (name, each) => name === "loss" ? percent(each) : name === "id" || name === "suppressed" ? number(each) : valueText(name)(each);
-  const heading = (name) => name === "id" ? "point" : name === "loss" ? "loss" : name === "suppressed" ? "suppressed" : title(name);
+  const ratios = front.ratios ?? {}; // of each point: how many times the proven floor at its k it loses
+  const columns = ["id", ...names.filter((name) => !measure(name).loss_of_points), "loss", ...(Object.keys(ratios).length ? ["ratio"] : []), "suppressed"]; // one loss, in per cent
+  const value = (point, name) => name === "id" ? point.id : name === "loss" ? point.loss : name === "ratio" ? ratios[point.id] : name === "suppressed" ? point.suppressed : point.values[name];
+  const text = (name, each) => name === "loss" ? percent(each) : name === "ratio" ? times(each) : name === "id" || name === "suppressed" ? number(each) : valueText(name)(each);
+  const heading = (name) => name === "id" ? "point" : name === "loss" ? "loss" : name === "ratio" ? "× floor" : name === "suppressed" ? "suppressed" : title(name);
 
   function shown() {
     const found = front.points.filter((point) => inside === null || inside.has(point.id));
@@ -31,7 +32,7 @@ export function pointList(front, { names, title, says, choose, versus }) {
       button([heading(name), sort.name === name ? (sort.up ? " ▲" : " ▼") : ""], () => { sort = { name, up: sort.name === name ? !sort.up : true }; draw(); }, { class: "head", title: says(name), tabindex: "-1", "data-sort": name }))), h("th", { scope: "col" }, h("span", { class: "unseen" }, "compare")))),
     h("tbody", {}, some.map((point) => h("tr", { class: "pick", tabindex: point.id === (state.point ?? some[0].id) ? "0" : "-1", "data-point": point.id, "aria-selected": point.id === state.point ? "true" : null, onclick: () => choose(point.id), onkeydown: (event) => key(event, point.id) },
       columns.map((name) => h("td", { class: "number" }, text(name, value(point, name)))),
-      h("td", {}, point.id === front.knee && h("span", { class: "badge", title: `The knee ${front.knee_scale}: no recommendation, and elsewhere on another scale` }, "knee"), versus && button("vs", (event) => { event.stopPropagation(); versus(point.id); }, { class: "plain small", tabindex: "-1", title: "Compare with the chosen point, record by record (Shift+Enter)", "aria-label": `Compare point ${point.id} with the chosen one` })))))),
+      h("td", {}, point.id === front.knee && h("span", { class: "badge", title: `The knee ${front.knee_scale}: no recommendation, and elsewhere on another scale` }, "knee"), versus && button("compare", (event) => { event.stopPropagation(); versus(point.id); }, { class: "plain small", tabindex: "-1", title: "Compare with the chosen point, record by record (Shift+Enter)", "aria-label": `compare point ${point.id} with the chosen one` })))))),
     found.length > some.length && h("p", { class: "quiet", style: "padding:.3rem .6rem" }, `… ${number(found.length - some.length)} more: drag over the map to select a part`));
   }
   function key(event, id) {

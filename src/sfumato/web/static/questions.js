@@ -1,6 +1,6 @@
 // The publisher's questions: limits in plain numbers, an answer in words, and what else could be asked, as buttons.
 import { attempt, get, query } from "./api.js";
-import { button, field, fill, h, number } from "./dom.js";
+import { button, field, fill, h, number, table, times } from "./dom.js";
 import { here, state } from "./state.js";
 
 const LIMITS = { max_loss: "the limit on loss", max_suppression: "the limit on suppression", min_k: "the minimum k", min_l: "the minimum ℓ" };
@@ -25,7 +25,7 @@ export function questions(front, choose) {
     min_k: input("min_k", { min: 1, step: 1, id: "ask-k" }), min_l: input("min_l", { min: 1, step: 1, id: "ask-l" }),
   };
   const answer = h("div", { id: "answer", "aria-live": "polite" });
-  const given = () => Object.fromEntries(Object.entries(inputs).filter(([, each]) => each.value !== "").map(([name, each]) => [name, SHARES.includes(name) ? Number(each.value) / 100 : Number(each.value)]));
+  const given = () => Object.fromEntries(Object.entries(inputs).filter(([name, each]) => front.limits.includes(name) && each.value !== "").map(([name, each]) => [name, SHARES.includes(name) ? Number(each.value) / 100 : Number(each.value)]));
 
   async function ask() {
     const limits = given();
@@ -55,6 +55,7 @@ export function questions(front, choose) {
     const list = (title, rows, definition) => rows?.length > 0 && h("div", {}, h("h3", { title: definition }, title), buttons(rows));
     const stretch = (pairs) => pairs.map(([from, to]) => [`${from.says} → ${to.says}`, to.limits]);
     fill(answer, h("div", { class: "fine" }, h("b", {}, offer.says), h("span", {}, found.binds.length ? `Binding limits: ${found.binds.map((name) => LIMITS[name] ?? name).join(" and ")}.` : ""),
+      found.floor && h("span", {}, `Every recoding with these labels loses at least ${tidy(found.floor.loss)} % at this k, which is proven; this one loses ${times(found.floor.ratio)} that.`),
       h("div", { class: "row" }, button(`Look at point ${offer.point}`, () => choose(offer.point, offer.searched ? null : limits, offer.searched ? null : offer), { class: "small" }))),
     h("div", { class: "thirds" }, list("Worthwhile relaxations", found.relaxations.map((each) => [each.says, { [each.limit]: each.to }]), "What slightly looser limits would gain"),
       list("Much privacy for little loss", stretch(found.stretches.flat), "Where more privacy costs little loss"),
@@ -62,11 +63,11 @@ export function questions(front, choose) {
     found.notes.map((each) => h("p", { class: "quiet" }, h("small", {}, onPage(each)))));
   }
   // Limits that policies commonly set, each with the release of least loss within it.
-  const common = front.presets?.length > 0 && h("details", { id: "presets" }, h("summary", {}, "Common limits"), h("table", {}, h("tbody", {}, front.presets.map((each) => h("tr", {},
-    h("td", {}, each.words), h("td", {}, each.point === null ? each.says : `k ${number(each.k)}, loss ${tidy(each.loss)} %, ${number(each.suppressed)} suppressed`),
-    h("td", {}, each.point !== null && button(`Point ${each.point}`, () => choose(each.point), { class: "plain small" })))))));
+  const common = front.presets?.length > 0 && h("details", { id: "presets" }, h("summary", {}, "Common limits"), table("Common limits", ["limit", "the least loss within it", "point"], front.presets.map((each) => [
+    h("td", { class: "wrap" }, each.words), h("td", { class: "wrap" }, each.point === null ? each.says : `k ${number(each.k)}, loss ${tidy(each.loss)} %, ${number(each.suppressed)} suppressed`),
+    h("td", {}, each.point !== null && button(`Point ${each.point}`, () => choose(each.point), { class: "plain small" }))])));
   return h("form", { class: "card", id: "question", novalidate: true, onsubmit: (event) => { event.preventDefault(); ask(); } },
     h("div", { class: "row top" }, h("h2", {}, "Best release within limits"), field("Loss at most, %", inputs.max_loss, "As a share of all detail in the table"), field("Suppress at most, %", inputs.max_suppression, "As a share of all records"),
-      field("k at least", inputs.min_k, "Minimum number of records with equal quasi-identifiers"), field("ℓ at least", inputs.min_l, "Different sensitive values in every class"),
+      field("k at least", inputs.min_k, "Minimum number of records with equal quasi-identifiers"), front.limits.includes("min_l") && field("ℓ at least", inputs.min_l, "Different sensitive values in every class"),
       h("button", { class: "main", id: "ask", type: "submit" }, "Ask")), answer, common);
 }

@@ -15,6 +15,7 @@ export function riskCard() {
   const rows = h("details", { class: "card", id: "at-risk", ontoggle: () => { if (rows.open) drawRows(); } }, h("summary", {}, "Records and columns at risk"), h("div", {}, h("p", { class: "quiet" }, "Looking …")));
   let asking = null;
   let fresh = false;
+  let drawing = 0; // which request for records is the last one; answers to others are of former roles
 
   async function measure() {
     asking?.abort();
@@ -40,19 +41,24 @@ export function riskCard() {
   async function drawRows() {
     if (!fresh) return;
     fresh = false;
+    const mine = ++drawing;
     const place = rows.lastElementChild;
-    const found = await attempt(() => get(`${here()}/grid`, "looking for records at risk …"), place);
-    if (!found) return;
+    const problem = h("div", {});
+    const found = await attempt(() => get(`${here()}/grid`, "looking for records at risk …"), problem);
+    if (mine !== drawing) return;
+    if (!found) { fill(place, [...problem.childNodes]); return; }
     const rest = h("div", {});
     fill(place, h("p", { class: "quiet" }, "Records in classes of fewer than ", Object.entries(found.below).map(([limit, count]) => `${limit}: ${number(count)}`).join("; "), "."),
       found.combinations.length > 0 && [h("h3", {}, "Columns that single people out"), h("ul", { class: "words" }, found.combinations.toSorted((a, b) => b.unique - a.unique).slice(0, 6).map((each) => h("li", {}, h("b", {}, each.columns.join(" × ")), ` makes ${percent(each.unique)} unique`)))],
       rest, h("h3", {}, "Records, smallest classes first"),
-      table([{ text: "class", title: "Number of records with the same quasi-identifiers" }, ...found.columns, ...found.masked], found.rows.map((row) => [h("td", { class: `number risk-${row.class === 1 ? "one" : row.class < 5 ? "few" : "many"}` }, number(row.class)), ...row.cells.map((cell) => cell ?? "–"), ...found.masked.map(() => h("span", { class: "quiet" }, "•••"))]), { id: "grid", "aria-label": "Records at risk" }));
+      table("Records at risk", [{ text: "class", title: "Number of records with the same quasi-identifiers" }, ...found.columns, ...found.masked], found.rows.map((row) => [h("td", { class: `number risk-${row.class === 1 ? "one" : row.class < 5 ? "few" : "many"}` }, number(row.class)), ...row.cells.map((cell) => cell ?? "–"), ...found.masked.map(() => h("span", { class: "quiet" }, "•••"))]), { id: "grid" }));
     const more = await attempt(() => get(`${here()}/uncounted`), rest);
-    if (more) fill(rest, more.columns.length > 0 && [h("h3", {}, defined("Columns in no figure", "Released unchanged; somebody who knows one of them as well can single out more records")), contribution(more.columns.map((each) => [each.column, each.unique_share - more.without]), " more unique if known too"),
+    if (more && mine === drawing) fill(rest, more.columns.length > 0 && [h("h3", {}, defined("Columns in no figure", "Released unchanged; somebody who knows one of them as well can single out more records")), contribution(more.columns.map((each) => [each.column, each.unique_share - more.without]), " more unique if known too"),
       more.left_out > 0 && h("p", { class: "quiet" }, `${plural(more.left_out, "more column")} not counted.`)]);
   }
-  return { element: h("div", {}, figures, rows), measure, cancel: () => asking?.abort() };
+  // The roles have changed: what was measured, or is being measured, is of others. Records at risk wait for the new figures.
+  const stale = () => { fresh = false; drawing += 1; asking?.abort(); asking = null; };
+  return { element: h("div", {}, figures, rows), measure, stale, cancel: () => asking?.abort() };
 }
 
 const contribution = (pairs, says = "") => {

@@ -42,6 +42,6 @@ export function note(changes) {
 
 export const measure = (name) => state.about?.measures.find((found) => found.name === name || found.aliases.includes(name)) ?? { name, title: name, sentence: "", direction: "max", kind: "privacy" };
 // The measures that an audit shows first, in their order; and what is sought where a run file names no objectives.
-export const headlines = () => state.about.measures.filter((each) => each.headline).sort((a, b) => a.headline.place - b.headline.place);
+export const headlines = () => state.about.measures.filter((each) => each.headline).sort((a, b) => a.headline.position - b.headline.position);
 export const usualObjectives = () => state.about.measures.filter((each) => each.default).map((each) => each.name);
 export const here = () => `/studies/${state.study}`;

@@ -11,7 +11,7 @@ function show(element) {
   shown.id = "tip";
   shown.setAttribute("role", "tooltip");
   shown.textContent = text;
-  (element.closest("dialog") ?? document.body).append(shown);
+  (element.closest("dialog, header") ?? document.getElementById("main")).append(shown);
   const box = element.getBoundingClientRect();
   const own = shown.getBoundingClientRect();
   shown.style.left = `${Math.max(4, Math.min(box.left, innerWidth - own.width - 8))}px`;
@@ -23,7 +23,7 @@ const titled = (target) => target instanceof Element ? target.closest("abbr[titl
 export function watchTips() {
   addEventListener("focusin", (event) => { const found = titled(event.target); if (found && event.target.matches(":focus-visible")) show(found); else hide(); });
   addEventListener("focusout", hide);
-  addEventListener("pointerdown", (event) => { const found = event.pointerType === "touch" ? titled(event.target) : null; if (found) show(found); else hide(); });
+  addEventListener("pointerdown", (event) => { const found = titled(event.target); if (found && (event.pointerType === "touch" || found.matches(".tile"))) show(found); else hide(); });
   addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
   addEventListener("scroll", hide, { capture: true, passive: true });
 }

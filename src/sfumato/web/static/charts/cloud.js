@@ -76,7 +76,13 @@ function limits(pen, colour, frame, y, lines) {
     pen.setLineDash([]);
     pen.textAlign = "right";
     pen.textBaseline = "alphabetic";
-    if (written.every((other) => Math.abs(other - place) > 14)) pen.fillText(text, frame.right - 2, place - 3);
+    if (written.every((other) => Math.abs(other - place) > 14)) {
+      const wide = pen.measureText(text).width;
+      pen.fillStyle = colour.card;
+      pen.fillRect(frame.right - wide - 5, place - 15, wide + 6, 14);
+      pen.fillStyle = pen.strokeStyle;
+      pen.fillText(text, frame.right - 2, place - 3);
+    }
     written.push(place);
   }
 }
@@ -134,13 +140,11 @@ export function cloud({ height = 420, label, xTitle, yTitle, xText, yText, says,
     specks?.paint(pen, colour, kept);
     pen.globalCompositeOperation = specks ? "destination-over" : "source-over";
     axes(pen, colour, x, y, frame, xTitle, yTitle, xText, yText);
+    pen.fillStyle = colour.faint;
+    for (const point of others) pen.fillRect(x.place(point.x) - 1.5, y.place(point.y) - 1.5, 3, 3);
     floored(pen, colour, frame, x, y, floor);
     limits(pen, colour, frame, y, lines);
     if (better) { pen.fillStyle = colour.accent; pen.textBaseline = "alphabetic"; pen.textAlign = "↗↘".includes(better) ? "right" : "left"; pen.fillText(`better ${better}`, "↗↘".includes(better) ? frame.right : frame.left + 4, "↖↗".includes(better) ? 14 : frame.bottom - 6); }
-    pen.fillStyle = colour.faint;
-    pen.globalAlpha = 0.8;
-    for (const point of others) pen.fillRect(x.place(point.x) - 1.5, y.place(point.y) - 1.5, 3, 3);
-    pen.globalAlpha = 1;
     if (joined && points.length > 1 && points.length < 3000) steps(pen, colour, xs, ys);
     if (!specks) discs(pen, colour, xs, ys, kept, points.length > 300 ? 2.8 : 4.2);
   }, (pen, width, tall, colour) => {

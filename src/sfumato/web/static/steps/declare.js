@@ -28,7 +28,8 @@ export async function declareStep(place) {
   const settings = h("div", { class: "row top", style: "margin-bottom:.6rem" });
   const candidates = h("div", {});
   const risk = riskCard();
-  const refresh = later(() => risk.measure(), 350);
+  const due = later(() => risk.measure(), 350);
+  const refresh = () => { risk.stale(); due(); };
   const shown = () => ({ columns: structuredClone(state.declared.study.columns), data: without(state.declared.study.data) });
   const without = ({ path, ...rest }) => rest;
 
@@ -74,7 +75,7 @@ export async function declareStep(place) {
     const open = undecided().length;
     fill(bar, h("span", { id: "blocked" }, h("b", {}, plural(profile.columns.length, "column")), open ? `, ${plural(open, "column")} still without a role` : state.declared.reviewed ? ", roles confirmed" : ", roles not confirmed yet"),
       open > 0 && button("Next undecided", () => list.next(), { class: "small", id: "next-undecided" }),
-      h("span", { class: "push" }), button("Undo", undo, { class: "small", id: "undo-role", disabled: !known.past.length, title: "Ctrl+Z" }), button("Redo", redo, { class: "small", id: "redo-role", disabled: !known.ahead.length, title: "Ctrl+Y" }),
+      h("span", { class: "row tight push" }, button("Undo", undo, { class: "small", id: "undo-role", disabled: !known.past.length, title: "Ctrl+Z" }), button("Redo", redo, { class: "small", id: "redo-role", disabled: !known.ahead.length, title: "Ctrl+Y" })),
       (open > 0 || !state.declared.reviewed) && button("Confirm these roles", () => change({ reviewed: true }), { class: open ? "" : "main", id: "reviewed", disabled: open > 0 }),
       button("Search →", () => {
         if (undecided().length) list.next();

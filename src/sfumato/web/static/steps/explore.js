@@ -46,7 +46,8 @@ function about(front, searched) {
 
 export async function explorer(front, jobs) {
   const names = front.objectives.map((each) => each.name);
-  const recoded = ["lattice", "cuts"].includes(front.system ?? "lattice"); // others are told by their figures: no questions, no comparison
+  const asks = front.limits?.length > 0;
+  const recoded = front.compared ?? true; // records of others are not compared one by one
   let xName = "loss";
   let yName = names.find((name) => measure(name).kind === "privacy") ?? names[0];
   const searched = jobs.find((job) => job.id === state.job);
@@ -58,8 +59,8 @@ export async function explorer(front, jobs) {
   const title = (name) => ({ loss: "information loss", suppressed: "records suppressed" })[name] ?? front.objectives.find((each) => each.name === name)?.title ?? measure(name).title;
   const log = (name) => measure(name).scale === "log";
   const less = (name) => name === "loss" || name === "suppressed" || front.objectives.find((each) => each.name === name)?.direction === "min";
-  const says = (name) => ({ id: "The number of the point", loss: "The share of all detail that is lost, suppressed records counting in full", suppressed: "Records that are left out" })[name] ?? measure(name).sentence;
-  const panel = h("div", { class: "card", id: "point" }, h("div", { class: "empty" }, recoded ? "Choose a point on the map, in the table, or by a question." : "Choose a point on the map or in the table."));
+  const says = (name) => ({ id: "The number of the point", loss: "The share of all detail that is lost, suppressed records counting in full", ratio: "The loss divided by what every recoding of this kind loses at least at this k, which is proven", suppressed: "Records that are left out" })[name] ?? measure(name).sentence;
+  const panel = h("div", { class: "card", id: "point" }, h("div", { class: "empty" }, asks ? "Choose a point on the map, in the table, or by a question." : "Choose a point on the map or in the table."));
   const side = h("div", {});
   const spokenHere = h("div", { class: "unseen", role: "status", "aria-live": "polite", id: "spoken" });
 
@@ -68,6 +69,7 @@ export async function explorer(front, jobs) {
     const point = byId.get(id);
     return [`point ${id}`, ...names.map((name) => `${title(name)} ${text(name)(point.values[name])}`), `loss ${percent(point.loss)}, ${number(point.suppressed)} suppressed`];
   }
+  const everything = button("Show all", () => keep(null), { class: "plain small", hidden: true });
   const map = cloud({
     height: 400, label: `risk–utility map of ${front.points.length} points; the arrow keys choose a point`, xTitle: "", yTitle: "", logY: true,
     xText: (tick) => text(xName)(tick).replace(".0 %", " %"), yText: (tick) => text(yName)(tick), says: spoken, picked: (id, shift) => shift && recoded ? versus(id) : choose(id), brushed: keep,
@@ -101,6 +103,7 @@ export async function explorer(front, jobs) {
   }
   function keep(next) {
     inside = next;
+    everything.hidden = inside === null;
     map.draw({ inside });
     lines.draw({ inside });
     pairs?.draw({ inside });
@@ -128,6 +131,7 @@ export async function explorer(front, jobs) {
     if (state.point === null) { await choose(id); return; }
     rival = id === state.point ? null : id;
     map.draw({ marks: marks() });
+    side.parentElement.scrollTop = 0; // it stands above the point
     await drawComparison(side, state.point, rival, () => { rival = null; map.draw({ marks: marks() }); fill(side); });
   }
   const axisTitles = h("span", {});
@@ -140,9 +144,9 @@ export async function explorer(front, jobs) {
 
   return [
     h("div", { class: "row spread" }, h("h1", {}, "Risk–utility map"), h("div", { class: "row" }, jobs.length > 1 && chooser(jobs))),
-    outdated(front.changes), about(front, searched), recoded && questions(front, choose), spokenHere,
+    outdated(front.changes), about(front, searched), asks && questions(front, choose), spokenHere,
     h("div", { class: "columns linked even" },
-      h("div", {}, h("div", { class: "card" }, h("div", { class: "row spread" }, axisTitles, list.counted, button("Show all", () => keep(null), { class: "plain small" }), chartButtons(map.element, "map")),
+      h("div", {}, h("div", { class: "card" }, h("div", { class: "row spread" }, axisTitles, list.counted, everything, chartButtons(map.element, "map")),
         map.element, h("p", { class: "quiet" }, h("small", {}, `Click to choose, ${recoded ? "Shift+click to compare, " : ""}drag to select; the arrow keys move along the front. Dashed: limits that policies set.`, front.floor?.length > 0 && ` Grey: no recoding with ${front.system === "cells" ? "single cells suppressed" : "these labels"} loses so little, which is proven.`))),
       h("div", { class: "card late" }, h("div", { class: "row spread" }, h("h2", {}, "Points"), list.csv), list.element), h("div", { class: "card late" }, h("div", { class: "row spread" }, h("h2", {}, "All figures at once"), chartButtons(lines.element, "figures")), lines.element, h("p", { class: "quiet" }, h("small", {}, "Better is up on every axis. Drag along an axis to filter; click it to clear the filter."))),
       pairs && h("div", { class: "card late" }, h("h2", {}, "Every pair of figures"), pairs.element)),

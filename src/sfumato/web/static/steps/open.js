@@ -1,5 +1,5 @@
 // Open: a file of the folder, an upload, the sample; then its first rows and how each column is spread.
-import { attempt, changeStudy, get, post, put, query, removeWithUndo } from "../api.js";
+import { attempt, changeStudy, get, post, put, query, remove, removeWithUndo } from "../api.js";
 import { spread } from "../charts/bars.js";
 import { askText, button, error, fill, h, number, percent, plural, table } from "../dom.js";
 import { go, here, note, state, tell } from "../state.js";
@@ -42,15 +42,16 @@ async function listed(card, folder) {
 
 let opening = false; // a second click on a file that is being opened would make a second study
 async function opened(body, says) {
-  if (opening) return;
+  if (opening) return false;
   opening = true;
   const main = document.getElementById("main");
   main.inert = true; // what is shown is of another table, and about to go
   try {
     const found = await attempt(() => post("/studies", body, says ?? "reading the table …"));
-    if (!found) return;
+    if (!found) return false;
     state.declared = found;
     go({ step: "open", study: found.id, job: null, point: null });
+    return true;
   } finally { opening = false; main.inert = false; }
 }
 
@@ -132,6 +133,28 @@ async function listStudies(card, place) {
     : h("p", { class: "quiet" }, "None yet. A study is a table with what you declared, searched and released of it; it survives a restart."));
 }
 
+// A file without a line of names: whoever knows them gives them here, and the columns are looked at anew by name.
+function headless(columns) {
+  const { path, header } = state.declared.study.data;
+  if (header !== false || !columns.every((name, place) => name === `column${place + 1}`)) return null;
+  const says = h("div", {});
+  const names = h("textarea", { rows: 2, id: "names", placeholder: "age, sex, occupation, …" });
+  const use = async () => {
+    const given = names.value.split(/[,;\t\n]/).map((name) => name.trim()).filter(Boolean);
+    if (given.length !== columns.length || new Set(given).size < given.length) {
+      fill(says, error({ what: `${plural(new Set(given).size, "different name")} for ${plural(columns.length, "column")}`, expected: "one name for each column", try: "list all of them in order, with commas between" }));
+      return;
+    }
+    const before = state.study;
+    if (await opened({ path, header: false, names: given })) { // nothing was declared in the other one yet
+      await attempt(() => remove(`/studies/${before}`));
+      go({ step: "open" });
+    }
+  };
+  return h("div", { class: "warning", id: "headless" }, h("b", {}, "The file has no line with the names of its columns."), h("span", {}, "They are called column1, column2, … until you name them. Names help to recognise what each column is, and stand in the release."),
+    says, h("label", { class: "field", style: "width:100%" }, h("span", {}, "Names in order, with commas between"), names), h("div", {}, button("Use these names", use, { class: "small", id: "use-names" })));
+}
+
 async function look(place) {
   const mine = state.study;
   fill(place, h("div", { class: "card empty" }, "Looking at the table …"));
@@ -144,8 +167,8 @@ async function look(place) {
   fill(place,
     h("div", { class: "card" }, h("div", { class: "row spread" }, h("h2", {}, state.declared.name, " ", h("span", { class: "badge" }, plural(profile.rows, "row"), " · ", plural(profile.columns.length, "column"))),
       button("Declare the columns →", () => go({ step: "declare" }), { class: "main", id: "to-declare" })),
-    single && single.unique > 0 && h("p", { id: "singled-out" }, `By ${single.columns.length === 1 ? "one column" : "these columns"} alone, `, h("b", {}, single.columns.join(" × ")), `, ${percent(single.unique)} of the records are unique; by all columns that may be released, ${percent(state.declared.unique)}.`),
-    table(preview.columns, preview.rows.map((row) => row.map((cell, at) => h("td", { class: numeric.has(preview.columns[at]) ? "number" : null }, cell === null ? h("span", { class: "quiet", title: "missing" }, "–") : cell))), { "aria-label": "First rows" })),
+    headless(preview.columns), single && single.unique > 0 && h("p", { id: "singled-out" }, `By ${single.columns.length === 1 ? "one column" : "these columns"} alone, `, h("b", {}, single.columns.join(" × ")), `, ${percent(single.unique)} of the records are unique; by all columns that may be released, ${percent(state.declared.unique)}.`),
+    table("First rows", preview.columns.map((text) => ({ text, class: numeric.has(text) ? "number" : null })), preview.rows.map((row) => row.map((cell, at) => h("td", { class: numeric.has(preview.columns[at]) ? "number" : null }, cell === null ? h("span", { class: "quiet", title: "missing" }, "–") : cell))))),
     h("div", { class: "profiles" }, profile.columns.map((column) => h("div", { class: "profile" }, h("b", { title: column.name }, column.name),
       spread(column.spread),
       h("small", { title: "Different values; how many records have none; how many values occur once" },

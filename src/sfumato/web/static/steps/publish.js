@@ -6,6 +6,7 @@ import { lastLook } from "../last-look.js";
 import { outdated } from "../outdated.js";
 import { asked, inWords } from "../questions.js";
 import { releaseList } from "../releases.js";
+import { valueText } from "../settings.js";
 import { go, here, measure, note, onChange, state } from "../state.js";
 import { drawWhole, wholeFigures } from "../whole.js";
 
@@ -62,7 +63,7 @@ export async function publishStep(place) {
     else {
       const figures = Object.entries(now.found.figures).map(([name, figure]) => [defined(measure(name).title, measure(name).sentence), figure.value === null || figure.value === undefined ? "–" : number(figure.value)]);
       fill(result, verdict(now.found), wholeFigures(now.found.whole), now.found.warnings.map((warning) => h("div", { class: "warning" }, warning)),
-        h("details", {}, h("summary", {}, `The ${figures.length} figures measured on the file that was written`), table(["measure", "value"], figures)));
+        h("details", {}, h("summary", {}, `The ${figures.length} figures measured on the file that was written`), table("Figures of the written file", ["measure", "value"], figures)));
     }
     if (!first) releases.draw();
   }
@@ -80,20 +81,19 @@ async function chosenPoint() {
   if (job.kind === "groups") {
     const { protection, changes } = await get(`${here()}/jobs/${state.job}/groups`);
     const point = protection?.points[state.point];
-    return point && { changes, words: h("p", {}, `${plural(point.swaps, "swap")} of places between similar records; sealed attacks that found ${protection.found_before} areas before find ${point.sealed.areas} after. Columns that name the group are left out.`) };
+    return point && { changes, words: h("p", {}, `${plural(point.swaps, "swap")} of places between similar records; sealed attacks that found ${plural(protection.found_before, "area")} before find ${point.sealed.areas} after. Columns that name the group are left out.`) };
   }
   if (job.kind === "channel") return chosenChannel();
   if (job.kind !== "search") return null;
   const front = await get(`${here()}/jobs/${state.job}/front`);
   const point = front.points.find((each) => each.id === state.point);
   if (!point) return null;
-  const recoded = ["lattice", "cuts"].includes(front.system ?? "lattice");
   const found = state.limits && await asked(state.limits);
   if (!found?.answer || found.answer.searched) {
     note({ point: point.id }); // the search's own suppression
-    return { recoded, changes: front.changes, words: h("p", {}, front.objectives.map((each) => `${measure(each.name).title} ${number(point.values[each.name])}`).join(", "), `; loss ${percent(point.loss)}, suppresses ${plural(point.suppressed, "record")}.`) };
+    return { recoded: true, changes: front.changes, words: h("p", {}, front.objectives.filter((each) => !measure(each.name).loss_of_points).map((each) => `${measure(each.name).title} ${valueText(each.name)(point.values[each.name])}`).join(", "), `; loss ${percent(point.loss)}, suppresses ${plural(point.suppressed, "record")}.`) };
   }
-  return { recoded, changes: front.changes, offer: found.answer, words: [h("p", {}, found.answer.says), h("div", { class: "warning" }, h("span", {}, `With the suppression of your question (${inWords(state.limits)}), not that of the search.`))] };
+  return { recoded: true, changes: front.changes, offer: found.answer, words: [h("p", {}, found.answer.says), h("div", { class: "warning" }, h("span", {}, `With the suppression of your question (${inWords(state.limits)}), not that of the search.`))] };
 }
 
 // A channel: what it promises, and which plain columns go along.

@@ -23,7 +23,7 @@ const WORDS = { queued: "queued", running: "running", done: "done", stopped: "st
 export async function searchStep(place) {
   const says = h("div", {});
   const form = h("div", { class: "card" });
-  const guess = h("div", { id: "estimate", style: "min-height:3rem" });
+  const guess = h("div", { id: "estimate", style: "min-height:3rem;margin-bottom:.6rem" });
   const list = h("div", { class: "card" });
   const live = h("div", { class: "card" });
   const compared = h("div", {});
@@ -62,8 +62,8 @@ export async function searchStep(place) {
     fill(guess, h("small", {}, "Estimating …"));
     const found = await attempt(() => get(`${here()}/estimate`, "trying a few candidates …"), guess);
     if (!found || mine !== estimates || found.space === null) return;
-    const size = `${plural(found.tuples, "distinct tuple")} of ${number(found.records)} records, ${(found.bytes / 1e6).toFixed(1)} MB; a worker may use ${state.about.gigabytes} GB.`;
-    const space = `${found.space > 1e12 ? found.space.toExponential(1) : number(found.space)} ${found.unit}`;
+    const size = `${plural(found.tuples, "distinct tuple")} of ${number(found.records)} records, ${found.bytes < 1e5 ? "less than 0.1" : (found.bytes / 1e6).toFixed(1)} MB; a worker may use ${state.about.gigabytes} GB.`;
+    const space = `${found.space > 1e12 ? `about 10${[...String(Math.round(Math.log10(found.space)))].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]).join("")}` : number(found.space)} ${found.unit}`;
     tooLarge = Boolean(found.limit);
     allow();
     if (tooLarge) {
@@ -77,7 +77,7 @@ export async function searchStep(place) {
     const time = found.seconds < 60 ? `${Math.max(Math.ceil(found.seconds), 1)} s` : `${Math.ceil(found.seconds / 60)} min`;
     const long = found.at_most ? `at most ${time} of processor time here, if every one is tried; how many the exact search needs shows only while it runs` : `about ${time} of processor time here`;
     fill(guess, h("small", { title: "Measured by two short searches of this table on this machine" },
-      `${space}; ${long}. ${size}`));
+      `${space[0].toUpperCase()}${space.slice(1)}; ${long}. ${size}`));
   }
   const seconds = h("input", { type: "number", min: 1, placeholder: "no limit", id: "seconds" });
   const stopping = new Set(); // jobs that were asked to stop and have not ended yet
@@ -92,7 +92,7 @@ export async function searchStep(place) {
   };
   function draw() {
     live.hidden = mode !== "recode";
-    if (mode !== "recode") { fill(form, modes, says, mode === "channel" ? channelForm(begun("channels")) : groupsForm(begun("groups"), draw)); return; }
+    if (mode !== "recode") { fill(form, h("h2", {}, "New search"), modes, says, mode === "channel" ? channelForm(begun("channels")) : groupsForm(begun("groups"), draw)); return; }
     const now = settings();
     const objectives = (now.objectives ?? usualObjectives()).map((each) => measure(each.name ?? each).name);
     const sensitive = Object.values(state.declared.study.columns).some((column) => column.role === "sensitive");
@@ -111,7 +111,7 @@ export async function searchStep(place) {
     const current = now.system ?? "lattice";
     const { reads, algorithms } = system(current);
     const choices = state.about.systems.filter((each) => !OTHERS.includes(each.name));
-    fill(form, modes, says,
+    fill(form, h("h2", {}, "New search"), modes, says,
       h("fieldset", { class: "choices" }, h("legend", {}, "How records may be grouped"), choices.map((each) => { const [title, text] = SYSTEMS[each.name === "lattice" && now.algorithm && !PROVING.includes(now.algorithm) ? "unproven" : each.name] ?? [each.name, each.plans]; return h("label", {}, h("input", { type: "radio", name: "system", id: `system-${each.name}`, value: each.name, checked: each.name === current, onchange: () => change({ system: each.name, ...(each.name === "cuts" ? { problem: 2, objectives: undefined, constraints: undefined } : {}) }) }), h("span", {}, h("b", {}, title), h("small", {}, text))); })),
       h("div", { class: "row top" },
         reads.includes("max_suppression") && amount("Suppress at most, %", Math.round((now.max_suppression ?? 0) * 1e4) / 100, { min: 0, max: 99, step: 0.5, id: "suppression" }, "The share of the records that may be left out. A few outliers cost all others much detail: 1 or 2 % is usual", (value) => change({ max_suppression: (value ?? 0) / 100 }))),
@@ -167,7 +167,7 @@ export async function searchStep(place) {
     return h("div", { style: "margin-top:.8rem" }, h("div", { class: "row" }, "Compare", one, "with", two, button("Compare", async () => {
       const found = await attempt(() => get(`${here()}/fronts${query({ one: one.value, two: two.value })}`), compared);
       if (!found) return;
-      fill(compared, table(["figure", ...[one, two].map((each) => each.selectedOptions[0].textContent)], [
+      fill(compared, h("p", { class: "quiet" }, `Compared by what both were searched for: ${found.objectives.map((name) => measure(name).title).join(" and ")}.`), table("Two searches", ["figure", ...[one, two].map((each) => each.selectedOptions[0].textContent)], [
         ["points", ...found.points.map(number)],
         [defined("hypervolume", "The share of the box around both fronts that a front dominates; more is better"), ...found.hypervolume.map((value) => value.toFixed(4))],
         [defined("dominated by the other", "Points that the other front dominates"), ...found.dominated.map(number)], ["also in the other", number(found.shared), number(found.shared)]]));
@@ -179,7 +179,7 @@ export async function searchStep(place) {
     let front = job.live;
     if (!front?.points && job.status !== "queued" && shown !== `${job.id} ${job.status}`) {
       shown = `${job.id} ${job.status}`;
-      front = await attempt(() => get(`${here()}/jobs/${job.id}/live`));
+      front = await attempt(() => get(`${here()}/jobs/${job.id}/live`), caption); // a notice at the top stays
     }
     if (!front?.points?.length) return;
     const first = front.objectives[0].name;
