@@ -21,6 +21,7 @@ def main() -> None:
     print(
         f"{datetime.date.today()}, {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}\n"
     )
+    del sys.argv[1:]  # the names are not for the benchmarks themselves
     for name in wanted:
         importlib.import_module(f"benchmarks.{name}").main()
 

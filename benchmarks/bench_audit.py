@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import tempfile
 import time
 from pathlib import Path
@@ -13,6 +12,7 @@ import pyarrow.parquet as pq
 
 import sfumato as sf
 from benchmarks.timing import cpu_seconds, show
+from sfumato.runtime.stages import peak_memory
 
 PYCANON_CPU_SECONDS = 63.0  # pycanon, eight measures on the raw table; not run here because it needs pandas
 
@@ -48,7 +48,7 @@ def _many_values(records: int = 1_000_000, values: int = 100_000) -> None:
         audit = sf.audit(study)
         seconds = time.process_time() - began
     measured = sum(figure.reason is None for figure in audit.figures.values())
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20)
+    peak = peak_memory() / 2**30
     show(
         f"Audit of {records:,} rows, a sensitive column of {values:,} values",
         ["measures", "CPU s", "most memory held, GiB"],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import tempfile
 import time
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from sfumato.measures import channel as measures
 from sfumato.plans.channel import Channel
 from sfumato.reproduce.channel import adult_priors, normal_prior
 from sfumato.runtime.arrays import Floats
+from sfumato.runtime.stages import peak_memory
 from sfumato.sources.engines.engine import open_engine
 from sfumato.systems.channel.disguise import disguise
 from sfumato.systems.channel.engines.exact import ExactSearch
@@ -93,7 +93,7 @@ def _disguise(shares: Floats) -> None:
             )
         study = sf.Study(data={"path": str(source)}, columns={}, engine_options={"memory_limit": "1GB"})
         spent, _ = _seconds(lambda: disguise(study, [channel], out, keep=["town"], state=folder))
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+        peak = peak_memory() / 1e9
         recovered, found = _seconds(lambda: estimate(out))
         off = np.abs(found.strata[0].recovered.raw - shares).max()  # type: ignore[attr-defined]
     rows = [

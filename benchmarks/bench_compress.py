@@ -13,8 +13,9 @@ from benchmarks.timing import show
 
 ROWS = 10_000_000
 CHILD = """
-import resource, sys, time
+import sys, time
 import sfumato as sf
+from sfumato.runtime.stages import peak_memory
 names = "age sex race education marital work country children".split()
 columns = {name: {"role": "quasi_identifier"} for name in names} | {"illness": {"role": "sensitive"}}
 options = {"memory_limit": "2GB", "threads": 2, "temp_folder": sys.argv[2]}
@@ -22,7 +23,7 @@ study = sf.Study(data={"path": sys.argv[1]}, columns=columns, engine_options=opt
 began, cpu = time.time(), time.process_time()
 table = study.table()
 assert table.rows == ROWS
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+peak = peak_memory() / 2**30
 print(table.tuples, time.process_time() - cpu, time.time() - began, peak)
 """
 

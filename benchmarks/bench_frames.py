@@ -16,23 +16,24 @@ from typing import Any
 
 ROWS = int(os.environ.get("SFUMATO_BENCH_ROWS", "10000000"))
 JOB = """
-import json, os, resource, sys, time
+import json, os, sys, time
 what, path = sys.argv[1:]
 import polars
 import sfumato as sf
+from sfumato.runtime.stages import peak_memory
 roles = dict(
     quasi_identifiers=["age", "sex", "region", "job", "birth"], sensitive=["disease"], keep=[], drop=["name", "income"]
 )
 frame = polars.read_parquet(path) if what != "parquet" else None
 held = frame.estimated_size() if frame is not None else 0
-loaded = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+loaded = peak_memory()
 began = time.process_time()
 before = int(open("/proc/self/io").read().split("wchar: ")[1].split()[0])
 if what != "load":
     audit = sf.audit(sf.Study(frame if what == "frame" else path, **roles))
     k = audit["k"]
 written = int(open("/proc/self/io").read().split("wchar: ")[1].split()[0]) - before
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+peak = peak_memory()
 print(json.dumps({"peak": peak, "loaded": loaded, "held": held, "cpu": time.process_time() - began, "written": written,
                   "figures": {n: audit[n] for n in audit} if what != "load" else {}}))
 """

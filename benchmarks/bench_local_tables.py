@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -15,6 +14,7 @@ from typing import Any
 from benchmarks.bench_large import mach2019
 from benchmarks.timing import show
 from sfumato.reproduce.cuts import paper_setting
+from sfumato.runtime.stages import peak_memory
 from sfumato.samples.synthetic import write_people
 from sfumato.sources.opening import open_source
 from sfumato.sources.settings import DataSettings
@@ -72,7 +72,7 @@ def measured(name: str, shared: Path, folder: Path) -> dict[str, Any]:
         "losses": [point.loss for point in front.points],
         "reading": reading,
         "searching": time.process_time() - began,
-        "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+        "memory": peak_memory() / 2**30,
     }
 
 

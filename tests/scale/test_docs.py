@@ -36,4 +36,7 @@ def test_the_page_can_be_followed(tmp_path: Path) -> None:
         )
         assert done.returncode == 0, done.stderr
         assert "WARN" not in done.stderr, "Spark's own words do not reach the user"
-    assert sorted(path.name for path in (tmp_path / "release" / "people.parquet").iterdir())[0] == "part-00000.parquet"
+    assert (
+        sorted(path.name for path in (tmp_path / "release" / "public" / "people.parquet").iterdir())[0]
+        == "part-00000.parquet"
+    )
