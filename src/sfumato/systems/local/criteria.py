@@ -55,8 +55,9 @@ def joined_equals(classes: Classes) -> Classes:
 
 
 def whole_tuples(classes: Classes) -> Classes:
-    """Every tuple in the class that has most of its records; some classes may then be smaller."""
-    order = np.lexsort((classes.owner, -classes.count, classes.cell))
+    """Every tuple in the class that has most of its records, suppressed only where no class has any; some classes may
+    then be smaller, and no more is suppressed than before."""
+    order = np.lexsort((classes.owner, -classes.count, classes.owner < 0, classes.cell))
     cell, first = np.unique(classes.cell[order], return_index=True)
     owner = classes.owner[order][first]
     return Classes.of(classes.labels, classes.cells, cell, owner, classes.cells.counts[cell])
@@ -84,8 +85,22 @@ def _owners(classes: Classes, table: FrequencyTable) -> Counts64:
 
 
 def feasible(classes: Classes, table: FrequencyTable, k: int, limits: Limits, budget: int) -> Classes | None:
-    """Classes of whole tuples that all have k records and pass the limits; None where no way is measured."""
-    current = joined_equals(whole_tuples(classes))
+    """Classes of whole tuples that all have k records and pass the limits; None where not even one of all has.
+
+    Suppressing what fails can leave too little to join with, so it is tried without as well, and with one class.
+    """
+    start = joined_equals(whole_tuples(classes))
+    for spent in dict.fromkeys((budget, start.suppressed)):
+        met = _until_met(start, table, k, limits, spent)
+        if met is not None:
+            return met
+    every, counts = np.arange(table.tuples), classes.cells.counts
+    whole = Classes.of(classes.labels, classes.cells, every, np.zeros(table.tuples, np.int64), counts)
+    return None if _failing(whole, table, k, limits).any() else whole
+
+
+def _until_met(current: Classes, table: FrequencyTable, k: int, limits: Limits, budget: int) -> Classes | None:
+    """Failing classes joined or suppressed until none fails."""
     while True:
         fails = _failing(current, table, k, limits)
         if not fails.any():
@@ -119,7 +134,7 @@ def _joined(classes: Classes, fails: Flags, budget: int) -> Classes | None:
         more[i] = np.inf
         best = int(np.argmin(more))
         gone = float(rows[i]) * (1.0 - costs[i])
-        if rows[i] <= left and (gone < more[best] or not np.isfinite(more[best])) and rows[i] < rows.sum():
+        if rows[i] <= left and gone < more[best] and np.isfinite(more[best]):  # the last class stays
             left -= int(rows[i])
             home[home == i] = -1
             changed = True

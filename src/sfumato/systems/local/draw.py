@@ -99,7 +99,7 @@ def drawn_point(front: Front, point: Point, rng: np.random.Generator) -> Point:
     before = assigned(study, table, plan, "")
     classes = classes_of(labels, cells, plan)
     full = sum(study.weights_for(table)) * table.records
-    stated = _loss(classes, table) * (1.0 + share)
+    stated = with_room(_loss(classes, table), share)
     if not same(stated, point.loss) or not same(stated * full, point.values[GENERAL_LOSS.name]):
         raise SfumatoError(
             f"the loss of the plan is not the {point.loss:.10g} that the front promises",
@@ -120,15 +120,24 @@ def _loss(classes: Classes, table: FrequencyTable) -> float:
     return (classes.loss * classes.cells.records + table.removed) / table.records
 
 
+def with_room(loss: float, share: float) -> float:
+    """A loss with room for a draw; nothing loses more than all.
+
+    >>> round(with_room(0.5, 0.1), 12), with_room(0.99, 0.1)
+    (0.55, 1.0)
+    """
+    return min(loss * (1.0 + share), 1.0)
+
+
 def promised(front: Front, study: Study) -> Front:
     """A front whose losses leave room for a draw."""
-    share = study.local.draw
     points = []
     for point in front.points:
-        values = {**point.values, GENERAL_LOSS.name: point.values[GENERAL_LOSS.name] * (1.0 + share)}
+        loss = with_room(point.loss, study.local.draw)
+        more = loss / point.loss if point.loss else 1.0
+        values = {**point.values, GENERAL_LOSS.name: point.values[GENERAL_LOSS.name] * more}
         details = dict(point.details)
         if "ratio" in details:
-            details["ratio"] = details["ratio"] * (1.0 + share)
-        loss = min(point.loss * (1.0 + share), 1.0)
+            details["ratio"] = details["ratio"] * more
         points.append(Point(point.id, values, loss, point.suppressed, point.plan, point.bound, details))
     return replace(front, points=tuple(points))

@@ -32,7 +32,7 @@ KS = (2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100)
 ORDERS = 100  # orders of the columns that are tried, fewer where there are very many cells
 FEWEST = 10
 SORTED = 20_000_000  # cells sorted in all
-SIZES = "sizes"  # of a saved state: the values of k that are done
+SIZES, TRIED = "sizes", "tried"  # of a saved state: the values of k that are done, the orders that were tried
 LOOKED = 10**9  # cells that a pass of the floor may look at
 
 
@@ -97,23 +97,34 @@ def search_local(
     solver = Solver(labels, cells, allowed, study.search.seed)
     total = len(reachable) + 1
     checkpoint = run.kept(study, table.fingerprint)
-    known = {} if checkpoint is None or not run.resume else solutions_from(checkpoint.load() or {}, labels, cells)
-    solutions = list(known.values())
+    saved: Mapping[str, Any] = {} if checkpoint is None or not run.resume else checkpoint.load() or {}
+    known, tried = solutions_from(saved, labels, cells), int(saved.get(TRIED, 0))
+    solutions, ended = list(known.values()), list(known.values())
     orders: dict[int, Candidate] = {}
+
+    def asked(done: int, *_: int) -> bool:
+        return run.tell(done, total) or run.stopped
+
     for number, k in enumerate(reachable, start=1):
         if k not in known:
             if not orders:
                 tries = min(ORDERS, max(FEWEST, SORTED // len(cells.counts)))
-                orders = solver.candidates(reachable, tries, lambda _, __: run.tell(len(known), total))
-            solution = solver.solve(k, orders[k], boxes=boxes, effort=effort, tell=lambda _, __: run.stopped)
-            solutions += [] if solution is None else _met(solution, table, limits, allowed)
+                orders = solver.candidates([max(k, 2) for k in reachable], tries, partial(asked, len(known)))
+                tried = len(solver.orders.values)
+            tell = partial(asked, number - 1)
+            sizes = dict.fromkeys((k, max(k, 2) if limits else k))  # criteria may want more than single tuples
+            made = [solver.solve(size, orders[max(k, 2)], boxes=boxes, effort=effort, tell=tell) for size in sizes]
+            met = [m for one in made if one is not None for m in _met(replace(one, k=k), table, limits, allowed)]
+            solutions += sorted(met, key=lambda one: one.classes.loss)[:1]
+            if not run.stopped:  # what was cut short is offered, and made again when the search goes on
+                ended = list(solutions)
             if checkpoint is not None:
-                checkpoint.save(partial(state_of, solutions))
-        if run.tell(number, total):
+                checkpoint.save(partial(state_of, ended, tried))
+        if asked(number):
             break
     if checkpoint is not None:
         if run.stopped:
-            checkpoint.save(partial(state_of, solutions), now=True)
+            checkpoint.save(partial(state_of, ended, tried), now=True)
         else:
             checkpoint.remove()
     if not solutions:
@@ -131,16 +142,22 @@ def search_local(
         numbered(points, objectives[0]),
         "best boxes" if boxes else "order and runs",
         False,
-        len(solver.orders.values),
+        tried,
         0,
         time.perf_counter() - started,
         table.fingerprint,
         table.records,
         system="local",
-        found_how=f"best found with seed {study.search.seed}, {len(solver.orders.values)} orders of columns tried",
+        found_how=f"best found with seed {study.search.seed}, {tried} orders of columns tried" + _left_out(ks, cells),
         tuples=table.tuples,
         prices={k: _whole(floor.prices) for k, floor in floors.items() if floor is not None},
     )
+
+
+def _left_out(ks: Sequence[int], cells: Cells) -> str:
+    """Which k were asked for in vain; the usual ones were not asked for."""
+    beyond = sorted({k for k in ks if k > cells.records and ks is not KS})
+    return f"; k {', '.join(map(str, beyond))} left out, there are {cells.records} records" if beyond else ""
 
 
 def _met(solution: Solution, table: FrequencyTable, limits: Limits, allowed: int) -> list[Solution]:
@@ -151,9 +168,9 @@ def _met(solution: Solution, table: FrequencyTable, limits: Limits, allowed: int
     return [] if classes is None else [replace(solution, classes=classes)]
 
 
-def state_of(solutions: Sequence[Solution]) -> dict[str, Any]:
-    """What was found so far, as arrays."""
-    parts: dict[str, Any] = {SIZES: np.array([one.k for one in solutions], np.int64)}
+def state_of(solutions: Sequence[Solution], tried: int) -> dict[str, Any]:
+    """What was found so far, and how many orders were tried, as arrays."""
+    parts: dict[str, Any] = {SIZES: np.array([one.k for one in solutions], np.int64), TRIED: np.array(tried)}
     for one in solutions:
         classes = one.classes
         parts[f"entries{one.k}"] = np.stack([classes.cell, classes.owner, classes.count])

@@ -133,11 +133,18 @@ class Solver:
             return None if best is None else Solution(k, self.ours(best), method, None)
         few = len(self.cells.counts) <= RUNS_ONLY
         if boxes and few:
-            other = self.by_boxes(k)
+            other, rounds = self.by_boxes(k), 0
+
+            def asked(done: int, total: int) -> bool:
+                nonlocal rounds
+                stop = tell(done, total)
+                rounds += not stop
+                return stop
+
             if effort > 0:
-                other = self.improved(other, k, effort, tell)
+                other = self.improved(other, k, effort, asked)
             if best is None or other.loss < best.loss:
-                best, method = other, "best boxes, improved" if effort > 0 else "best boxes"
+                best, method = other, "best boxes, improved" if rounds else "best boxes"
         floor = self.floor(k) if boxes and few else None
         return None if best is None else Solution(k, self.ours(best), method, floor)
 
