@@ -151,7 +151,7 @@ def segment_of(domain: Domain, constrained: bool | None = None, breaks: Sequence
     if domain.wildcard:
         raise StudyError(
             f"{domain.name} has missing values that match anything",
-            expected='missing = "drop" or "category" for a search over cuts',
+            expected='missing = "drop" or "category" for a search over groups of values',
             remedy='missing = "category" under [data]',
         )
     numeric = leaf_values(domain.hierarchy, domain.decimal)

@@ -38,7 +38,7 @@ def open_source(settings: DataSettings, folder: Path | None = None, frame: Frame
         raise DataError(
             "the folder was made by somebody else, or was changed since, so no table that it names is opened",
             expected="a run file of your own that names the table",
-            remedy="give the run file beside the folder (run)",
+            remedy="give your run file as well (run)",
         )
     if is_database(settings.path):
         return _open_database(settings, folder or Path())
@@ -78,7 +78,7 @@ def matching_files(path: Path) -> list[Path]:
             raise DataError(f"no file matches {path.name}", expected="at least one file")
         return files
     if not path.exists():
-        near = sorted(p.name for p in path.parent.glob("*") if p.is_file()) if path.parent.is_dir() else []
+        near = sorted(p.name for p in path.parent.glob("[!.]*") if p.is_file()) if path.parent.is_dir() else []
         raise DataError(
             f"there is no file {path}",
             expected="an existing CSV or Parquet file",
@@ -94,14 +94,14 @@ def _parts(folder: Path) -> list[Path]:
         raise DataError(
             f"{folder.name or folder} has folders inside",
             expected="a file, or a folder with the parts of one table and nothing else",
-            remedy=f'path = "{folder.name}/*.parquet", or write the table without partition folders',
+            remedy=f'path = "{folder / "*.parquet"}", or write the table without partition folders',
         )
     kinds = {path.suffix.removesuffix(".gz") or path.with_suffix("").suffix for path in inside}
     if len(kinds) != 1:
         raise DataError(
             f"{folder.name or folder} is a folder with {len(inside)} files of {len(kinds)} kinds",
             expected="a file, or a folder with the parts of one table and nothing else",
-            remedy=f'path = "{folder.name}/*.parquet"',
+            remedy=f'path = "{folder / "*.parquet"}"',
         )
     return inside
 

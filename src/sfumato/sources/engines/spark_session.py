@@ -41,7 +41,9 @@ STARTING = {
 MASTER = re.compile(r"spark://([^:/]+):(\d+)")
 SIZE = re.compile(r"(\d+)\s*([kmgt])i?b?", re.IGNORECASE)
 
-_started: tuple[EngineOptions, Any] | None = None
+ENDS = 30  # seconds that Java has to end by itself
+
+_started: tuple[EngineOptions, Any, Any] | None = None  # options, context, and the gateway if it was started here
 
 
 def open_session(options: EngineOptions) -> Any:
@@ -82,17 +84,21 @@ def open_session(options: EngineOptions) -> Any:
 def stop() -> None:
     """Stop what was started here."""
     global _started
-    if _started is not None:
+    if _started is None:
+        return
+    _, context, gateway = _started
+    _started = None
+    context.stop()
+    if gateway is not None and gateway.proc is not None:
         from pyspark import SparkContext
 
-        context, gateway = _started[1], SparkContext._gateway
-        _started = None
-        context.stop()
-        if gateway is not None and getattr(gateway, "proc", None) is not None:
-            SparkContext._gateway = SparkContext._jvm = None
-            gateway.shutdown()
-            gateway.proc.stdin.close()  # Java ends with it
-            gateway.proc.wait()
+        SparkContext._gateway = SparkContext._jvm = None
+        gateway.shutdown()
+        gateway.proc.stdin.close()  # Java ends with it
+        try:
+            gateway.proc.wait(ENDS)
+        except subprocess.TimeoutExpired:
+            gateway.proc.kill()
 
 
 def _own(options: EngineOptions) -> Any:
@@ -122,7 +128,7 @@ def _own(options: EngineOptions) -> Any:
     # This Python on the workers as well, unless another is named: theirs may lack what ours has.
     named = os.environ.get("PYSPARK_PYTHON")
     context.pythonExec = named or sys.executable
-    _started = (options, context)
+    _started = (options, context, gateway)
     return context
 
 
