@@ -76,6 +76,21 @@ def test_a_file_without_names_is_given_them(page: Any, workbench: Server) -> Non
     assert page.input_value("select[aria-label='Role of age']") == "quasi_identifier"
 
 
+def test_a_study_that_was_begun_is_not_given_other_names(page: Any, workbench: Server) -> None:
+    """Naming its columns opens the file anew, so what was declared and searched in it would be lost."""
+    (workbench.root / "begun.data").write_text("".join(f"A{n % 4} {n % 47} B{n % 3}\n" for n in range(90)), "utf-8")
+    with workbench.client() as bench:
+        study = bench.post("/api/studies", json={"path": "begun.data", "header": False}).json()["id"]
+        flat = {"role": "quasi_identifier", "hierarchy": {"build": "flat"}}
+        columns = {f"column{number}": flat for number in (1, 2, 3)}
+        answer = bench.put(f"/api/studies/{study}", json={"columns": columns, "reviewed": True})
+        assert answer.status_code == 200, answer.text
+    page.reload()
+    page.click(f"[data-study='{study}']")
+    page.wait_for_selector(".profile canvas")
+    assert page.locator("#headless").count() == 0
+
+
 @pytest.mark.long
 def test_fronts_are_compared_by_what_both_were_searched_for(page: Any, workbench: Server) -> None:
     """A31, A35: and a point whose ℓ is 1 says so before it is published."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from sfumato.decide.notes import NothingWithinError
 from sfumato.decide.offers import Offer
 from sfumato.decide.revise import with_suppression
 from sfumato.errors import SfumatoError
-from sfumato.front import Front, compare_fronts
+from sfumato.front import Front, Point, compare_fronts
 from sfumato.measures.registry import measure
 from sfumato.measures.standard import DISTINCT_L, T_CLOSENESS, K
 from sfumato.plans.boxes import BoxPlan
@@ -46,10 +47,9 @@ def front(places: Places, study: str, job: str) -> dict[str, Any]:
         "compared": saved.recodes,
     }
     levels = _floor(places, study, saved)
-    floors = {each.id: floor_at(levels, each.values.get(K.name, 0.0)) for each in saved.points}
     described |= {
         "floor": levels,
-        "ratios": {each.id: each.loss / floor for each in saved.points if (floor := floors[each.id])},
+        "ratios": {each.id: ratio for each in saved.points if (ratio := _ratio(levels, each))},
     }
     try:
         knee: int | None = saved.points[knee_of(saved)].id
@@ -70,7 +70,8 @@ def _limits(front: Front) -> list[str]:
 def _floor(places: Places, study: str, front: Front) -> list[tuple[float, float]]:
     """What is lost at least at each k, where that is proven: by the front itself, or by a local one of its study."""
     if front.system == "cells" and not any("after" in each.details for each in front.points):
-        levels = sorted((p.values.get(K.name, 0.0), p.details["floor"]) for p in front.points if "floor" in p.details)
+        proven_at = [p for p in front.points if K.name in p.values and "floor" in p.details]
+        levels = sorted((p.values[K.name], p.details["floor"]) for p in proven_at)
     else:
         levels = floor_levels(front)
     if levels:
@@ -85,6 +86,12 @@ def _floor(places: Places, study: str, front: Front) -> list[tuple[float, float]
     return sorted(proven.items())
 
 
+def _ratio(levels: Sequence[tuple[float, float]], point: Point) -> float | None:
+    """How many times the floor at its k a point loses, or its own bound where it is searched for by another figure."""
+    floor = floor_at(levels, point.values[K.name]) if K.name in point.values else None
+    return point.loss / floor if floor else point.details.get("ratio")
+
+
 def point(
     places: Places, study: str, job: str, number: int, size: int | None = None, diversity: int | None = None
 ) -> dict[str, Any]:
@@ -94,14 +101,18 @@ def point(
     """
     saved, table = front_of(places, study, job)
     chosen = saved.point(number)
-    if isinstance(chosen.plan, BoxPlan):
+    if saved.recodes:
+        if size is not None or diversity is not None:
+            chosen = with_suppression(saved, number, size or 0, diversity or 0, table).point(number)
+        described = recoded_point(table, chosen)
+    else:
         position = [each.id for each in saved.points].index(number)
         said = system_named(saved.system).columns(saved)
         words = [f"{name}: {texts[position]}" for name, texts in said.items() if name != "suppressed"]
-        return chosen.as_dict() | {"own": words} | box_point(saved, table, chosen.plan)
-    if size is not None or diversity is not None:
-        chosen = with_suppression(saved, number, size or 0, diversity or 0, table).point(number)
-    return chosen.as_dict() | recoded_point(table, chosen)
+        described = {"words": words, "own": words, "drawn": saved.system == "local" and saved.study.local.draw > 0}
+        if isinstance(chosen.plan, BoxPlan):
+            described |= box_point(saved, table, chosen.plan)
+    return chosen.as_dict() | described | {"ratio": _ratio(_floor(places, study, saved), chosen)}
 
 
 def whole(

@@ -15,7 +15,7 @@ function warnings(figures, { ruled = {}, policy = {} }) {
   const [k, l, apart] = [ruled.k, ruled.l, ruled.t].map((name) => figures[name]?.after);
   if (k < 2) told.push("k is 1: some records share their quasi-identifiers with no other.");
   if (l < 2) told.push("ℓ is 1: in some classes everybody has the same sensitive value, so whoever finds the class knows it.");
-  if (apart > policy.t) told.push(`t is ${number(apart)}, above the ${number(policy.t)} of your policy: in some classes the shares of sensitive values are far from those in the whole table, which tells something about everybody in them.`);
+  if (apart >= policy.t && policy.t < 1) told.push(`t is ${number(apart)}, not below the ${number(policy.t)} of your policy: in some classes the shares of sensitive values are far from those in the whole table, which tells something about everybody in them.`);
   return told.length > 0 && h("div", { class: "warning", id: "point-warnings" }, told.map((each) => h("span", {}, each)));
 }
 
@@ -35,7 +35,7 @@ export async function drawPoint(card, offer, id, publish, front) {
   const whole = h("div", {});
   const tile = ([name, each]) => figure(valueText(name)(each.after), each.reason ? `${each.title}: ${each.reason}` : `${each.title}, before ${valueText(name)(each.before)}`, `${each.sentence} Before: ${valueText(name)(each.before)}. ${each.reason ?? ""}`);
   fill(card, h("div", { class: "row spread" }, h("h2", { id: "point-title" }, `Point ${id}`), button("Publish this …", publish, { class: "main", id: "to-publish" })),
-    h("p", {}, `Loss ${percent(found.loss)}, suppresses ${plural(found.suppressed, "record")}.`, found.table_error.after !== null && [" ", defined("Error of two-way tables", found.table_error.sentence), ` ${percent(found.table_error.after)}.`], front.ratios?.[id] && [" ", defined("Floor", "What every recoding of this kind loses at least at this k, which is proven"), `: it loses ${times(front.ratios[id])} the proven minimum.`], offer && " This is the answer to your question: the same recoding, with other classes suppressed than in the search."),
+    h("p", {}, `Loss ${found.drawn ? "at most " : ""}${percent(found.loss)}, suppresses ${plural(found.suppressed, "record")}.`, found.table_error.after !== null && [" ", defined("Error of two-way tables", found.table_error.sentence), ` ${percent(found.table_error.after)}.`], found.ratio && [" ", defined("Floor", "What every recoding of this kind loses at least at this k, which is proven"), `: it loses ${found.drawn ? "at most " : ""}${times(found.ratio)} the proven minimum.`], found.drawn && " The file is drawn at random among recodings that lose little more than the one shown here.", offer && " This is the answer to your question: the same recoding, with other classes suppressed than in the search."),
     warnings(found.figures, front), hiddenWhole(found.columns), h("ul", { class: "words" }, found.words.map((word) => h("li", {}, word))), found.own && h("details", {}, h("summary", {}, h("small", {}, "What the search says of it")), h("ul", { class: "words" }, found.own.map((word) => h("li", {}, word)))), whole,
     h("h3", { style: "margin-top:.8rem" }, "Disclosure risk"),
     h("div", { class: "tiles" }, Object.entries(found.attackers).map(tile)),

@@ -1,5 +1,5 @@
 // Open: a file of the folder, an upload, the sample; then its first rows and how each column is spread.
-import { attempt, changeStudy, get, post, put, query, remove, removeWithUndo } from "../api.js";
+import { attempt, changeStudy, get, post, put, query, removeWithUndo } from "../api.js";
 import { spread } from "../charts/bars.js";
 import { askText, button, error, fill, h, number, percent, plural, table } from "../dom.js";
 import { go, here, note, state, tell } from "../state.js";
@@ -135,8 +135,9 @@ async function listStudies(card, place) {
 
 // A file without a line of names: whoever knows them gives them here, and the columns are looked at anew by name.
 function headless(columns) {
-  const { path, header } = state.declared.study.data;
-  if (header !== false || !columns.every((name, place) => name === `column${place + 1}`)) return null;
+  const { data } = state.declared.study;
+  const begun = state.declared.reviewed || [...state.jobs.values()].some((job) => job.study === state.study);
+  if (begun || data.header !== false || !columns.every((name, place) => name === `column${place + 1}`)) return null;
   const says = h("div", {});
   const names = h("textarea", { rows: 2, id: "names", placeholder: "age, sex, occupation, …" });
   const use = async () => {
@@ -146,10 +147,9 @@ function headless(columns) {
       return;
     }
     const before = state.study;
-    if (await opened({ path, header: false, names: given })) { // nothing was declared in the other one yet
-      await attempt(() => remove(`/studies/${before}`));
-      go({ step: "open" });
-    }
+    const { path, separator, encoding, decimal } = data;
+    if (await opened({ path, header: false, names: given, separator, encoding, decimal }))
+      await removeWithUndo(`/studies/${before}`, "The study without names was deleted.", () => go({ step: "open" }));
   };
   return h("div", { class: "warning", id: "headless" }, h("b", {}, "The file has no line with the names of its columns."), h("span", {}, "They are called column1, column2, … until you name them. Names help to recognise what each column is, and stand in the release."),
     says, h("label", { class: "field", style: "width:100%" }, h("span", {}, "Names in order, with commas between"), names), h("div", {}, button("Use these names", use, { class: "small", id: "use-names" })));
