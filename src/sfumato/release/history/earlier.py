@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sfumato.errors import shortened
+from sfumato.errors import counted, shortened
 from sfumato.release.history.joint import Joint, join_releases
 from sfumato.release.history.ledger import RELEASED, WITHDRAWN, Entry, Ledger, new_id, now
 from sfumato.release.history.people import HashedRows, hashed_rows, own_hashes
@@ -190,17 +190,21 @@ def _learned(joint: Joint, policy: PolicySettings) -> list[str]:
     """What the two files tell together that breaks the policy."""
     learned = []
     if joint.small:
-        be = "person is" if joint.small == 1 else "people are"
         learned.append(
-            f"{joint.small:,} {be} in joint classes of fewer than {policy.k} (the smallest has {joint.smallest:,})"
+            f"{_people_are(joint.small)} in joint classes of fewer than {policy.k} (the smallest has "
+            f"{joint.smallest:,})"
         )
     for column, people in joint.exact.items():
-        learned.append(f"the exact value of {column} follows for {people:,} people")
+        learned.append(f"the exact value of {column} follows for {counted(people, 'person', 'people')}")
     for column, people in joint.alike.items():
-        learned.append(f"{people:,} people are in joint classes with fewer than {policy.l} values of {column}")
+        learned.append(f"{_people_are(people)} in joint classes with fewer than {policy.l} values of {column}")
     if joint.unique > policy.uniques * joint.people:
-        learned.append(f"{joint.unique:,} people are unique in the two files together and in neither alone")
+        learned.append(f"{_people_are(joint.unique)} unique in the two files together and in neither alone")
     return learned
+
+
+def _people_are(number: int) -> str:
+    return counted(number, "person is", "people are")
 
 
 def _about(match: Match, source: Source) -> str:
@@ -243,7 +247,7 @@ def _difference(first: Description, second: Description, joint: Joint) -> str:
         parts.append(f"has {shortened(more)} as well")
     text = f"It {', '.join(parts)}." if parts else "It has the same columns and labels."
     if joint.single:
-        text += f" {joint.single:,} people are in only one of the two files."
+        text += f" {_people_are(joint.single)} in only one of the two files."
     return text
 
 
