@@ -16,15 +16,13 @@ def command(
     as_json: AsJson = False,
 ) -> None:
     """Check the floor of a saved front from its prices, without the code that searched for them."""
-    from sfumato.errors import InputError
     from sfumato.measures.standard import K
     from sfumato.runtime.figures import number
-    from sfumato.systems.local.check import check_front
+    from sfumato.systems.local.check import check_front, refuse_unpriced
     from sfumato.systems.registry import load_front
 
     front = load_front(folder, run)
-    if not any("floor" in point.details for point in front.points):
-        raise InputError(f"{folder} has no floor", expected="a front that sfumato search --system local wrote")
+    refuse_unpriced(front)  # before the table is read
     proven = check_front(front, front.study.table())
     if as_json:
         emit({"proven": {str(k): loss for k, loss in proven.items()}})

@@ -19,6 +19,7 @@ from sfumato.plans.boxes import BoxPlan
 from sfumato.release import facts, pack
 from sfumato.release.boxes.assigned import Assigned, Earlier, assigned
 from sfumato.release.boxes.downcoding import downcode
+from sfumato.release.boxes.floors import refuse_floors
 from sfumato.release.boxes.labels import BoxColumn
 from sfumato.release.boxes.readback import classes_in, dictionary_of, per_column, released_loss
 from sfumato.release.boxes.rows import BoxRows, bound_names, box_rows
@@ -110,6 +111,7 @@ class BoxDraft(Draft):
         self.table = self.study.table() if self.given is None else self.given
         with stage("classify"):
             self.plan = assigned(self.study, self.table, plan, self.salt, self.earlier)
+        refuse_floors(self.front, self.point, self.table)
         self.plan.save(folder)
         own = {domain.name for domain in self.table.domains}
         trees = {n: d.hierarchy for n, d in pack.kept_domains(self.study, self.table).items() if n not in own}

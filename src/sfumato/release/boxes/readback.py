@@ -14,7 +14,8 @@ from sfumato.measures.classes import ClassTable, classify
 from sfumato.plans.recoding import ColumnRecoding
 from sfumato.release.boxes.labels import BoxColumn
 from sfumato.release.dictionary import UNLISTED, kept_entry
-from sfumato.release.facts import column_losses
+from sfumato.release.facts import column_losses, guarded_share
+from sfumato.runtime.figures import percent
 from sfumato.study import Study
 from sfumato.tables.domain import Domain
 from sfumato.tables.frequency import FrequencyTable
@@ -74,15 +75,21 @@ def released_loss(after: ClassTable, columns: Sequence[BoxColumn], released: Map
     return round(float(np.average(lost, weights=after.attribute_weights)), 3)
 
 
-def words_for(column: BoxColumn, occurring: Sequence[str]) -> str:
-    """What was done to a column, in a sentence."""
+def words_for(column: BoxColumn, occurring: Sequence[str], blanked: str = "") -> str:
+    """What was done to a column, in a sentence; `blanked` says of how many records it is blanked, where that is known.
+
+    >>> column = BoxColumn("sex", ("F", "M"), {(0, 1): "F", (1, 2): "M", (0, 2): "*"}, nodes=True)
+    >>> words_for(column, ["F", "M", "*"], "1.2 % of the records")
+    'Unchanged, except that single cells are blanked (1.2 % of the records): * stands in their place.'
+    """
     if not column.generalized:
         return "Unchanged."
     if column.hidden:
         return f"Hidden: every value is replaced by {occurring[0]}."
     if column.blanked:
         root = column.labels[0, len(column.values)]
-        return f"Unchanged, except that single cells are blanked: {root} stands in their place."
+        how_many = f" ({blanked})" if blanked else ""
+        return f"Unchanged, except that single cells are blanked{how_many}: {root} stands in their place."
     return (
         f"Grouped differently from class to class: {len(occurring):,} labels occur, which are {HOW[column.nodes]} and "
         "may overlap."
@@ -94,7 +101,7 @@ def dictionary_of(
 ) -> dict[str, Any]:
     """The data dictionary: the labels that occur, in the order of the values that they begin with."""
     by_name = {column.name: column for column in columns}
-    occurring = labels_of(columns, after)
+    occurring, blanked = labels_of(columns, after), blanked_shares(columns, after)
     described = []
     for name in released:
         if name not in study.columns:
@@ -108,7 +115,7 @@ def dictionary_of(
         column, shown = by_name[name], [label for label in occurring[name] if label]
         done = "hidden" if column.hidden else "generalized" if column.generalized else "kept"
         done = "blanked" if column.blanked and done == "generalized" else done
-        entry |= {"done": done, "words": words_for(column, shown)}
+        entry |= {"done": done, "words": words_for(column, shown, blanked[name])}
         entry |= {"missing": "Missing values remain missing."} if "" in occurring[name] else {}
         described.append(entry | ({"labels": shown, "note": UNLISTED} if done == "generalized" else {}))
     return {"file": data, "columns": described, "columns_left_out": left_out}
@@ -137,15 +144,30 @@ def labels_of(columns: Sequence[BoxColumn], after: ClassTable) -> dict[str, list
     return result
 
 
+def blanked_shares(columns: Sequence[BoxColumn], after: ClassTable) -> dict[str, str]:
+    """Of how many released records each column is blanked, in words for any reader; empty where none is."""
+    by_name = {column.name: column for column in columns}
+    result = {}
+    for domain in after.table.domains:
+        column = by_name[domain.name]
+        root = column.labels.get((0, len(column.values))) if column.blanked else None
+        counts = dict(zip(domain.labels, domain.counts.tolist(), strict=True))
+        share = guarded_share(counts.get(root, 0), sum(counts.values())) if root is not None else 0.0
+        result[domain.name] = "" if share == 0.0 else share if isinstance(share, str) else percent(share)
+        if result[domain.name] and not str(share).endswith("records"):
+            result[domain.name] += " of the records"
+    return result
+
+
 def per_column(before: ClassTable, after: ClassTable, columns: Sequence[BoxColumn]) -> list[dict[str, Any]]:
     """What each quasi-identifier adds to the risk, before and after, and the share of it that is lost."""
-    lost, occurring = column_losses(after), labels_of(columns, after)
+    lost, occurring, blanked = column_losses(after), labels_of(columns, after), blanked_shares(columns, after)
     by_name = {column.name: column for column in columns}
     risks = zip(contributions(before), contributions(after), strict=True)
     return [
         {
             "column": raw.column,
-            "done": words_for(by_name[raw.column], occurring[raw.column]),
+            "done": words_for(by_name[raw.column], occurring[raw.column], blanked[raw.column]),
             "risk_before": raw.marketer_risk,
             "risk_after": now.marketer_risk,
             "loss": lost[raw.column],

@@ -13,6 +13,7 @@ from sfumato.release import pack
 from sfumato.release.boxes.assigned import FILE, Assigned
 from sfumato.release.boxes.downcoding import downcode
 from sfumato.release.boxes.draft import Beside, Pages, findings_of, nothing, released_values, smallest
+from sfumato.release.boxes.floors import floor_differences
 from sfumato.release.boxes.readback import classes_in, dictionary_of, released_loss
 from sfumato.release.boxes.rows import box_rows
 from sfumato.release.boxes.use import labels_per_value, table_figures
@@ -91,11 +92,12 @@ def _point(manifest: Manifest) -> list[Difference]:
     point, figures = manifest["point"], manifest["figures"]
     values = {name: (value, figure_value(figures[name])) for name, value in point["values"].items()}
     values |= {"loss": (point["loss"], manifest["loss"]), "suppressed": (point["suppressed"], manifest["suppressed"])}
-    return [
-        Difference(pack.MANIFEST, f"its point and its figures differ in {name}")
+    differing = [
+        f"its point and its figures differ in {name}"
         for name, (stated, measured) in values.items()
         if not same(stated, measured)
     ]
+    return [Difference(pack.MANIFEST, what) for what in (*differing, *floor_differences(point, manifest["loss"]))]
 
 
 def rows_again(check: Check, study: Study) -> list[Difference]:

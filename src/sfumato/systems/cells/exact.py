@@ -17,6 +17,8 @@ from sfumato.runtime.arrays import Codes, Counts64, Flags, Floats
 from sfumato.systems.cells.patterns import Blanks, mask_costs, masks_by_cost, numbered
 
 NODES = 20_000  # of the branch and bound: a budget that is the same on every machine
+TOLERANCE = 1e-6  # of the solver, where the dearest cell costs 1
+APART = 1e-4  # weights that are further apart than this are beyond its tolerance
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,11 +41,32 @@ def variables(columns: int, tuples: int) -> int:
     return tuples << columns
 
 
+def comparable(weights: Floats) -> bool:
+    """Whether the solver can tell the weights apart from nothing: its tolerance is that of the dearest cell."""
+    return float(weights[weights > 0].min(initial=np.inf)) >= APART * float(weights.max())
+
+
+def cost_of(blanks: Blanks, weights: Floats) -> float:
+    """What blanks cost: the cells, and all cells of records that are suppressed."""
+    gone = int(blanks.counts.sum()) - int(blanks.count.sum())
+    return blanks.cost(weights) + gone * float(weights.sum())
+
+
+def proven(blanks: Blanks, bound: float, weights: Floats) -> bool:
+    """Whether blanks cost no more than their bound, to the tolerance of the solver."""
+    return cost_of(blanks, weights) <= bound + TOLERANCE * float(weights.max())
+
+
 def solve(problem: Program) -> tuple[Blanks | None, float | None]:
-    """The cheapest blanks and a bound that no others go below; None where there are none, or none was found in time."""
+    """The cheapest blanks and a bound that no others go below; None where there are none, or none was found in time.
+
+    The solver's tolerances are absolute, so it is given weights of which the largest is 1.
+    """
     codes, counts, k = problem.codes, problem.counts, problem.k
     size, columns = codes.shape
-    masks = masks_by_cost(columns, problem.weights, problem.allowed)
+    scale = float(problem.weights.max()) or 1.0
+    weights = problem.weights / scale
+    masks = masks_by_cost(columns, weights, problem.allowed)
     held = [numbered(codes, int(mask)) for mask in masks]
     of, which, pattern, total = [], [], [], 0
     for mask_number, keys in enumerate(held):
@@ -55,7 +78,7 @@ def solve(problem: Program) -> tuple[Blanks | None, float | None]:
     tuple_of, mask_of, pattern_of = (np.concatenate(part) for part in (of, which, pattern))
     used, number = np.unique(pattern_of, return_inverse=True)
     number = number.reshape(-1)
-    cost = mask_costs(masks, problem.weights)[mask_of]
+    cost = mask_costs(masks, weights)[mask_of]
     x, y = len(tuple_of), len(used) if problem.strict else 0
     gone = size if problem.strict else 0
     rows: list[coo_array] = []
@@ -101,7 +124,7 @@ def solve(problem: Program) -> tuple[Blanks | None, float | None]:
         add(agree_row, agree_column, np.ones(len(agree_row)), np.full(size, float(k)), np.full(size, np.inf))
         full = np.flatnonzero(masks[mask_of] == (1 << columns) - 1)
         add(np.zeros(len(full), np.int64), full, np.ones(len(full)), np.zeros(1), np.array([float(problem.budget)]))
-    prices = np.concatenate([cost, np.zeros(y), np.full(gone, problem.weights.sum())])
+    prices = np.concatenate([cost, np.zeros(y), np.full(gone, weights.sum())])
     upper = np.concatenate([counted[tuple_of], np.ones(y), counted[:gone] if gone else np.zeros(0)])
     constraints = [LinearConstraint(part, least, largest) for part, least, largest in zip(rows, low, high, strict=True)]
     result = milp(
@@ -111,16 +134,14 @@ def solve(problem: Program) -> tuple[Blanks | None, float | None]:
         constraints=constraints,
         options={"node_limit": NODES, "mip_rel_gap": 0.0},
     )
-    bound = (
-        None
-        if result.mip_dual_bound is None or not np.isfinite(result.mip_dual_bound)
-        else float(result.mip_dual_bound)
-    )
+    stated = result.mip_dual_bound
+    bound = None if stated is None or not np.isfinite(stated) else max(float(stated), 0.0) * scale
     if result.x is None:
         return None, bound
     records = np.rint(result.x[:x]).astype(np.int64)
     kept = records > 0
-    return Blanks(codes, counts, tuple_of[kept], masks[mask_of[kept]], records[kept]).merged(), bound
+    blanks = Blanks(codes, counts, tuple_of[kept], masks[mask_of[kept]], records[kept]).merged()
+    return blanks, None if bound is None else min(bound, cost_of(blanks, problem.weights))
 
 
 def _agreement(held: list[Counts64], tuple_of: Counts64, mask_of: Counts64) -> tuple[Counts64, Counts64]:

@@ -12,6 +12,7 @@ from sfumato.release.facts import external_facts
 from sfumato.release.manifest import Content
 from sfumato.report.release_pages import external_page, recoded_page
 from sfumato.runtime.figures import number, percent
+from sfumato.systems.cells.points import AGREEING, ON_BLANK, ON_COLUMNS, ON_SUPPRESSED
 
 READ = {
     "strict": "A blank, written *, is a value of its own: records with blanks in the same columns and the same values "
@@ -23,15 +24,35 @@ COUNT = (
     "Blanks are not spread at random: rare combinations are blanked more often. A table of two key columns lacks the "
     "records with a blank in either; spread those over the values in proportion to the others, or count them apart."
 )
+WITHIN = {
+    ON_COLUMNS: "the limits that were set on columns",
+    ON_SUPPRESSED: "the limit on suppressed records",
+    ON_BLANK: "the limit on records that are blank in every key column",
+}
 
 
 def pages_of(_: Path, manifest: Content) -> dict[str, str]:
     """The reports of a release as its manifest has them: drawn at publication, and again when it is verified."""
     reading = str(manifest["own"]["algorithm"])
+    facts = external_facts(manifest)
+    if reading == AGREEING:
+        facts[AGREEING] = int(manifest["figures"][AGREEING]["value"])
     return {
-        pack.EXTERNAL: external_page(external_facts(manifest), manifest["dictionary"], [READ[reading], COUNT]),
+        pack.EXTERNAL: external_page(facts, manifest["dictionary"], [READ[reading], COUNT]),
         pack.INTERNAL: cells_page(manifest),
     }
+
+
+def bound_sentence(details: Mapping[str, Any], loss: float) -> str:
+    """What no way to blank cells costs less than; where limits were taken for granted, only among ways within them."""
+    if "floor" not in details:
+        return "No bound was found."
+    limits = [WITHIN[name] for name in details.get("within", ()) if name in WITHIN]
+    ways = f"Within {' and '.join(limits)}, no way" if limits else "No way"
+    return (
+        f"{ways} to blank cells in this reading costs less than {percent(details['floor'])} of all cells, according to "
+        f"the search; this file costs {percent(loss)}, {loss / details['floor']:.3f} times as much."
+    )
 
 
 def cells_page(manifest: Mapping[str, Any]) -> str:
@@ -46,10 +67,7 @@ def cells_page(manifest: Mapping[str, Any]) -> str:
         ["agreeing (k, k): with source records, and source records with released ones", number(readings["agreeing"])],
         ["blanks match anything among released rows, as in sdcMicro (no protection by itself)", matching],
     ]
-    bound = "No bound was found." if "ratio" not in details else (
-        f"No way to blank cells in this reading costs less than {percent(details['floor'])} of all cells; this file "
-        f"costs {percent(manifest['loss'])}, {details['ratio']:.3f} times as much."
-    )  # fmt: skip
+    bound = bound_sentence(details, manifest["loss"])
     sections: list[dict[str, Any]] = [
         {"title": "Blanked cells", "sentences": [READ[own["algorithm"]], bound], "heads": ["column", "cells", "share"]}
         | {"rows": rows},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,42 +11,36 @@ from functools import partial
 import numpy as np
 
 from sfumato.errors import StudyError, UnreachableError, nearest, shortened
-from sfumato.front import Front, Objective, Point, numbered
+from sfumato.front import Front, Objective, numbered
 from sfumato.measures.standard import GENERAL_LOSS, K
 from sfumato.measures.suppression import budget
 from sfumato.plans.boxes import BoxPlan
+from sfumato.plans.segments import segments_of
 from sfumato.runtime.arrays import Counts64, Flags, Floats
 from sfumato.study import Study
 from sfumato.systems.cells.agreeing import completed, restored, supported
-from sfumato.systems.cells.bases import Base, Span, bases_of, grouped_table, spread
-from sfumato.systems.cells.exact import Program, solve, variables
+from sfumato.systems.cells.bases import Base, bases_of, grouped_table, spread
+from sfumato.systems.cells.exact import Program, comparable, proven, solve, variables
 from sfumato.systems.cells.patterns import Blanks
+from sfumato.systems.cells.points import (
+    OBJECTIVES,
+    ON_BLANK,
+    ON_COLUMNS,
+    ON_SUPPRESSED,
+    Solution,
+    front_points,
+    point_of,
+)
 from sfumato.systems.checkpoint import Series
 from sfumato.systems.goals import check_weights
 from sfumato.systems.registry import system_named
 from sfumato.systems.run import Run
 from sfumato.tables.frequency import FrequencyTable
 
-AGREEING = "agreeing"
-OBJECTIVES = {
-    "strict": Objective(K.name, "max"),
-    "agreeing": Objective(AGREEING, "max", title="records that agree (k, k)", privacy=True, scale="log"),
-}
 NEVER = 1000.0  # how many times dearer a column is that must keep its cells
 DEARER = 4.0  # by what a column with too many blanks becomes dearer
 TRIES = 6
 MOST_COLUMNS = 16
-
-
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """Blanks for one k after a recoding, how they were found, and a bound on their cost where there is one."""
-
-    k: int
-    base: Base
-    blanks: Blanks
-    method: str
-    bound: float | None
 
 
 def search_cells(study: Study, table: FrequencyTable, run: Run) -> Front:
@@ -55,10 +50,13 @@ def search_cells(study: Study, table: FrequencyTable, run: Run) -> Front:
     check_weights(study.search, table)
     allowed, caps = _limits(study, table)
     weights = np.array(study.weights_for(table))
-    ks = sorted({k for k in settings.k if k <= table.rows})
+    segments_of(study, table)  # what a release would refuse is refused before the work
+    least = math.ceil(study.search.constraints.get(K.name, 1.0) - 1e-9)
+    ks = sorted({max(k, least) for k in settings.k if max(k, least) <= table.rows})
     if not ks:
         raise UnreachableError(
-            f"the table has {table.rows} records, fewer than k = {min(settings.k)}", expected=f"k up to {table.rows}"
+            f"the table has {table.rows} records, fewer than k = {max(min(settings.k), least)}",
+            expected=f"k up to {table.rows}",
         )
     solutions: list[Solution] = []
     bases = bases_of(study, table)
@@ -79,7 +77,7 @@ def search_cells(study: Study, table: FrequencyTable, run: Run) -> Front:
             "no way was found to blank cells within the limits",
             expected="a smaller k, more suppression, or fewer columns that keep their cells",
         )
-    points = _front([_point(study, table, one, weights) for one in solutions], OBJECTIVES[settings.reading])
+    points = front_points([point_of(study, table, one, weights) for one in solutions], OBJECTIVES[settings.reading])
     objectives = (OBJECTIVES[settings.reading], Objective(GENERAL_LOSS.name, "min"))
     return Front(
         study,
@@ -150,17 +148,26 @@ class Problem:
         study, table, settings = self.study, self.table, self.study.cells
         if variables(len(table.columns), table.tuples) > settings.exact or set(study.search.constraints) - {K.name}:
             return None
+        if not comparable(self.weights):
+            return None
         strict = settings.reading == "strict"
-        share = study.search.max_suppression if strict else settings.blank_records
-        spent = budget(share, table.records) - table.removed if share < 1 else table.rows
-        problem = Program(self.base.codes, table.counts, k, self.weights, self.allowed, self.caps, spent, strict)
+        problem = Program(self.base.codes, table.counts, k, self.weights, self.allowed, self.caps, self.spare, strict)
         blanks, bound = solve(problem)
         if blanks is None or bound is None:
             return None
-        gone = (table.rows - int(blanks.count.sum())) * float(self.weights.sum())
-        proven = blanks.cost(self.weights) + gone <= bound + 1e-6
-        method = "exact" if proven else "integer program, stopped"
-        return Solution(k, self.base, blanks, method, None if self.base.recodes else bound)
+        method = "exact" if proven(blanks, bound, self.weights) else "integer program, stopped"
+        columns = (ON_COLUMNS,) if settings.never or settings.limits else ()
+        share = study.search.max_suppression if strict else settings.blank_records
+        records = (ON_SUPPRESSED if strict else ON_BLANK,) if share < 1 else ()
+        return Solution(k, self.base, blanks, method, None if self.base.recodes else bound, (*columns, *records))
+
+    @property
+    def spare(self) -> int:
+        """How many records may be suppressed (strict), or be blank in every column (agreeing)."""
+        table, settings = self.table, self.study.cells
+        if settings.reading == "strict":
+            return budget(self.study.search.max_suppression, table.records) - table.removed
+        return budget(settings.blank_records, table.rows) if settings.blank_records < 1 else table.rows
 
     def strict(self, run: Run, ks: Sequence[int]) -> list[Solution]:
         """A blank as a value of its own: local recoding along trees of leaves and a root, so that system searches."""
@@ -222,8 +229,8 @@ class Problem:
         """
         solutions = [one for one in (self.program(k) for k in ks) if one is not None]
         left = [k for k in ks if k not in {one.k for one in solutions}]
-        whole = int(self.study.cells.blank_records * self.table.rows)
-        weights = self.weights
+        whole, weights = self.spare, self.weights
+        within = (ON_COLUMNS,) if self.study.cells.never else ()
         efforts = sorted({0, self.study.cells.effort}) if left else []
         strict = [one for effort in efforts for one in self.by_boxes(run, left, effort)]
         for k in left:
@@ -238,66 +245,5 @@ class Problem:
             if fit:
                 best = min(fit, key=lambda one: one.cost(weights))
                 bound = None if self.base.recodes else first.cost(weights)
-                solutions.append(Solution(k, self.base, best, "heuristic", bound))
+                solutions.append(Solution(k, self.base, best, "heuristic", bound, within))
         return solutions
-
-
-def _lost(base: Base, blanks: Blanks, weights: Floats) -> float:
-    """What the released records lose: a blank all of its cell, a group its share."""
-    bits = (blanks.mask[:, None] >> np.arange(blanks.columns)) & 1
-    total = 0.0
-    for j, weight in enumerate(weights):
-        lost = np.where(bits[:, j] == 1, 1.0, base.losses[j][blanks.codes[blanks.of, j]])
-        total += float(weight) * float((lost * blanks.count).sum())
-    return total
-
-
-def _point(study: Study, table: FrequencyTable, one: Solution, weights: Floats) -> Point:
-    blanks = one.blanks
-    gone = table.rows - int(blanks.count.sum()) + table.removed
-    cost = _lost(one.base, blanks, weights) + gone * float(weights.sum())
-    full = float(weights.sum()) * table.records
-    source, released = blanks.agreeing()
-    figures = {K.name: int(blanks.sizes().min()), AGREEING: int(min(source.min(), released.min()))}
-    reading = study.cells.reading
-    name = OBJECTIVES[reading].name
-    details = {
-        "method": one.method,
-        "cells": int(blanks.blanked().sum()),
-        "blanked": dict(zip(table.columns, blanks.blanked().tolist(), strict=True)),
-        "blank_records": blanks.whole,
-        "readings": figures | {"matching": blanks.matching()},
-    }
-    details |= {"after": one.base.name} if one.base.name else {}
-    bound = one.bound
-    if bound is not None and bound > 0:
-        details["floor"], details["ratio"] = bound / full, cost / bound
-    values = {name: float(figures[name]), GENERAL_LOSS.name: cost}
-    return Point(0, values, cost / full, gone, plan_of(table, one.base, blanks), bound, details)
-
-
-def _front(points: Sequence[Point], privacy: Objective) -> list[Point]:
-    """Without those that cost no less than one of a higher k."""
-    kept: list[Point] = []
-    for point in sorted(points, key=lambda p: (-p.values[privacy.name], p.loss)):
-        if not kept or point.loss < kept[-1].loss - 1e-12:
-            kept.append(point)
-    return kept
-
-
-def plan_of(table: FrequencyTable, base: Base, blanks: Blanks) -> BoxPlan:
-    """Blanks as a plan of boxes: patterns are classes, a blank is the label of all values."""
-    ends = [(d.hierarchy.leaves[d.order[0]], d.hierarchy.leaves[d.order[-1]]) for d in table.domains]
-    names: dict[tuple[Span, ...], int] = {}
-    owner = []
-    for t, mask in zip(blanks.of.tolist(), blanks.mask.tolist(), strict=True):
-        groups = blanks.codes[t]
-        spans = (ends[j] if mask >> j & 1 else base.spans[j][groups[j]] for j in range(blanks.columns))
-        owner.append(names.setdefault(tuple(spans), len(names)))
-    left = blanks.counts - np.bincount(blanks.of, weights=blanks.count, minlength=len(blanks.counts)).astype(np.int64)
-    merged: dict[tuple[int, int], int] = {}
-    for t, own, count in zip(blanks.of.tolist(), owner, blanks.count.tolist(), strict=True):
-        merged[t, own] = merged.get((t, own), 0) + count
-    members = [(t, own, count) for (t, own), count in merged.items()]
-    members += [(t, -1, int(left[t])) for t in np.flatnonzero(left > 0).tolist()]
-    return BoxPlan(table.columns, tuple(names), tuple(sorted(members)))

@@ -24,7 +24,8 @@ from sfumato.systems.applying import Applying
 from sfumato.systems.boxes import BoxSystem, ratio, salt_of
 from sfumato.systems.cells.pages import pages_of
 from sfumato.systems.cells.patterns import Blanks, agreement
-from sfumato.systems.cells.search import AGREEING, search_cells
+from sfumato.systems.cells.points import AGREEING
+from sfumato.systems.cells.search import search_cells
 from sfumato.systems.on_tables import accepted
 from sfumato.systems.run import Run
 from sfumato.systems.system import Publishing
@@ -68,7 +69,7 @@ class Cells(BoxSystem):
     verifier: Verifier = BLANKS
     apply: Callable[[Applying], Draft] | None = None
     title = "Suppressed cells"
-    bound = "no suppression of cells below"
+    bound = "no suppression of cells within the limits below"
     shown = "which cells are blanked"
 
     def front_of(self, study: Study, table: FrequencyTable, run: Run) -> Front:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.errors import DataError
+from sfumato.errors import DataError, InputError
 from sfumato.front import PRICE_UNIT, Front
 from sfumato.measures.standard import K
 from sfumato.plans.segments import Segment, segments_of
@@ -23,6 +23,7 @@ from sfumato.tables.frequency import FrequencyTable
 
 ROUNDING = 1e-9
 BLOCK = 1 << 22  # records times labels that are looked at together
+PRICED = 'a front of local recodings that were searched with method = "boxes"'
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +50,8 @@ def label_model(segments: Sequence[Segment], weights: Sequence[float]) -> LabelM
 
 
 def check_front(front: Front, table: FrequencyTable) -> dict[int, float]:
-    """What the saved prices of a front prove, for each k of its floor; an error if that is less than it says.
+    """What the saved prices of a front prove, for each k of its floor; an error if that is less than it says, if a
+    loss is below it, or if the front is one whose floors have no prices.
 
     Args:
         front: a front of local recodings, as it was saved.
@@ -58,6 +60,7 @@ def check_front(front: Front, table: FrequencyTable) -> dict[int, float]:
     Returns:
         The loss that no recoding can go below, for each k.
     """
+    refuse_unpriced(front)
     if table.fingerprint != front.fingerprint:
         raise DataError("the table is not the one that the front is of", expected="the table that was searched")
     segments = segments_of(front.study, table)
@@ -75,7 +78,32 @@ def check_front(front: Front, table: FrequencyTable) -> dict[int, float]:
             raise DataError(
                 f"the front says more at k = {k} than its prices prove", expected="a floor as its prices prove it"
             )
+        if point.loss < proven[k] * (1 - ROUNDING) - ROUNDING**2:
+            raise DataError(
+                f"the front has a loss at k = {k} that is below the floor that its prices prove",
+                expected="a loss as the search measured it",
+                remedy="search again",
+            )
     return proven
+
+
+def refuse_unpriced(front: Front) -> None:
+    """Raise if a front has no floor that prices could prove, and say why."""
+    if front.system == "cells":
+        raise InputError(
+            "a front of suppressed cells has no floor with prices: its bound is that of an integer program or of the "
+            "search, and no certificate is saved with it",
+            expected=PRICED,
+        )
+    if front.system != "local":
+        raise InputError(f"a front of {front.system} has no floor", expected=PRICED)
+    if any("floor" in point.details for point in front.points):
+        return
+    if front.study.local.method == "runs":
+        raise InputError(
+            'the front has no floor: method = "runs" proves none', expected=PRICED, remedy='method = "boxes" in [local]'
+        )
+    raise InputError("the front has no floor: none was computed for this table", expected=PRICED)
 
 
 def check_floor(model: LabelModel, codes: Codes, counts: Counts64, k: int, prices: Floats) -> float:

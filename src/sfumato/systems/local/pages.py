@@ -46,12 +46,17 @@ def floor_section(point: Mapping[str, Any]) -> dict[str, Any]:
     details = point.get("details", {})
     if "floor" not in details:
         return {"title": "Floor", "sentences": ["No floor was computed for this table."]}
+    floor, loss = details["floor"], point["loss"]
     sentence = (
-        f"No recoding with the same kind of labels and this k, global or local, loses less than "
-        f"{percent(details['floor'])}, whatever it suppresses; this file loses {percent(point['loss'])}"
+        f"According to the search, no recoding with the same kind of labels and this k, global or local, loses less "
+        f"than {percent(floor)}, whatever it suppresses; this file loses {percent(loss)}"
     )
-    more = f", {details['ratio']:.2f} times as much." if "ratio" in details else "."
-    return {"title": "Floor", "sentences": [sentence + more]}
+    more = f", {loss / floor:.2f} times as much." if floor > 0 else "."
+    stated = (
+        "The floor is stated by the search and is no more than its prices add up to, which was checked; whether every "
+        "box can pay these prices is checked by the command sfumato floor, on the front that this file was chosen from."
+    )
+    return {"title": "Floor", "sentences": [sentence + more, stated]}
 
 
 def counting_section(manifest: Mapping[str, Any], how: str) -> dict[str, Any]:

@@ -1,0 +1,102 @@
+"""Points of a front of blanked cells: what each costs, its k in every reading, and its plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.front import Objective, Point
+from sfumato.measures.standard import GENERAL_LOSS, K
+from sfumato.plans.boxes import BoxPlan
+from sfumato.runtime.arrays import Floats
+from sfumato.study import Study
+from sfumato.systems.cells.bases import Base, Span
+from sfumato.systems.cells.patterns import Blanks
+from sfumato.tables.frequency import FrequencyTable
+
+AGREEING = "agreeing"
+OBJECTIVES = {
+    "strict": Objective(K.name, "max"),
+    "agreeing": Objective(AGREEING, "max", title="records that agree (k, k)", privacy=True, scale="log"),
+}
+# Limits that a bound may hold within, by their names in a saved point
+ON_COLUMNS, ON_SUPPRESSED, ON_BLANK = "columns", "suppressed records", "blank records"
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Blanks for one k after a recoding, how they were found, and a bound on their cost where there is one.
+
+    `within` are the limits that the bound takes for granted: beyond them there may be ways that cost less.
+    """
+
+    k: int
+    base: Base
+    blanks: Blanks
+    method: str
+    bound: float | None
+    within: tuple[str, ...] = ()
+
+
+def _lost(base: Base, blanks: Blanks, weights: Floats) -> float:
+    """What the released records lose: a blank all of its cell, a group its share."""
+    bits = (blanks.mask[:, None] >> np.arange(blanks.columns)) & 1
+    total = 0.0
+    for j, weight in enumerate(weights):
+        lost = np.where(bits[:, j] == 1, 1.0, base.losses[j][blanks.codes[blanks.of, j]])
+        total += float(weight) * float((lost * blanks.count).sum())
+    return total
+
+
+def point_of(study: Study, table: FrequencyTable, one: Solution, weights: Floats) -> Point:
+    blanks = one.blanks
+    gone = table.rows - int(blanks.count.sum()) + table.removed
+    cost = _lost(one.base, blanks, weights) + gone * float(weights.sum())
+    full = float(weights.sum()) * table.records
+    source, released = blanks.agreeing()
+    figures = {K.name: int(blanks.sizes().min()), AGREEING: int(min(source.min(), released.min()))}
+    reading = study.cells.reading
+    name = OBJECTIVES[reading].name
+    details = {
+        "method": one.method,
+        "cells": int(blanks.blanked().sum()),
+        "blanked": dict(zip(table.columns, blanks.blanked().tolist(), strict=True)),
+        "blank_records": blanks.whole,
+        "readings": figures | {"matching": blanks.matching()},
+    }
+    details |= {"after": one.base.name} if one.base.name else {}
+    bound = None if one.bound is None else min(one.bound, cost)  # sums may be added up in another order
+    if bound is not None and bound > 0:
+        details["floor"], details["ratio"] = bound / full, cost / bound
+        details |= {"within": list(one.within)} if one.within else {}
+    values = {name: float(figures[name]), GENERAL_LOSS.name: cost}
+    return Point(0, values, cost / full, gone, plan_of(table, one.base, blanks), bound, details)
+
+
+def front_points(points: Sequence[Point], privacy: Objective) -> list[Point]:
+    """Without those that cost no less than one of a higher k."""
+    kept: list[Point] = []
+    for point in sorted(points, key=lambda p: (-p.values[privacy.name], p.loss)):
+        if not kept or point.loss < kept[-1].loss - 1e-12:
+            kept.append(point)
+    return kept
+
+
+def plan_of(table: FrequencyTable, base: Base, blanks: Blanks) -> BoxPlan:
+    """Blanks as a plan of boxes: patterns are classes, a blank is the label of all values."""
+    ends = [(d.hierarchy.leaves[d.order[0]], d.hierarchy.leaves[d.order[-1]]) for d in table.domains]
+    names: dict[tuple[Span, ...], int] = {}
+    owner = []
+    for t, mask in zip(blanks.of.tolist(), blanks.mask.tolist(), strict=True):
+        groups = blanks.codes[t]
+        spans = (ends[j] if mask >> j & 1 else base.spans[j][groups[j]] for j in range(blanks.columns))
+        owner.append(names.setdefault(tuple(spans), len(names)))
+    left = blanks.counts - np.bincount(blanks.of, weights=blanks.count, minlength=len(blanks.counts)).astype(np.int64)
+    merged: dict[tuple[int, int], int] = {}
+    for t, own, count in zip(blanks.of.tolist(), owner, blanks.count.tolist(), strict=True):
+        merged[t, own] = merged.get((t, own), 0) + count
+    members = [(t, own, count) for (t, own), count in merged.items()]
+    members += [(t, -1, int(left[t])) for t in np.flatnonzero(left > 0).tolist()]
+    return BoxPlan(table.columns, tuple(names), tuple(sorted(members)))
