@@ -14,7 +14,6 @@ from sfumato.hierarchies import Hierarchy
 from sfumato.hierarchies.hierarchy import flat
 from sfumato.hierarchies.labels import number
 from sfumato.measures.standard import GENERAL_LOSS, K
-from sfumato.measures.thresholds import failing
 from sfumato.plans.boxes import BoxPlan
 from sfumato.release import pack
 from sfumato.release.boxes.assigned import Assigned, assigned
@@ -24,13 +23,12 @@ from sfumato.release.draft import Draft
 from sfumato.release.policy import acceptances
 from sfumato.release.sources import reading, require_source, table_of
 from sfumato.release.verify import study_of
-from sfumato.runtime.arrays import Codes, Counts64, Floats
-from sfumato.runtime.compiled import compiled
 from sfumato.sources.cells import MISSING
 from sfumato.sources.engines.engine import open_engine
 from sfumato.study import Study, read, without_trees
 from sfumato.systems.applying import Applying, Unseen, limit_warnings, unknown, unseen_values
-from sfumato.systems.local.criteria import Limits, class_table, limits_of
+from sfumato.systems.local.criteria import limits_of
+from sfumato.systems.local.fitting import fitted_classes
 from sfumato.systems.local.pages import pages_of
 from sfumato.systems.registry import load_front
 from sfumato.tables.frequency import FrequencyTable
@@ -156,25 +154,23 @@ def _front(
     weights = np.array(study.weights_for(table))
     leaves = np.array([max(len(domain.order) - 1, 1) for domain in table.domains])
     costs = ((high - low - 1) / leaves) @ weights
-    owner = fitted_classes(codes, table, low, high, costs, k, limits_of(study))
-    used, renumbered = np.unique(owner[owner >= 0], return_inverse=True)
+    of, owner, count = fitted_classes(codes, table, low, high, costs, k, limits_of(study))
+    kept = owner >= 0
+    used, number_of = np.unique(owner[kept], return_inverse=True)
     if not len(used):
         raise UnreachableError(
             f"no class of the plan holds {k} records of the table", expected="a table like the one of the plan"
         )
-    number_of = np.full(len(low) + 1, -1)
-    number_of[used] = np.arange(len(used))
     labels = tuple(
         tuple((_value(table, j, low[i, j]), _value(table, j, high[i, j] - 1)) for j in range(len(moved))) for i in used
     )
-    members = tuple(
-        (t, int(number_of[o]) if o >= 0 else -1, int(table.counts[t])) for t, o in enumerate(owner.tolist())
-    )
-    gone = int(table.counts[owner < 0].sum()) + table.removed
+    place = np.full(len(owner), -1, dtype=np.int64)
+    place[kept] = number_of
+    members = tuple(zip(of.tolist(), place.tolist(), count.tolist(), strict=True))
+    gone = int(count[~kept].sum()) + table.removed
     full = float(weights.sum()) * table.records
-    kept = owner >= 0
-    lost = float((costs[owner[kept]] * table.counts[kept]).sum()) + float(weights.sum()) * gone
-    rows = np.bincount(renumbered, weights=table.counts[kept])
+    lost = float((costs[owner[kept]] * count[kept]).sum()) + float(weights.sum()) * gone
+    rows = np.bincount(number_of, weights=count[kept])
     values = {K.name: float(rows.min()), GENERAL_LOSS.name: lost}
     point = Point(0, values, lost / full, gone, BoxPlan(table.columns, labels, members), None, {"method": "applied"})
     objectives = (Objective(K.name, "max"), Objective(GENERAL_LOSS.name, "min"))
@@ -188,47 +184,6 @@ def _front(
 def _value(table: FrequencyTable, j: int, position: int) -> str:
     domain = table.domains[j]
     return domain.hierarchy.leaves[domain.order[int(position)]]
-
-
-def fitted_classes(
-    codes: Codes, table: FrequencyTable, low: Counts64, high: Counts64, costs: Floats, k: int, limits: Limits
-) -> Counts64:
-    """The class of each tuple, -1 where no box holds it: the cheapest, among boxes that have k records and pass."""
-    usable = np.flatnonzero(np.all(low < high, axis=1))
-    while True:
-        order = usable[np.argsort(costs[usable], kind="stable")]
-        owner = first_box(codes, low[order], high[order])
-        owner = np.where(owner >= 0, order[owner] if len(order) else -1, -1)
-        used, number_of = np.unique(owner[owner >= 0], return_inverse=True)
-        if not len(used):
-            return np.full(len(owner), -1, dtype=np.int64)
-        local = np.full(len(owner), -1, dtype=np.int64)
-        local[owner >= 0] = number_of
-        candidates = class_table(table, local, len(used), ())
-        fails = candidates.rows[: len(used)] < k
-        for chosen, limit in limits:
-            fails |= failing(chosen, limit, candidates)[: len(used)]
-        if not fails.any():
-            return owner
-        usable = np.setdiff1d(used, used[fails])
-
-
-@compiled
-def first_box(codes: Codes, low: Counts64, high: Counts64) -> Counts64:
-    """The first box that holds each tuple, -1 where none does."""
-    columns, size = codes.shape
-    box_of = np.full(size, -1, np.int64)
-    for t in range(size):
-        for i in range(len(low)):
-            inside = True
-            for j in range(columns):
-                if codes[j, t] < low[i, j] or codes[j, t] >= high[i, j]:
-                    inside = False
-                    break
-            if inside:
-                box_of[t] = i
-                break
-    return box_of
 
 
 def _noted(strange: Sequence[Unseen]) -> list[str]:
