@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from sfumato.release.layout import layout_of
 from sfumato.sources.cells import cleaned
 from sfumato.sources.codebook import Codebook, ColumnLabels, group_label
 from sfumato.sources.engines.engine import Engine
@@ -27,8 +28,8 @@ KINDS = {
 def described(
     engine: Engine, written: Source, dictionary: Mapping[str, Any], book: Codebook, study: Study
 ) -> dict[str, Any]:
-    """A dictionary with the labels of its columns, the labels of values that occur, the kind of each column, and what
-    the study says of the release as a whole."""
+    """A dictionary with the labels of its columns, the labels of values that occur, the kind of each column, how a text
+    file is laid out, and what the study says of the release as a whole."""
     engine.attach(written, "described")
     columns = []
     kinds = _kinds(engine, written)
@@ -46,7 +47,9 @@ def described(
             result |= {"missing_values": missing} if missing else {}
         columns.append({**entry, **result})
     title = study.release.model_dump(mode="json", exclude_none=True)
-    return {**dictionary, "columns": columns, **({"about": title} if title else {})}
+    layout = layout_of(written, str(dictionary["file"]))
+    said = {"layout": layout, "about": title}
+    return {**dictionary, "columns": columns, **{name: entry for name, entry in said.items() if entry}}
 
 
 def codebook_of(dictionary: Mapping[str, Any]) -> Codebook:
@@ -85,7 +88,7 @@ def _kinds(engine: Engine, written: Source) -> dict[str, str]:
         sums.append(f"count(v{position})")
         sums += [
             f"sum(CASE WHEN regexp_replace(v{position}, '{pattern}', '') = '' THEN 1 ELSE 0 END)"
-            for pattern in KINDS.values()
+            for pattern in (pattern.replace("[.]", f"[{written.decimal}]") for pattern in KINDS.values())
         ]
     cells = ", ".join(f"{cleaned(written, column)} AS v{position}" for position, column in enumerate(written.columns))
     counts = engine.rows(f"SELECT {', '.join(sums)} FROM (SELECT {cells} FROM described) AS t")[0]

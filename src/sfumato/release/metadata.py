@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
+from sfumato.release.layout import file_type, layout_in, media_type, read_by_name
 from sfumato.release.pack import METADATA
 from sfumato.version import __version__
 
@@ -19,7 +20,6 @@ TITLE = "Anonymised microdata"
 WHAT = "Records about people, changed to protect them: see dictionary.html and external.html beside the file."
 TYPES = {"whole": "sc:Integer", "number": "sc:Float", "date": "sc:Date", "text": "sc:Text"}
 MEDIA = {
-    ".csv": "text/csv",
     ".gz": "application/gzip",
     ".parquet": "application/x-parquet",
     ".sav": "application/x-spss-sav",
@@ -27,8 +27,6 @@ MEDIA = {
     ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 }
 FORMATS = {
-    ".csv": "comma-separated text",
-    ".gz": "comma-separated text, compressed by gzip",
     ".parquet": "Apache Parquet",
     ".sav": "SPSS system file",
     ".dta": "Stata data file",
@@ -53,7 +51,7 @@ def metadata_pages(dictionary: Mapping[str, Any], files: Mapping[str, str]) -> d
 
 def croissant(dictionary: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, Any]:
     """The release as a dataset of Croissant 1.1: its file, its columns, the labels of values as enumerations."""
-    about, name = dictionary.get("about", {}), str(dictionary["file"])
+    about, name, layout = dictionary.get("about", {}), str(dictionary["file"]), layout_in(dictionary)
     result: dict[str, Any] = {
         "@context": _context(),
         "@type": "sc:Dataset",
@@ -70,7 +68,8 @@ def croissant(dictionary: Mapping[str, Any], files: Mapping[str, str]) -> dict[s
             "@id": file,
             "name": file,
             "contentUrl": file,
-            "encodingFormat": _of(MEDIA, name),
+            **({"description": layout["words"]} if layout else {}),
+            "encodingFormat": media_type(layout) if layout and not name.endswith(".gz") else _of(MEDIA, name),
             "sha256": digest,
         }
         for file, digest in sorted(files.items())
@@ -84,8 +83,10 @@ def croissant(dictionary: Mapping[str, Any], files: Mapping[str, str]) -> dict[s
             "@type": "cr:RecordSet",
             "@id": "records",
             "name": "records",
-            "field": [_field(position, column, name) for position, column in columns],
+            "field": [_field(position, column, name, layout) for position, column in columns],
         }
+        if layout and not read_by_name(layout):  # no field can be extracted by a name that the file does not have
+            rows = _listed(columns, layout)
         result["recordSet"] = [rows, *enumerations]
     return result
 
@@ -108,14 +109,49 @@ def _context() -> dict[str, Any]:
     }
 
 
-def _field(position: int, column: Mapping[str, Any], file: str) -> dict[str, Any]:
+def _listed(columns: Sequence[tuple[int, Mapping[str, Any]]], layout: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of a file by their positions, as a table of their own: Croissant extracts columns by name alone."""
+    kinds = {"position": "sc:Integer", "name": "sc:Text", "type": "sc:Text", "description": "sc:Text"}
+    return {
+        "@type": "cr:RecordSet",
+        "@id": "columns",
+        "name": "columns",
+        "description": f"The columns of the file by their positions, from 1 on. {layout['words']}",
+        "key": {"@id": "columns/position"},
+        "field": [
+            {"@type": "cr:Field", "@id": f"columns/{part}", "name": part, "dataType": kind}
+            for part, kind in kinds.items()
+        ],
+        "data": [
+            {
+                "columns/position": position,
+                "columns/name": column["name"],
+                "columns/type": _type(column, layout),
+                "columns/description": _words(column),
+            }
+            for position, column in columns
+        ],
+    }
+
+
+def _type(column: Mapping[str, Any], layout: Mapping[str, Any]) -> str:
+    """The type of a column; a number with a decimal comma is no number to who reads the file by its media type."""
+    comma = layout.get("decimal", ".") != "." and column["kind"] == "number"
+    return TYPES["text"] if comma else TYPES[column["kind"]]
+
+
+def _field(position: int, column: Mapping[str, Any], file: str, layout: Mapping[str, Any]) -> dict[str, Any]:
+    heads = layout.get("header_names")
     result: dict[str, Any] = {
         "@type": "cr:Field",
         "@id": f"records/column{position}",
         "name": column["name"],
         "description": _words(column),
-        "dataType": TYPES[column["kind"]],
-        "source": {"fileObject": {"@id": file}, "extract": {"column": column["name"]}},
+        "dataType": _type(column, layout),
+        "source": {
+            "fileObject": {"@id": file},
+            "extract": {"column": heads[position - 1] if heads else column["name"]},
+        },
     }
     if column.get("values"):
         result["references"] = {"field": {"@id": f"values{position}/value"}}
@@ -158,12 +194,14 @@ def _words(column: Mapping[str, Any]) -> str:
 
 def ddi(dictionary: Mapping[str, Any]) -> str:
     """The release as a codebook of DDI Codebook 2.5; elements stand in the order of its schema."""
-    about, name = dictionary.get("about", {}), str(dictionary["file"])
+    about, name, layout = dictionary.get("about", {}), str(dictionary["file"]), layout_in(dictionary)
     creator = f"<rspStmt><AuthEnty>{_safe(about['creator'])}</AuthEnty></rspStmt>" if "creator" in about else ""
     use = ""
     if "license" in about:
         use = f"  <dataAccs><useStmt><conditions>{_safe(about['license'])}</conditions></useStmt></dataAccs>\n"
-    charset = ' charset="UTF-8"' if name.endswith((".csv", ".csv.gz")) else ""
+    charset = f" charset={_quoted(layout['encoding'])}" if layout else ""
+    contents = f"<fileCont>{_safe(layout['words'])}</fileCont>" if layout else ""
+    kind = file_type(layout, packed=name.endswith(".gz")) if layout else _of(FORMATS, name)
     variables = "".join(_variable(position, column) for position, column in enumerate(dictionary["columns"], start=1))
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n'
@@ -174,8 +212,8 @@ def ddi(dictionary: Mapping[str, Any]) -> str:
         f"{use}"
         " </stdyDscr>\n"
         ' <fileDscr ID="F1">\n'
-        f"  <fileTxt><fileName>{_safe(name)}</fileName><dimensns><varQnty>{len(dictionary['columns'])}</varQnty>"
-        f"</dimensns><fileType{charset}>{_of(FORMATS, name)}</fileType>"
+        f"  <fileTxt><fileName>{_safe(name)}</fileName>{contents}"
+        f"<dimensns><varQnty>{len(dictionary['columns'])}</varQnty></dimensns><fileType{charset}>{_safe(kind)}</fileType>"
         f"<software version={_quoted(__version__)}>Sfumato</software></fileTxt>\n"
         " </fileDscr>\n"
         " <dataDscr>\n"

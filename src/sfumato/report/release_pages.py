@@ -54,14 +54,24 @@ def dictionary_page(dictionary: Mapping[str, Any]) -> str:
         file=dictionary["file"],
         columns=columns,
         left_out=dictionary["columns_left_out"],
+        layout=_layout(dictionary),
         version=__version__,
     )
 
 
+def _layout(dictionary: Mapping[str, Any]) -> str:
+    """How the cells of a text file are written, where it is not as its name says."""
+    return str(dictionary.get("layout", {}).get("words", ""))
+
+
 def external_page(facts: Mapping[str, Any], dictionary: Mapping[str, Any], notes: Sequence[str] = ()) -> str:
-    """The report for readers of the file: what was done, how well it protects, what it costs; `notes` come first."""
+    """The report for readers of the file: what was done, how well it protects, what it costs; `notes` come first.
+
+    Where `facts` have the people that every row `agreeing` with its blanks could be, that is the headline instead of k.
+    """
+    agreeing: int | None = facts.get("agreeing")
     k, released, uncounted = facts[K.name], facts["released"], facts["columns_in_no_figure"]
-    notes = list(notes)
+    notes = [*notes, *filter(None, [_layout(dictionary)])]
     if facts["suppressed_share"]:
         gone = shown_share(facts["suppressed_share"])
         notes.append(
@@ -75,21 +85,32 @@ def external_page(facts: Mapping[str, Any], dictionary: Mapping[str, Any], notes
         lead=f"How {dictionary['file']} was changed to protect the people it describes, and how much detail was lost.",
         tiles=[
             {"value": f"{released:,}" if isinstance(released, int) else released, "says": "records in the file"},
-            {"value": number(k), "says": "records in the smallest group with equal key columns (k)"},
+            _protected(k, agreeing),
             {"value": shown_share(facts["suppressed_share"]), "says": "of the records removed (suppressed)"},
             {"value": percent(facts["loss_share"]), "says": "of the detail in the remaining records lost"},
         ],
         k=k,
+        agreeing=agreeing,
         others=f"{k - 1:,} {'other' if k == 2 else 'others'}",
         keys=[column["name"] for column in dictionary["columns"] if column["role"] == "quasi_identifier"],
         uncounted=uncounted,
-        unique=shown_share(facts["unique_share"]),
+        unique=shown_share(facts["unique_share"]).removesuffix(" records"),  # "of the records" follows
         all_columns=facts["columns"],
         notes=notes,
         columns=dictionary["columns"],
         block=json_block(facts),
         version=__version__,
     )
+
+
+def _protected(k: int, agreeing: int | None) -> dict[str, str]:
+    """The headline of how well a file protects."""
+    if agreeing is None:
+        says = f"record{'' if k == 1 else 's'} in the smallest group with equal key columns (k)"
+        return {"value": number(k), "says": says}
+    who = "person at least agrees" if agreeing == 1 else "people at least agree"
+    says = f"{who} with each row in the key columns, and as many rows with each person"
+    return {"value": number(agreeing), "says": says}
 
 
 def internal(
