@@ -157,6 +157,6 @@ def test_the_commands(
     assert "records released" in printed.out
     code, found = ran(capsys, "publish", front, "-o", str(tmp_path / "words"))
     assert code == 2
-    assert "an id from 0 to" in found["error"]["expected"]
+    assert "--point 0" in found["error"]["expected"]
     assert run(["publish", front, "--point", "0", "-o", str(tmp_path / "words")]) == 0
     assert "Measured on the file" in capsys.readouterr().out

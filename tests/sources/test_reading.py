@@ -87,7 +87,7 @@ def test_bad_bytes_beyond_the_sample_are_found(tmp_path: Path) -> None:
 def test_headerless_files_take_names(write: Write) -> None:
     path = write("t.csv", "1,x\n2,y\n")
     assert len(labels(table_of(path, {"n": QUASI, "l": QUASI}, header=False, names=["n", "l"]))) == 2
-    with pytest.raises(DataError, match="1 names for 2 columns"):
+    with pytest.raises(DataError, match="1 name for 2 columns"):
         table_of(path, {"n": QUASI}, header=False, names=["n"])
 
 

@@ -25,6 +25,7 @@ from sfumato.cli import (
     hierarchy,
     importing,
     inspect,
+    pick,
     predict,
     publish,
     releases,
@@ -36,6 +37,7 @@ from sfumato.cli import (
 from sfumato.cli.show import emit, note, warnings_noted
 from sfumato.cli.signals import ended_as_stopped, exit_code
 from sfumato.cli.watch import StageLine, say, stage_summary
+from sfumato.cli.words import given_words
 from sfumato.errors import InputError, SfumatoError, reason_of
 from sfumato.runtime import process
 from sfumato.runtime.inputs import kept_inputs, unsealed_inputs
@@ -60,7 +62,7 @@ app.command("inspect")(inspect.command)
 app.command("sample")(sample.command)
 app.command("predict")(predict.command)
 app.command("search")(search.search)
-app.command("pick")(search.pick)
+app.command("pick")(pick.command)
 app.command("ask")(ask.command)
 app.command("compare")(search.compare)
 app.command("map")(search.draw_map)
@@ -119,7 +121,8 @@ def run(given: list[str]) -> int:
     as_json, debug = "--json" in given, "--debug" in given
     try:
         sweep()
-        with kept_inputs(), warnings_noted(), recording(StageLine() if sys.stderr.isatty() else None) as recorder:
+        line = StageLine() if sys.stderr.isatty() else None
+        with given_words(given), kept_inputs(), warnings_noted(), recording(line) as recorder:
             result = _invoke([word for word in given if word != "--debug"])
         say("")
         if not as_json and (text := stage_summary(recorder.done)):
@@ -199,7 +202,7 @@ WORDS = {
     "suppress_below of": "--suppress-below of",
     "report it with its trace": "report it with the trace that --debug prints",
 }
-SETTING = re.compile(r"\b((?:min|max)_[a-z_]+) = ([0-9.e+-]+)")
+SETTING = re.compile(r"(?<![\w.])((?:min|max)_[a-z_]+) = ([0-9.e+-]+)")
 
 
 def _failed(error: SfumatoError, as_json: bool) -> int:
@@ -215,6 +218,8 @@ def as_options(text: str) -> str:
 
     >>> as_options("max_loss = 0.3 reaches point 4"), as_options("min_privacy = 0.6")
     ('--max-loss 0.3 reaches point 4', '--limit min_privacy=0.6')
+    >>> as_options("search.max_suppression = 5.0 is not valid")  # a key of the run file
+    'search.max_suppression = 5.0 is not valid'
     >>> as_options("another name, or overwrite = True"), as_options("suppress_below of at most 9")
     ('another name, or --force', '--suppress-below of at most 9')
     """

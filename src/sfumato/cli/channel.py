@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -50,7 +51,7 @@ def export(
         emit({"channel": str(output)})
         return
     note(f"channel: {output} (confidential: it reveals the shares)")
-    note(f"next: sfumato channel disguise … --channel {output} -o release")
+    note(f"next: sfumato channel disguise … --channel {shlex.quote(str(output))} -o release")
 
 
 @app.command()
@@ -133,7 +134,7 @@ def disguise(
         reason=reason,
         accept=parse_accepted(accept or ()),
     )
-    show_release(release, as_json)
+    show_release(release, as_json, run or data or "")
 
 
 @app.command()

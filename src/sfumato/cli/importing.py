@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from sfumato.cli.show import AsJson, Force, emit, note
+from sfumato.cli.words import command
 
 app = typer.Typer(help="Read a project of another tool into a run file.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -27,7 +28,7 @@ def arx(
         return
     for text in imported.notes:
         note(f"note: {text}")
-    note(f"run file: {imported.run_file}. Next: sfumato search {imported.run_file} -o front")
+    note(f"run file: {imported.run_file}. Next: {command('search', imported.run_file, '-o', 'front')}")
 
 
 @app.command("sdcmicro")

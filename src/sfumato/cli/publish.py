@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sfumato.cli.show import AsJson, OwnRun, emit, note, put, table
+from sfumato.cli.words import command
 from sfumato.runtime.figures import number
 
 if TYPE_CHECKING:
@@ -62,8 +63,10 @@ def publish_command(
     if point is None and "chosen" not in front.details:
         raise InputError(
             "no point is given",
-            expected=f"--point with an id from 0 to {len(front.points) - 1}",
-            remedy=f"sfumato pick {out} --max-loss 0.3 finds one",
+            expected="--point 0, which is the only one"
+            if len(front.points) == 1
+            else f"--point with an id from 0 to {len(front.points) - 1}",
+            remedy=f"{command('pick', out)} says how to choose one",
         )
     if suppress_below is not None or diversity_below is not None:
         front = with_suppression(front, 0 if point is None else point, suppress_below or 0, diversity_below or 0)
@@ -75,11 +78,14 @@ def publish_command(
     with Watch(system_named(front.system).unit(front.study), keeps=False) as watch:
         choice = pick(front, point=point)
         release = publish(choice, output, reason=reason, accept=accepted, name=name, format=file_format, progress=watch)
-    show_release(release, as_json)
+    show_release(release, as_json, out / "run.toml" if run is None else run)
 
 
-def show_release(release: Release, as_json: bool) -> None:
-    """What was measured on the written file, what was accepted, and what may leave."""
+def show_release(release: Release, as_json: bool, source: str | Path) -> None:
+    """What was measured on the written file, what was accepted, and what may leave.
+
+    `source` is what the rows can be compared with: a run file that names the table, or the table itself.
+    """
     from sfumato.report.release_pages import whole_sentences
     from sfumato.systems.registry import system_named
 
@@ -99,7 +105,7 @@ def show_release(release: Release, as_json: bool) -> None:
     for entry in manifest["accepted"]:
         note(f"accepted: {entry['what']} Reason: {entry['reason']}")
     note(f"release: {release.folder}. Hand out only {release.public}; keep the rest confidential.")
-    note(f"check it at any time: sfumato verify {release.folder} --source run.toml (your run file names the table)")
+    note(f"check it at any time: {command('verify', release.folder, '--source', source)}")
 
 
 def verify_command(
@@ -171,4 +177,4 @@ def apply_command(
         engine=engine,
         run=run,
     )
-    show_release(release, as_json)
+    show_release(release, as_json, new_file)

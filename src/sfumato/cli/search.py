@@ -1,4 +1,4 @@
-"""`sfumato search`, `sfumato pick`, `sfumato map`: find the front, choose a point, look at it."""
+"""`sfumato search`, `sfumato compare`, `sfumato map`: find the front, look at it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.show import AsJson, Force, OwnRun, emit, note, offer_presets, put, table
+from sfumato.cli.show import AsJson, Force, OwnRun, emit, note, put, table
 from sfumato.cli.watch import Watch
+from sfumato.cli.words import command, counted_plans, same_command
 from sfumato.runtime.figures import number, percent
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from sfumato.study import Study
 
 MOST_ROWS = 40
+SYSTEMS = "lattice, cuts, channel, groups, local or cells"  # as the registry has them, which help does not load
 
 
 def search(
@@ -25,9 +27,7 @@ def search(
     algorithm: Annotated[
         str | None, typer.Option(help="exact, exhaustive, pbg_ea or best_first; for cuts memetic or nsga2.")
     ] = None,
-    system: Annotated[
-        str | None, typer.Option(help="lattice, cuts, channel or groups, instead of the run file's.")
-    ] = None,
+    system: Annotated[str | None, typer.Option(help=f"{SYSTEMS}, instead of the run file's.")] = None,
     problem: Annotated[int | None, typer.Option(min=1, max=4, help="One of the four problems of cuts.")] = None,
     max_suppression: Annotated[
         float | None, typer.Option(help="Share of records that may be suppressed, instead of the run file's.")
@@ -65,7 +65,7 @@ def search(
     state = None if output is None else output.absolute().parent / f".{output.name}.state"
     changed = {"algorithm": algorithm, "threads": threads, "evaluations": evaluations}
     changed = {name: value for name, value in changed.items() if value is not None}
-    study = _turned_to(read(run).with_settings(_settings(setting or ())), system, problem, max_suppression)
+    study = _turned_to(read(run).with_values(_settings(setting or ())), system, problem, max_suppression)
     study = study.with_search(**changed) if changed else study
     study = study if seed is None else study.with_seed(seed)
     if state is not None and state.exists() and not resume:
@@ -82,79 +82,25 @@ def search(
         for sentence in verdict.sentences:
             note(sentence)
         if output is not None:
-            note(f"front: {output}. Next: sfumato map {output}, then sfumato publish {output} --point ID -o release")
+            then = command("publish", output, "--point", "ID", "-o", "release")
+            note(f"front: {output}. Next: {command('map', output)}, then {then}")
+    unfinished = state is not None and state.exists()
+    more = f". {same_command('--resume')} continues it" if unfinished else ""
     if watch.interrupted:
-        note("stopped; the best so far was kept" + (_go_on(run, output) if state and state.exists() else ""))
+        note(f"stopped; the best so far was kept{more}")
         return 130
+    # A proof may be complete when the time is over; what has nothing left to do is not cut short either.
+    if (watch.cut or (watch.late and unfinished)) and not (front.recodes and front.exact):
+        note(f"stopped by the time limit; the best so far was kept{more}")
     return 0 if verdict.met else 3
 
 
-def pick(
-    folder: Annotated[Path, typer.Argument(help="The folder of a front.")],
-    max_loss: Annotated[float | None, typer.Option(help="Highest privacy with at most this loss, such as 0.3.")] = None,
-    min_k: Annotated[float | None, typer.Option(help="Lowest loss with at least this k.")] = None,
-    max_risk: Annotated[float | None, typer.Option(help="Lowest loss with at most this prosecutor risk.")] = None,
-    limit: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE",
-            help="A limit on any figure of the front, such as min_privacy=0.4 or max_cost=100; may be repeated.",
-        ),
-    ] = None,
-    knee: Annotated[bool, typer.Option("--knee", help="The knee of the front.")] = False,
-    point: Annotated[int | None, typer.Option(help="A point by its id.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Choose a point of a front by one or several limits, by its knee, or by its id.
-
-    Without any of them, common limits on k and on the prosecutor risk are listed with the points they lead to.
-    """
-    from sfumato.decide import pick as choose
-    from sfumato.decide import presets
-    from sfumato.decide.pick import as_dict
-    from sfumato.systems.registry import load_front
-
-    front = load_front(folder)
-    limits = {"max_loss": max_loss, "min_k": min_k, "max_risk": max_risk} | _limits(limit or ())
-    none = not knee and point is None and all(value is None for value in limits.values())
-    if none and (common := presets(front)):
-        if as_json:
-            emit({"point": None, "presets": [preset.as_dict() for preset in common]})
-        else:
-            offer_presets(common)
-        return
-    choice = choose(front, knee=knee, point=point, **limits)
-    if as_json:
-        emit(dict(as_dict(choice)))
-        return
-    chosen = choice.point
-    values = ", ".join(f"{o.name} {number(chosen.values[o.name])}" for o in front.objectives)
-    gone = f", {chosen.suppressed:,} suppressed" if front.recodes else ""
-    put(f"point {chosen.id}: {values}, loss {percent(chosen.loss)}{gone} ({choice.reason})")
-
-
-def _limits(given: Sequence[str]) -> dict[str, float | None]:
-    """Limits as they stand on a command line: NAME=VALUE."""
-    from sfumato.errors import InputError
-
-    limits: dict[str, float | None] = {}
-    for text in given:
-        name, _, value = text.partition("=")
-        try:
-            limits[name.strip().replace("-", "_")] = float(value)
-        except ValueError:
-            raise InputError(
-                f'"{text}" is not a limit', expected="NAME=VALUE with a number", remedy="min_k=5"
-            ) from None
-    return limits
-
-
-def _settings(given: Sequence[str]) -> dict[str, Any]:
+def _settings(given: Sequence[str]) -> list[tuple[tuple[str, ...], Any]]:
     """Settings as they stand on a command line: SECTION.KEY=VALUE, where the value is TOML or plain text."""
     from sfumato.errors import InputError, StudyError
     from sfumato.runtime.toml import parse_toml
 
-    settings: dict[str, Any] = {}
+    settings = []
     for text in given:
         key, equals, value = text.partition("=")
         parts = key.strip().split(".")
@@ -164,10 +110,7 @@ def _settings(given: Sequence[str]) -> dict[str, Any]:
             read = parse_toml(f"value = {value}".encode(), "--set")["value"]
         except StudyError:
             read = value.strip()
-        inside = settings
-        for part in parts[:-1]:
-            inside = inside.setdefault(part, {})
-        inside[parts[-1]] = read
+        settings.append((tuple(parts), read))
     return settings
 
 
@@ -242,26 +185,30 @@ def draw_map(
 
 def _turned_to(study: Study, system: str | None, problem: int | None, max_suppression: float | None) -> Study:
     """The study turned to another system, problem or limit."""
+    from sfumato.errors import InputError
     from sfumato.study import SearchSettings
 
     settings: dict[str, Any] = {} if max_suppression is None else {"max_suppression": max_suppression}
     if problem is not None:
-        system = system or "cuts"
+        named = system or (study.system if "system" in study.search.model_fields_set else "cuts")
+        if named != "cuts":
+            raise InputError(
+                f"the system is {named}, which has no problems",
+                expected="the system cuts, which has the four problems",
+                remedy=f"--system cuts, or leave --problem {problem} out",
+            )
+        system = "cuts"
         settings |= {"problem": problem, "objectives": SearchSettings().objectives, "suppression": None}
     if system is not None and system != study.system:
         settings |= {"system": system}
     return study.with_search(**settings) if settings else study
 
 
-def _go_on(run: Path, output: Path | None) -> str:
-    return f". sfumato search {run} -o {output} --resume continues it"
-
-
 def _print(front: Front) -> None:
     from sfumato.systems.registry import system_named
 
     system = system_named(front.system)
-    put(f"{len(front.points)} {system.plans}: {front.how}, in {front.seconds:.1f} s\n")
+    put(f"{counted_plans(len(front.points), system.plans)}: {front.how}, in {front.seconds:.1f} s\n")
     ids = list(range(len(front.points)))
     if len(ids) > MOST_ROWS:
         ids = [round(i * (len(ids) - 1) / (MOST_ROWS - 1)) for i in range(MOST_ROWS)]

@@ -53,11 +53,13 @@ def stage_summary(stages: Sequence[Stage]) -> str:
 class Watch:
     """Called with (done, total); returns True when the work should stop.
 
-    Where nothing of unfinished work can be kept (`keeps` is false), the first Ctrl-C ends it at once.
+    Where nothing of unfinished work can be kept (`keeps` is false), the first Ctrl-C ends it at once. `late` says
+    afterwards that the time was over, `cut` that it was over before the work was done.
     """
 
     def __init__(self, unit: str, seconds: float | None = None, *, keeps: bool = True) -> None:
         self.unit, self.seconds, self.keeps, self.interrupted = unit, seconds, keeps, False
+        self.late = self.cut = False
         self._began = self._shown_at = time.monotonic()
 
     def __enter__(self) -> Self:
@@ -77,7 +79,10 @@ class Watch:
             rate = done / max(now - self._began, 1e-9)
             left = (total - done) / max(rate, 1e-9)
             say(f"{done:,} of {total:,} {self.unit}, {rate:,.0f}/s, {left:,.0f} s left at most")
-        return self.interrupted or (self.seconds is not None and now - self._began >= self.seconds)
+        if self.seconds is not None and now - self._began >= self.seconds:
+            self.late = True
+            self.cut = self.cut or done < total
+        return self.interrupted or self.late
 
     def _interrupt(self, *_: object) -> None:
         recorder = active()

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.decide.curve import Curve
+from sfumato.decide.figures import limit_example, limit_names
 from sfumato.decide.fit import Fit, fitted
 from sfumato.decide.floor import BELOW, floor_at, floor_levels, with_floor_of
 from sfumato.decide.limits import Limits, Wish, checked, choices
@@ -45,7 +46,10 @@ class OutsideError(InputError):
     """A question that a front cannot answer; its remedy is the search that does."""
 
 
-USUAL_LOSS, USUAL_SUPPRESSION = 0.25, 0.10  # what the four questions are asked with where nothing is given
+USUAL_LOSS, USUAL_SUPPRESSION = (
+    0.25,
+    0.10,
+)  # of the four questions, where nothing limits them
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -237,9 +241,9 @@ def ask(
     """
     if not front.tells_k:
         raise InputError(
-            f"a front of the {front.system} system cannot be asked",
+            "the points of this front have no k, so it cannot be asked",
             expected="a front whose points have a k",
-            remedy="pick chooses a point of any front by limits",
+            remedy=f"pick, which knows the limits {', '.join(limit_names(front))}: {limit_example(front)}",
         )
     usual = searched_limit(front)
     given = usual if max_suppression is None else max_suppression
@@ -364,7 +368,7 @@ def _demanded(front: Front, offers: Offers) -> Offers:
 
 
 def _four(front: Front, offers: Offers, limits: Limits, commands: dict[int, str]) -> tuple[Question, ...]:
-    limit = limits.max_suppression if 0 < limits.max_suppression < 1 else USUAL_SUPPRESSION
+    limit = limits.max_suppression if limits.max_suppression < 1 else USUAL_SUPPRESSION
     loss = USUAL_LOSS if limits.max_loss is None else limits.max_loss
     secret = any(column.role.value == "sensitive" for column in front.study.columns.values())
     return Asker(offers, loss, limit, commands, secret).four()

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.errors import counted
 from sfumato.runtime.arrays import Floats
 
 FEWEST = 12  # steps of a curve
@@ -75,11 +76,10 @@ def fitted(loss: Floats, values: Floats) -> Fit:
     'the trade-off has 5 steps and a curve needs at least 12'
     """
     if len(loss) < FEWEST:
-        return Fit(False, f"the trade-off has {len(loss)} steps and a curve needs at least {FEWEST}")
+        return Fit(False, f"the trade-off has {counted(len(loss), 'step')} and a curve needs at least {FEWEST}")
     if len(np.unique(values)) < FEWEST:
-        return Fit(
-            False, f"privacy takes {len(np.unique(values))} different values and a curve needs at least {FEWEST}"
-        )
+        different = counted(len(np.unique(values)), "different value")
+        return Fit(False, f"privacy takes {different} and a curve needs at least {FEWEST}")
     if values.min() <= 0:
         return Fit(False, "some values of the privacy measure are zero or negative")
     result = _fitted(loss, values)

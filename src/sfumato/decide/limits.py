@@ -16,6 +16,8 @@ from sfumato.runtime.arrays import Flags, Floats
 from sfumato.runtime.figures import number, percent
 
 NAMES = ("max_loss", "max_suppression", "min_k", "min_l")
+SHARES = ("loss", "suppression", "suppressed", "risk")  # figures that are shares, by what a limit calls them
+SIZES = (K.name, "l", DISTINCT_L.name)  # and those that are at least 1
 TOLERANCE = 1e-12
 
 
@@ -78,14 +80,20 @@ def checked(
     rows: int, max_loss: float | None, max_suppression: float, min_k: float | None, min_l: float | None
 ) -> Limits:
     """Limits that make sense, or an error that guesses the slip."""
-    for name, value, top in (("max_loss", max_loss, 1.0), ("max_suppression", max_suppression, 1.0)):
-        if value is not None and not 0 <= value <= top:
-            guess = f"{name} = {value / 100:g}" if 1 < value <= 100 else ""
-            raise InputError(f"{name} is {value:g}", expected="a share from 0 to 1", remedy=guess)
-    for name, value in (("min_k", min_k), ("min_l", min_l)):
-        if value is not None and not (1 <= value < math.inf):
-            raise InputError(f"{name} is {value:g}", expected="a number from 1")
+    for name, value in zip(NAMES, (max_loss, max_suppression, min_k, min_l), strict=True):
+        if value is not None:
+            check_limit(name, value)
     return Limits(rows, max_loss, max_suppression, min_k, min_l)
+
+
+def check_limit(name: str, value: float) -> None:
+    """Raise where a limit makes no sense, whoever is asked: a share above 1, a k below 1. The slip is guessed."""
+    figure = name.partition("_")[2]
+    if figure in SHARES and not 0 <= value <= 1:
+        guess = f"{name} = {value / 100:g}" if 1 < value <= 100 else ""
+        raise InputError(f"{name} is {value:g}", expected="a share from 0 to 1", remedy=guess)
+    if figure in SIZES and not 1 <= value < math.inf:
+        raise InputError(f"{name} is {value:g}", expected="a number from 1")
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from sfumato.decide.limits import Limits, Wish
 from sfumato.decide.offers import Offer, Offers, Privacy, offers_of, points_of
-from sfumato.errors import SfumatoError, UnreachableError, shortened
+from sfumato.errors import SfumatoError, UnreachableError, counted, shortened
 from sfumato.front import Front
 from sfumato.hierarchies.recipes import HierarchyFile, HierarchyPaths
 from sfumato.measures.facts import Form
@@ -51,7 +52,7 @@ def unreachable(front: Front, limits: Limits, wish: Wish) -> NothingWithinError:
         f"no recoding of the front has {limits.says()}",
         near,
         expected="limits that at least one release meets",
-        remedy=says or "relax two limits at once, or search again with more generations",
+        remedy=says or "relax two limits at once, or search again with other settings",
     )
 
 
@@ -88,12 +89,12 @@ def words_of(front: Front, offer: Offer, table: FrequencyTable | None) -> tuple[
     """The recoding in words, with the labels where the table can be read."""
     point = front.point(offer.point)
     if isinstance(point.plan, BoxPlan):
-        return (f"{len(point.plan.labels):,} classes, each with labels of its own",)
+        return (f"{counted(len(point.plan.labels), 'class', 'classes')}, each with labels of its own",)
     plan = point.recoding_plan
     if table is not None:
         return tuple(plan.words(table))
     return tuple(
-        f"{name} at level {choice}" if isinstance(choice, int) else f"{name} in {len(choice)} groups"
+        f"{name} at level {choice}" if isinstance(choice, int) else f"{name} in {counted(len(choice), 'group')}"
         for name, choice in plan.choices.items()
     )
 
@@ -142,4 +143,4 @@ def publish_command(folder: Path | None, best: Offer) -> str:
     if not best.searched:
         extra = f" --suppress-below {best.suppress_below}"
         extra += f" --diversity-below {best.diversity_below}" if best.diversity_below else ""
-    return f"sfumato publish {folder} --point {best.point}{extra} -o release"
+    return f"sfumato publish {shlex.quote(str(folder))} --point {best.point}{extra} -o release"

@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.decide.figures import ALIASES, figures, limit_example, limit_names, protects, setting
+from sfumato.decide.figures import class_size as class_size
+from sfumato.decide.limits import check_limit
 from sfumato.errors import InputError, UnreachableError, counted, nearest
 from sfumato.front import Front, Objective, Point
 from sfumato.measures.registry import known_measures
-from sfumato.measures.standard import K
 from sfumato.notebook.card import card, short
 from sfumato.release.applied import recoded_frame
 from sfumato.runtime.arrays import Floats
 from sfumato.runtime.figures import percent
 
-ALIASES = {"error": "mse"}
 SAID = {"loss": "a loss", "mse": "an error", "cost": "a cost", "suppressed": "a share of suppressed records"}
 SAID |= {"risk": "a prosecutor risk", "epsilon": "ε", "findings": "findings"}
-COSTS = ("loss", "suppressed")  # of figures that are no measures, those that are paid
 CAPPED = {"epsilon": 'search with engine = "square" and a cap on epsilon under [channel]'}
 TOLERANCE = 1e-9
 
@@ -65,6 +65,9 @@ class Choice:
         return recoded_frame(self.front, self.point, table)
 
 
+ROUNDING = 1e-12
+
+
 @dataclass(frozen=True)
 class Limit:
     """A limit on one figure of a point: `least` says that it must be at least so large, otherwise at most."""
@@ -77,7 +80,7 @@ class Limit:
     tolerance: float
 
     def met(self, point: Point) -> bool:
-        return self.violation(point) <= self.tolerance * max(1.0, abs(self.value))
+        return self.violation(point) <= self.tolerance * abs(self.value) + ROUNDING  # an error is far below 1
 
     def violation(self, point: Point) -> float:
         """By how much a point misses it; not above 0 where it is met."""
@@ -93,11 +96,7 @@ class Limit:
 
     def setting(self, value: float) -> str:
         """The limit with another value, as it is given; rounded so that the value still meets it."""
-        if value == int(value):
-            return f"{self.name} = {int(value)}"
-        digits = 10.0 ** (3 - math.floor(math.log10(abs(value)))) if value and math.isfinite(value) else 1.0
-        rounded = math.floor(value * digits + 1e-9) if self.least else math.ceil(value * digits - 1e-9)
-        return f"{self.name} = {rounded / digits:g}"
+        return setting(self.name, value)
 
 
 def pick(front: Front, *, knee: bool = False, point: int | None = None, **limits: float | None) -> Choice:
@@ -133,8 +132,8 @@ def pick(front: Front, *, knee: bool = False, point: int | None = None, **limits
         return Choice(front, front.point(int(front.details["chosen"])), "the best that the search found")
     raise InputError(
         "no limit, knee or point is given",
-        expected="limits such as min_k, max_risk or max_loss, or knee, or point",
-        remedy="min_k = 5; sf.presets(front) lists what common limits lead to",
+        expected=f"a limit on a figure of this front ({', '.join(limit_names(front))}), or the knee, or a point",
+        remedy=limit_example(front),
     )
 
 
@@ -142,7 +141,7 @@ def _within(front: Front, limits: Sequence[Limit]) -> Choice:
     kept = [point for point in front.points if all(limit.met(point) for limit in limits)]
     if not kept:
         raise _unreachable(front, limits)
-    protecting = any(_protects(front, limit.figure) for limit in limits)
+    protecting = any(protects(front, limit.figure) for limit in limits)
     cost, privacy = _cost(front), _privacy(front)
 
     def order(point: Point) -> tuple[float, float]:
@@ -169,9 +168,9 @@ def _limit(front: Front, name: str, value: float) -> Limit:
     """A limit as it was asked for; InputError names the figures that a front has."""
     way, _, figure = name.partition("_")
     figure = ALIASES.get(figure, figure)
-    figures = _figures(front)
-    if way not in ("min", "max") or figure not in figures:
-        known = [f"{'min' if _larger_is_better(front, one) else 'max'}_{one}" for one in figures]
+    known_figures = figures(front)
+    if way not in ("min", "max") or figure not in known_figures:
+        known = limit_names(front)
         remedy = nearest(name, known)
         if front.recodes and way in ("min", "max") and figure in known_measures():
             remedy = f"search with constraints = {{ {figure} = {value:g} }}, then pick"
@@ -182,48 +181,13 @@ def _limit(front: Front, name: str, value: float) -> Limit:
         )
     if math.isnan(value):
         raise InputError(f"{name} is not a number", expected="a number")
+    check_limit(name, value)
+    read = known_figures[figure]
+    # Below 0 a least value asks for nothing; a most value that no point of a system's own figure meets is said later.
+    if value < 0 and (way == "min" or figure in known_measures()) and all(read(p) >= 0 for p in front.points):
+        raise InputError(f"{name} is {value:g}", expected="a number from 0")
     tolerance = float(front.details.get("tolerance", TOLERANCE)) if figure in front.points[0].values else TOLERANCE
-    return Limit(name, figure, way == "min", value, figures[figure], tolerance)
-
-
-def _figures(front: Front) -> dict[str, Callable[[Point], float]]:
-    """Every figure that can be limited."""
-
-    def reader(name: str) -> Callable[[Point], float]:
-        return lambda point: float(point.values[name])
-
-    result = {name: reader(name) for name in front.points[0].values}
-    result["loss"] = lambda point: point.loss
-    if front.recodes:
-        result["suppressed"] = lambda point: point.suppressed / front.rows
-        result[K.name] = class_size
-        result["risk"] = lambda point: 1.0 / max(class_size(point), 1.0)
-    elif K.name in result:
-        result["suppressed"] = lambda point: point.suppressed / front.rows
-        result["risk"] = lambda point: 1.0 / max(float(point.values[K.name]), 1.0)
-    return result
-
-
-def class_size(point: Point) -> float:
-    """The class size that a recoding guarantees."""
-    known = point.values.get(K.name)
-    return float(point.recoding_plan.suppress_below if known is None else known)
-
-
-def _protects(front: Front, figure: str) -> bool:
-    own = {objective.name: objective.protects for objective in front.objectives}
-    registered = known_measures()
-    if figure in own:
-        return own[figure]
-    return registered[figure].kind == "privacy" if figure in registered else figure not in COSTS
-
-
-def _larger_is_better(front: Front, figure: str) -> bool:
-    own = {objective.name: objective.direction for objective in front.objectives}
-    registered = known_measures()
-    if figure in own:
-        return own[figure] == "max"
-    return figure in registered and registered[figure].direction == "max"
+    return Limit(name, figure, way == "min", value, read, tolerance)
 
 
 def _privacy(front: Front) -> Objective | None:

@@ -13,9 +13,11 @@ from sfumato.decide.offers import Offer, Offers, Privacy
 from sfumato.decide.relax import relaxations
 from sfumato.decide.sentences import costs, safe, whole
 from sfumato.measures.facts import Form
+from sfumato.measures.standard import DISTINCT_L
 from sfumato.runtime.figures import number, percent
 
 K, WEIGHTED = Privacy.of(Form.SIZE), Privacy.of(Form.MEAN_SIZE)
+L = DISTINCT_L.name
 SHOWN = 5  # choices told at most
 
 
@@ -67,11 +69,12 @@ class Asker:
     def _first(self) -> Question:
         asks = f"What privacy without suppressing anyone, with a loss of at most {percent(self.max_loss, 0.0)}?"
         limits = Limits(self.offers.front.rows, self.max_loss, 0.0)
-        return self._one(1, asks, limits, Wish(WEIGHTED))
+        # Points whose classes have labels of their own do not tell how large these are, but their k.
+        told = np.isfinite(self.offers.weighted_k[limits.without("max_loss").met(self.offers)]).any()
+        return self._one(1, asks, limits, Wish(WEIGHTED if told else K))
 
     def _second(self) -> Question:
-        limit, loss = percent(self.max_suppression, 0.0), percent(self.max_loss, 0.0)
-        asks = f"What k with at most {limit} suppressed and a loss of at most {loss}?"
+        asks = f"What k with {self._suppressed()} and a loss of at most {percent(self.max_loss, 0.0)}?"
         return self._one(2, asks, self._limits(), Wish(K))
 
     def _one(self, position: int, asks: str, limits: Limits, wish: Wish) -> Question:
@@ -88,11 +91,10 @@ class Asker:
             )
         result = wish.best(self.offers, limits.met(self.offers))
         if result is None:
-            says = f"No recoding of this front does: the lowest loss with that suppression is {self._least(limits)}."
-            return Question(position, asks, False, says, (), (), command)
+            return Question(position, asks, False, self._none(limits), (), (), command)
         best = self.offers.at(result, wish.privacy)
         says = whole(best, wish.privacy, both=False) + "."
-        if position == 1:
+        if wish.privacy == WEIGHTED:
             says += (
                 f" The average record is in a class of {number(best.value)} records; the smallest class has {best.k:,}."
             )
@@ -130,10 +132,7 @@ class Asker:
         return Question(3, asks, True, says, (best,), (), command)
 
     def _fourth(self) -> Question:
-        asks = (
-            f"High k and high ℓ with at most {percent(self.max_suppression, 0.0)} suppressed and a loss of at most "
-            f"{percent(self.max_loss, 0.0)}?"
-        )
+        asks = f"High k and high ℓ with {self._suppressed()} and a loss of at most {percent(self.max_loss, 0.0)}?"
         without = self._without_diversity(4, asks)
         if without is not None:
             return without
@@ -142,8 +141,7 @@ class Asker:
         within = limits.met(self.offers)
         position = wish.best(self.offers, within)
         if position is None:
-            says = f"No recoding of this front does: the lowest loss with that suppression is {self._least(limits)}."
-            return Question(4, asks, False, says, (), (), command)
+            return Question(4, asks, False, self._none(limits), (), (), command)
         best = self.offers.at(position, K)
         if best.k < 2 or (best.l or 0) < 2:
             says = (
@@ -165,6 +163,8 @@ class Asker:
             return None
         if self.has_sensitive:
             says = "This front was saved without the diversity of its classes."
+            if not self.offers.front.recodes:
+                says = f"The points of this front do not tell their ℓ: search again with a constraint on {L}."
             return Question(position, asks, False, says, (), (), self.commands.get(4, ""))
         says = 'No column is sensitive, so there is no ℓ: give one role = "sensitive" in the run file and search again.'
         return Question(position, asks, False, says)
@@ -181,6 +181,13 @@ class Asker:
             f"The lowest loss with k and ℓ of at least 2 is {percent(offer.loss)}: {safe(offer)} (point {offer.point})."
         )
 
-    def _least(self, limits: Limits) -> str:
+    def _suppressed(self) -> str:
+        return Limits(self.offers.front.rows, max_suppression=self.max_suppression).says()
+
+    def _none(self, limits: Limits) -> str:
+        """That no release answers, and what stands in the way: the loss, or the suppression already."""
         within = limits.without("max_loss").met(self.offers)
-        return percent(float(self.offers.loss[within].min())) if within.any() else "not known"
+        if not within.any():
+            return "No release of this front does: all suppress more."
+        lowest = percent(float(self.offers.loss[within].min()), limits.max_loss or 0.0)
+        return f"No release of this front does: the lowest loss with that suppression is {lowest}."

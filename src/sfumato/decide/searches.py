@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -51,14 +52,14 @@ def search_command(max_suppression: float, folder: Path | None, problem: int | N
     """The command that searches the same study with another limit, or for another of the four problems."""
     run = "run.toml" if folder is None else str(folder / "run.toml")
     name = "front" if folder is None else str(folder).rstrip("/")
-    parts = ["sfumato search", run]
+    words = ["sfumato", "search", run]
     if problem is not None:
-        parts += ["--system cuts", f"--problem {problem}"]
+        words += ["--system", "cuts", "--problem", str(problem)]
         name += f"-problem-{problem}"
-    parts.append(f"--max-suppression {min(max_suppression, 0.999):g}")
+    words += ["--max-suppression", f"{min(max_suppression, 0.999):g}"]
     if problem is None:
         name = str(searched_folder(Path(name), max_suppression))
-    return " ".join([*parts, f"-o {name}"])
+    return shlex.join([*words, "-o", name])
 
 
 def better_searches(front: Front, max_suppression: float, folder: Path | None) -> dict[int, str]:
@@ -67,7 +68,7 @@ def better_searches(front: Front, max_suppression: float, folder: Path | None) -
         return {}
     settings = front.study.search
     usual = searched_limit(front)
-    limit = max_suppression if 0 < max_suppression < 1 else 0.1
+    limit = max_suppression if max_suppression < 1 else 0.1
     sought = [measure(objective.name) for objective in front.objectives]
     result = {}
     if not (any(result.histogram is Form.MEAN_SIZE for result in sought) and usual == 0):

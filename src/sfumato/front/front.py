@@ -230,7 +230,8 @@ class Front:
             The point.
         """
         if not 0 <= number < len(self.points):
-            raise InputError(f"there is no point {number}", expected=f"an id from 0 to {len(self.points) - 1}")
+            ids = "0, the only one" if len(self.points) == 1 else f"an id from 0 to {len(self.points) - 1}"
+            raise InputError(f"there is no point {number}", expected=ids)
         return self.points[number]
 
     @property
@@ -356,6 +357,8 @@ def read_front(folder: str | Path, plan_reader: Callable[[str], PlanReader], run
             prices=_prices(folder / PRICES) if (folder / PRICES).is_file() else {},
         )
     except InputError as error:
+        if error.what.startswith(str(folder)):  # it says which file
+            raise
         raise InputError(f"{folder}/front.json cannot be read: {error.what}", expected=error.expected) from error
     except UNREADABLE as error:
         raise InputError(f"{folder}/front.json cannot be read", expected="a file that sfumato search wrote") from error

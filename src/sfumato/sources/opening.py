@@ -255,8 +255,8 @@ def _given(settings: DataSettings, names: list[str]) -> list[str]:
         return names
     if len(settings.names) != len(names):
         raise DataError(
-            f"{len(settings.names)} names for {len(names)} columns",
-            expected=f"{len(names)} names under [data] names",
+            f"{counted(len(settings.names), 'name')} for {counted(len(names), 'column')}",
+            expected=f"{counted(len(names), 'name')} under [data] names",
             remedy="check the separator" if len(names) == 1 else "give one name for each column, in order",
         )
     return list(settings.names)

@@ -21,7 +21,7 @@ class CellsSettings(Settings):
     front of lattice or cuts, and all are on one front; `effort` and `passes` are as under [local].
     """
 
-    k: tuple[Annotated[int, Field(ge=2, le=10**9)], ...] = (2, 3, 5, 10)
+    k: tuple[Annotated[int, Field(ge=2, le=10**9)], ...] = Field(default=(2, 3, 5, 10), min_length=1)
     reading: Literal["strict", "agreeing"] = "strict"
     never: tuple[str, ...] = ()
     limits: dict[str, Annotated[float, Field(ge=0, le=1)]] = Field(default_factory=dict)

@@ -21,7 +21,7 @@ class LocalSettings(Settings):
     columns of numbers have the ends of each range in two columns beside them, `age_low` and `age_high`.
     """
 
-    k: tuple[Annotated[int, Field(ge=1, le=10**9)], ...] = ()
+    k: Annotated[tuple[Annotated[int, Field(ge=1, le=10**9)], ...], Field(min_length=1)] | None = None
     method: Literal["boxes", "runs"] = "boxes"
     effort: int = Field(default=0, ge=0, le=10**6)
     passes: int = Field(default=2, ge=0, le=10**6)

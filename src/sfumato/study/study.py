@@ -86,7 +86,8 @@ class Study(Declaration):
             Role.LABEL: label or (),
             Role.WEIGHT: weight or (),
         }
-        columns = declared_columns(lists, settings.get("columns", {}))
+        given_columns = settings.get("columns", {})
+        columns = declared_columns(lists, given_columns) if isinstance(given_columns, Mapping) else None
         settings |= {"columns": columns} if columns else {}
         given = {name: value for name, value in (("na", na), ("missing", missing)) if value is not None}
         if table is not None or given:
@@ -322,6 +323,27 @@ class Study(Declaration):
             A new study.
         """
         return Study(**_merged(self.model_dump(exclude_unset=True, warnings=False), settings))._like(self)
+
+    def with_values(self, values: Sequence[tuple[Sequence[str], Any]]) -> Study:
+        """The same study with single values changed, each given by where it stands: `[(("channel", "delta"), 0.6)]`.
+
+        Unlike `with_settings`, a table that is given takes the place of the one that was there; an empty one clears it.
+
+        Args:
+            values: pairs of the names that lead to a value, from its section on, and the value.
+
+        Returns:
+            A new study.
+        """
+        settings = self.model_dump(exclude_unset=True, warnings=False)
+        for path, value in values:
+            inside = settings
+            for name in path[:-1]:
+                if not isinstance(inside.get(name), dict):
+                    inside[name] = {}
+                inside = inside[name]
+            inside[path[-1]] = value
+        return Study(**settings)._like(self)
 
     def _changed(self, **sections: Any) -> Study:
         """A copy with other sections, which are checked like those of a run file."""
