@@ -29,6 +29,6 @@ def command(
         return
     losses = {int(point.values[K.name]): point.loss for point in front.points}
     rows = [[number(k), f"{proven[k]:.3%}", f"{losses[k]:.3%}"] for k in proven]
-    table("Floors, proven by their prices", [K.name, "no recoding below", "best found"], rows, right={0, 1, 2})
+    table("Floors, proven by their prices", [K.name, "proven minimum loss", "best found"], rows, right={0, 1, 2})
     put("Checked: in every box of the labels that holds k records, the k highest prices add up to at most what k")
     put("records lose in it. So no recoding with these labels loses less than the sum of all prices: the floor.")
