@@ -46,10 +46,7 @@ class OutsideError(InputError):
     """A question that a front cannot answer; its remedy is the search that does."""
 
 
-USUAL_LOSS, USUAL_SUPPRESSION = (
-    0.25,
-    0.10,
-)  # of the four questions, where nothing limits them
+USUAL_LOSS, USUAL_SUPPRESSION = 0.25, 0.10  # of the four questions, where nothing limits them
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -19,9 +19,8 @@ SLACKS = (0.3, 0.6, 1.2, 2.4, np.inf)
 SPARE = 0.05
 STILL = 0.1  # of a record, and of the level of the others times the slack: what areas that stay may gain
 FLOOR = 0.5  # of what a sensitive area may show at most, it shows at least so much
-AIM = (
-    1 / 3
-)  # of the way from the areas that stay to those that rise: one area in front exposes, only all of them behind
+# Of the way from the areas that stay to those that rise: one area in front exposes, only all of them behind
+AIM = 1 / 3
 FEW = 1.5  # records: where the middle is less, a sensitive area should show nothing
 LIFT = 4.0  # times the mean weight, from which on a record is suspected where everybody has a weight
 
