@@ -108,8 +108,7 @@ def _protected(k: int, agreeing: int | None) -> dict[str, str]:
     if agreeing is None:
         says = f"record{'' if k == 1 else 's'} in the smallest group with equal key columns (k)"
         return {"value": number(k), "says": says}
-    who = "person at least agrees" if agreeing == 1 else "people at least agree"
-    says = f"{who} with each row in the key columns, and as many rows with each person"
+    says = "or more people match each row in the key columns, and as many rows match each person"
     return {"value": number(agreeing), "says": says}
 
 

@@ -142,7 +142,7 @@ def test_the_public_page_of_the_agreeing_reading_says_how_many_people_agree(tmp_
     assert k >= 3
     assert f"Each row agrees with at least {k} people of the original table" in text
     assert f"each person of that table with at least {k} rows" in text
-    assert f"<b>{k}</b>people at least agree with each row" in text
+    assert f"<b>{k}</b>or more people match each row" in text
     assert "can find that person's record" not in text.replace("&#39;", "'")
     assert "the smallest group has 1 row (k = 1)" in text
     blanked = front.points[0].details["blanked"]
