@@ -144,7 +144,7 @@ def test_tampered_swaps_are_not_published(out: Path, made: Path, tmp_path: Path)
 )
 def test_what_is_no_protection_is_said(text: str, out: Path) -> None:
     (out / "front.json").write_text(text, "utf-8")
-    with pytest.raises(sf.InputError, match="cannot be read"):
+    with pytest.raises(sf.InputError, match=r"front\.json (cannot be read|is nested too deeply|holds NaN)"):
         load_front(out)
 
 
