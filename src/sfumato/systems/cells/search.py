@@ -75,7 +75,7 @@ def search_cells(study: Study, table: FrequencyTable, run: Run) -> Front:
     if not solutions:
         raise UnreachableError(
             "no way was found to blank cells within the limits",
-            expected="a smaller k, more suppression, or fewer columns that keep their cells",
+            expected="a smaller k, more records suppressed (strict) or blank (agreeing), or fewer columns under never",
         )
     points = front_points([point_of(study, table, one, weights) for one in solutions], OBJECTIVES[settings.reading])
     objectives = (OBJECTIVES[settings.reading], Objective(GENERAL_LOSS.name, "min"))
