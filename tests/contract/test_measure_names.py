@@ -27,6 +27,7 @@ ALLOWED = {
     ),
     "release/history/side_by_side.py": ({"k"}, "the first letter of columns of SQL: k0, k1 …"),
     "study/policy.py": ({"k", "uniques"}, "names of the policy's rules, as a run file spells them"),
+    "release/policy.py": ({"k", "uniques"}, "names of the policy's rules, as a run file spells them"),
     "migration/arx_settings.py": (
         {
             *("k", "distinct_l", "entropy_l", "recursive_l", "t_closeness", "beta_likeness", "enhanced_beta"),

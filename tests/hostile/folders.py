@@ -36,6 +36,7 @@ LENGTH
 max_suppression = 0.1
 [policy]
 k = 2
+reason = "a table made for a test"
 """
 
 

@@ -17,7 +17,8 @@ from sfumato.release.readback import loss_of, measures_of
 from sfumato.study.policy import PolicySettings
 
 NAMES = ("k", "general_loss")
-ANYTHING = PolicySettings(k=1, l=1, t=1, uniques=1, accept=[{"rule": "raw", "reason": "a table made for a test"}])
+WHY = "a table made for a test"
+ANYTHING = PolicySettings(k=1, l=1, t=1, uniques=1, reason=WHY, accept=[{"rule": "raw", "reason": WHY}])
 
 
 def front_of(

@@ -35,7 +35,7 @@ def study_of(folder: Path, kept: str = "density", accept: tuple[dict[str, str], 
     columns["place"] = {"role": "quasi_identifier", "hierarchy": str(folder / "place.csv")}
     columns |= {"sex": {"role": "quasi_identifier"}, "ill": {"role": "sensitive"}, kept: {"role": "other"}}
     columns |= {name: {"role": role} for name, role in roles.items()}
-    policy = {"k": 1, "l": 1, "t": 1.0, "uniques": 1.0, "accept": list(accept)}
+    policy = {"k": 1, "l": 1, "t": 1.0, "uniques": 1.0, "reason": "made for a test", "accept": list(accept)}
     return sf.Study(data={"path": str(folder / "t.csv")}, columns=columns, policy=policy)
 
 

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.release.fronts import front_of, small, write_csv
+from tests.release.fronts import WHY, front_of, small, write_csv
 
 import sfumato as sf
 from sfumato.cli import run
 from sfumato.errors import InputError
 from sfumato.release.policy import PolicyError, acceptances
 from sfumato.release.publish import publish
-from sfumato.study.policy import PolicySettings
+from sfumato.study.policy import THRESHOLDS, PolicySettings, weaker_thresholds
 
 COARSE = {"age": 3, "post code": 3, "sex": 0}
 RAW = {"age": 0, "post code": 0, "sex": 0}
@@ -119,7 +119,17 @@ def test_rows_lost_to_missing_values_are_in_both_reports(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     "given",
-    [{"uniqes": "a reason that is long"}, {"k": "short"}, {"k:age": "a reason that is long"}, {"dependence": "a" * 20}],
+    [
+        {"uniqes": "a reason that is long"},
+        {"k": "short"},
+        {"k:age": "a reason that is long"},
+        {"dependence": "a reason that is long"},
+        {"raw": "xxxxxxxxxx"},
+        {"raw": "xx xx xx xx"},
+        {"raw": "reasonreason"},
+        {"raw": "............."},
+        {"raw": "1234567890 1234567890"},
+    ],
 )
 def test_an_acceptance_needs_a_rule_and_a_reason(given: dict[str, str]) -> None:
     with pytest.raises(InputError, match="is not valid"):
@@ -128,7 +138,8 @@ def test_an_acceptance_needs_a_rule_and_a_reason(given: dict[str, str]) -> None:
 
 def test_the_run_file_may_accept(tmp_path: Path) -> None:
     rows = [["q"], ["a"], ["b"], ["b"]]
-    policy = {"k": 1, "uniques": 1, "accept": [{"rule": "raw", "reason": "agreed with the review board"}]}
+    accepted = [{"rule": "raw", "reason": "agreed with the review board"}]
+    policy = {"k": 1, "uniques": 1, "reason": "a table made for a test", "accept": accepted}
     study = sf.Study(
         data={"path": str(write_csv(tmp_path / "t.csv", rows))},
         columns={"q": {"role": "quasi_identifier"}},
@@ -164,3 +175,83 @@ def test_the_private_part_is_private_whatever_the_umask(tmp_path: Path) -> None:
     assert private.stat().st_mode & 0o077 == 0
     for path in private.rglob("*"):
         assert path.stat().st_mode & 0o077 == 0, path
+
+
+WEAKER = {"k": 2, "l": 1, "t": 1.0, "uniques": 0.5}
+
+
+@pytest.mark.parametrize("name", WEAKER)
+def test_a_weaker_threshold_needs_a_reason(name: str) -> None:
+    """Every threshold has a direction: below the default of k and l, above the default of t and uniques."""
+    with pytest.raises(InputError, match=f"{name} = .*no reason is given"):
+        sf.Study(data={"path": "t.csv"}, policy={name: WEAKER[name]})
+    with pytest.raises(InputError, match="two words or more"):
+        sf.Study(data={"path": "t.csv"}, policy={name: WEAKER[name], "reason": "xxxxxxxxxxxxxx"})
+    study = sf.Study(data={"path": "t.csv"}, policy={name: WEAKER[name], "reason": "only for the safe room"})
+    assert study.policy.reason == "only for the safe room"
+
+
+def test_every_threshold_has_a_direction_and_a_default() -> None:
+    """A field with a number is a rule with a direction; its default is not weaker than itself, a step beyond it is."""
+    numbers = {name for name, field in PolicySettings.model_fields.items() if isinstance(field.default, int | float)}
+    assert numbers == set(THRESHOLDS)
+    for name, facts in THRESHOLDS.items():
+        step = -1 if facts.limit == "at least" else 1
+        assert not weaker_thresholds({name: facts.default})
+        assert not weaker_thresholds({name: facts.default - step})
+        assert list(weaker_thresholds({name: facts.default + step})) == [name]
+
+
+@pytest.mark.parametrize("policy", [{}, {"k": 5, "l": 3, "t": 0.5, "suppressed": 0.1, "uniques": 0.0}])
+def test_a_threshold_that_is_as_strict_needs_none(policy: dict[str, float]) -> None:
+    assert sf.Study(data={"path": "t.csv"}, policy=policy).policy.reason is None
+
+
+def test_the_internal_report_states_what_is_below_the_default(tmp_path: Path) -> None:
+    rows = [["q"], *([["a"], ["b"]] * 2)]
+    write_csv(tmp_path / "t.csv", rows)
+    policy = {"k": 2, "uniques": 0.2, "reason": "only for the safe room"}
+    study = sf.Study(data={"path": str(tmp_path / "t.csv")}, columns={"q": {"role": "quasi_identifier"}}, policy=policy)
+    front = front_of(study, [{"q": 0}], anything=False)
+    release = publish(front, 0, tmp_path / "out", accept={"raw": "made up for a test"}, state=tmp_path / "state")
+    inside = (release.folder / "private" / "internal.html").read_text("utf-8").replace("\u00a0", " ")
+    assert "Below the default: k is 2, not 3; uniques is 20 %, not 0.1 %. Reason: only for the safe room" in inside
+    assert "safe room" not in (release.public / "external.html").read_text("utf-8")
+    assert bool(sf.verify(release.folder, tmp_path / "t.csv"))
+
+
+def test_a_run_file_with_weaker_thresholds_and_no_reason_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_csv(tmp_path / "t.csv", [["q"], ["a"], ["a"]])
+    text = '[data]\npath = "t.csv"\n[columns.q]\nrole = "quasi_identifier"\n[policy]\nk = 1\n'
+    (tmp_path / "run.toml").write_text(text)
+    assert run(["search", str(tmp_path / "run.toml"), "-o", str(tmp_path / "front"), "--json"]) == 2
+    refusal = json.loads(capsys.readouterr().out)["error"]
+    assert "k = 1" in refusal["what"]
+    assert "reason" in refusal["try"]
+    (tmp_path / "run.toml").write_text(text.partition("[policy]")[0])
+    arguments = ["search", str(tmp_path / "run.toml"), "-o", str(tmp_path / "front"), "--json", "--set", "policy.k=1"]
+    assert run(arguments) == 2
+    assert run([*arguments, "--set", 'policy.reason="only for the safe room"']) == 0
+
+
+def test_original_records_are_raw_however_many_are_removed(tmp_path: Path) -> None:
+    """Three quasi-identifiers at level 0 and every small class suppressed: what is released is original."""
+    study = small(tmp_path).model_copy(update={"policy": PolicySettings(k=2, l=1, t=1, uniques=1, reason=WHY)})
+    front = front_of(study, [RAW], 190, anything=False)
+    assert 0 < front.points[0].suppressed < 200
+    broken = refused(front, tmp_path / "out")
+    assert "of the records are removed" in broken["raw"]
+
+
+def test_a_generalized_column_that_changes_no_released_record_is_raw(tmp_path: Path) -> None:
+    """The only values that the level joins are suppressed, so every released record has its own value."""
+    tree = {"a": "a", "b": "b", "c": "cd", "d": "cd"}
+    (tmp_path / "tree.csv").write_text("".join(f"{leaf};{label};*\n" for leaf, label in tree.items()))
+    rows = [["q"], *([["a"], ["b"]] * 20), ["c"], ["d"]]
+    write_csv(tmp_path / "t.csv", rows)
+    columns = {"q": {"role": "quasi_identifier", "hierarchy": {"path": str(tmp_path / "tree.csv"), "separator": ";"}}}
+    study = sf.Study(data={"path": str(tmp_path / "t.csv")}, columns=columns)
+    broken = refused(front_of(study, [{"q": 1}], 2, anything=False), tmp_path / "out")
+    assert set(broken) == {"raw"}

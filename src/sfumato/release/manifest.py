@@ -36,7 +36,7 @@ class Content(TypedDict):
     figures: dict[str, Any]
     whole: dict[str, Any]
     policy: dict[str, Any]
-    accepted: list[dict[str, str]]
+    accepted: list[dict[str, Any]]
     warnings: list[str]
     dictionary: dict[str, Any]
     hierarchies: dict[str, dict[str, Any]]

@@ -1,25 +1,35 @@
-"""The rules a release must keep to: what it breaks of them, and what of that was accepted with a reason."""
+"""The rules a release must keep to: what it breaks of them, and what of that was accepted with a reason.
+
+The rules and their thresholds are in `study/policy.py`. Here each rule that figures decide has a line in `CHECKS`: a
+function of the policy and of the `Evidence`, what is known of a release. What its classes decide is known before
+anything is written, and is checked then; the same functions look at what was measured on the file.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from sfumato.auditing.whole import WholeFile
 from sfumato.errors import InputError, UnreachableError
 from sfumato.measures.standard import DISTINCT_L, T_CLOSENESS, K
 from sfumato.runtime.figures import percent
-from sfumato.study.policy import RULE_K, RULE_UNIQUES, Acceptance, PolicySettings, Rule
+from sfumato.study.policy import KEYS, REASON_EXPECTED, RULES, Acceptance, PolicySettings, Rule
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A rule that a release breaks: what was measured, in a sentence for the publisher."""
+    """A rule that a release breaks: what was measured, in a sentence for the publisher.
+
+    `figures` are the numbers behind the sentence, by name. A later release of the same plan is asked for a new reason
+    where one of them is worse, or is not among those of the release it comes from.
+    """
 
     rule: Rule
     what: str
     column: str | None = None
+    figures: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
@@ -30,13 +40,14 @@ class Finding:
         """The acceptance that covers it, if there is one."""
         return next((a for a in given if a.rule == self.rule and a.column == self.column), None)
 
-    def as_dict(self) -> dict[str, str]:
-        described = {"rule": str(self.rule), "what": self.what}
-        return described | {"column": self.column} if self.column is not None else described
+    def as_dict(self) -> dict[str, Any]:
+        described: dict[str, Any] = {"rule": str(self.rule), "what": self.what}
+        described |= {"column": self.column} if self.column is not None else {}
+        return described | ({"figures": dict(self.figures)} if self.figures else {})
 
 
 class PolicyError(UnreachableError):
-    """A release breaks rules of the policy that nobody accepted."""
+    """A release breaks rules of the policy, and no acceptance covers them."""
 
     def __init__(self, findings: Sequence[Finding], what: str, *, expected: str = "", remedy: str = "") -> None:
         super().__init__(what, expected=expected, remedy=remedy)
@@ -62,73 +73,110 @@ def acceptances(given: Mapping[str, str] | Sequence[Acceptance]) -> tuple[Accept
         except InputError as error:
             raise InputError(
                 f'the acceptance of "{key}" is not valid: {error.what}',
-                expected="a rule (k, l, t, suppressed, uniques, raw, attacks, earlier; dependence:COLUMN, "
-                "identifying:COLUMN) and a reason of ten characters or more",
+                expected=f"a rule ({KEYS}), and {REASON_EXPECTED}",
             ) from None
     return tuple(parsed)
 
 
-def policy_findings(
-    policy: PolicySettings,
-    figures: Mapping[str, Mapping[str, Any]],
-    whole: WholeFile,
-    *,
-    suppressed: int,
-    records: int,
-    raw: bool,
-) -> list[Finding]:
-    """What a release breaks of the policy, by the figures that were measured on its file."""
-    findings = []
-    if raw:
-        findings.append(Finding("raw", "Nothing is recoded or suppressed: this is the original table."))
-    k = figures[K.name]["value"]
-    if k is not None and k < policy.k:
-        crowd = "no other record" if k <= 1 else f"as few as {k - 1:.0f} {'other' if k == 2 else 'others'}"
-        findings.append(
-            Finding(RULE_K, f"Some records share their quasi-identifiers with {crowd}: k is {k:.0f}, below {policy.k}.")
-        )
-    diversity = figures.get(DISTINCT_L.name, {}).get("value")
-    if diversity is not None and diversity < policy.l:
-        findings.append(
-            Finding(
-                "l",
-                f"In some classes a sensitive column has {diversity:.0f} different "
-                f"{'value' if diversity <= 1 else 'values'}, so anyone who finds the class learns "
-                f"{'it' if diversity <= 1 else 'almost as much'}: ℓ is {diversity:.0f}, below {policy.l}.",
-            )
-        )
-    distance = figures.get(T_CLOSENESS.name, {}).get("value")
-    if distance is not None and distance >= policy.t and policy.t < 1:
-        findings.append(
-            Finding(
-                "t",
-                "The distribution of a sensitive column in some class differs too much from the whole file: "
-                f"t is {distance:.3f}, not below {policy.t:g}.",
-            )
-        )
-    if suppressed > policy.suppressed * records:
-        findings.append(
-            Finding(
-                "suppressed",
-                f"{percent(suppressed / max(records, 1))} of the records are suppressed, more than "
-                f"{percent(policy.suppressed)}.",
-            )
-        )
-    return findings + unique_findings(policy, whole)
+@dataclass(frozen=True)
+class Evidence:
+    """What is known of a release: its figures, counts of records, and the file as a whole once it is written.
+
+    `raw` says that no quasi-identifier of the released records is changed.
+    """
+
+    figures: Mapping[str, Mapping[str, Any]]
+    records: int
+    suppressed: int
+    raw: bool
+    whole: WholeFile | None = None
+
+    def figure(self, name: str) -> float | None:
+        """A figure by the name of its measure, if there is one."""
+        value = self.figures.get(name, {}).get("value")
+        return None if value is None else float(value)
+
+
+Check = Callable[[PolicySettings, Evidence], list[Finding]]
+
+
+def _raw(_: PolicySettings, known: Evidence) -> list[Finding]:
+    if not known.raw or known.records == known.suppressed:
+        return []
+    gone = f", and {percent(known.suppressed / known.records)} of the records are removed" if known.suppressed else ""
+    what = f"No quasi-identifier of the released records is changed{gone}: these are original records."
+    return [Finding("raw", what)]
+
+
+def _k(policy: PolicySettings, known: Evidence) -> list[Finding]:
+    k = known.figure(K.name)
+    if k is None or not RULES["k"].broken(k, policy.k):
+        return []
+    crowd = "no other record" if k <= 1 else f"as few as {k - 1:.0f} {'other' if k == 2 else 'others'}"
+    what = f"Some records share their quasi-identifiers with {crowd}: k is {k:.0f}, below {policy.k}."
+    return [Finding("k", what, figures={"k": k})]
+
+
+def _l(policy: PolicySettings, known: Evidence) -> list[Finding]:
+    diversity = known.figure(DISTINCT_L.name)
+    if diversity is None or not RULES["l"].broken(diversity, policy.l):
+        return []
+    what = (
+        f"In some classes a sensitive column has {diversity:.0f} different {'value' if diversity <= 1 else 'values'}, "
+        f"so anyone who finds the class learns {'it' if diversity <= 1 else 'almost as much'}: ℓ is {diversity:.0f}, "
+        f"below {policy.l}."
+    )
+    return [Finding("l", what, figures={"l": diversity})]
+
+
+def _t(policy: PolicySettings, known: Evidence) -> list[Finding]:
+    distance = known.figure(T_CLOSENESS.name)
+    if distance is None or policy.t >= 1 or not RULES["t"].broken(distance, policy.t):
+        return []
+    what = (
+        "The distribution of a sensitive column in some class differs too much from the whole file: "
+        f"t is {distance:.3f}, not below {policy.t:g}."
+    )
+    return [Finding("t", what, figures={"t": distance})]
+
+
+def _suppressed(policy: PolicySettings, known: Evidence) -> list[Finding]:
+    if known.suppressed <= policy.suppressed * known.records:
+        return []
+    share = known.suppressed / max(known.records, 1)
+    what = f"{percent(share)} of the records are suppressed, more than {percent(policy.suppressed)}."
+    return [Finding("suppressed", what, figures={"suppressed": share})]
+
+
+def _uniques(policy: PolicySettings, known: Evidence) -> list[Finding]:
+    return [] if known.whole is None else unique_findings(policy, known.whole)
 
 
 def unique_findings(policy: PolicySettings, whole: WholeFile) -> list[Finding]:
-    """Too many records of a released file that are unique in what somebody may know of them."""
+    """Too many records of a released file that are unique in what an attacker may know of them."""
     known = whole.known
     if not known.columns or known.unique <= policy.uniques * known.records:
         return []
-    return [
-        Finding(
-            RULE_UNIQUES,
-            f"{known.unique:,} of {known.records:,} released records ({percent(known.unique_share)}) are unique over "
-            f"the quasi-identifiers and the columns that are released unchanged, more than {percent(policy.uniques)}.",
-        )
-    ]
+    what = (
+        f"{known.unique:,} of {known.records:,} released records ({percent(known.unique_share)}) are unique over "
+        f"the quasi-identifiers and the columns that are released unchanged, more than {percent(policy.uniques)}."
+    )
+    return [Finding("uniques", what, figures={"uniques": known.unique_share})]
+
+
+CHECKS: dict[Rule, Check] = {
+    "raw": _raw,
+    "k": _k,
+    "l": _l,
+    "t": _t,
+    "suppressed": _suppressed,
+    "uniques": _uniques,
+}
+
+
+def policy_findings(policy: PolicySettings, known: Evidence) -> list[Finding]:
+    """What a release breaks of the policy, by what is known of it."""
+    return [finding for check in CHECKS.values() for finding in check(policy, known)]
 
 
 def refuse_unaccepted(findings: Sequence[Finding], given: Sequence[Acceptance]) -> None:
@@ -146,7 +194,7 @@ def refuse_unaccepted(findings: Sequence[Finding], given: Sequence[Acceptance]) 
     )
 
 
-def accepted_findings(findings: Sequence[Finding], given: Sequence[Acceptance]) -> list[dict[str, str]]:
+def accepted_findings(findings: Sequence[Finding], given: Sequence[Acceptance]) -> list[dict[str, Any]]:
     """The findings that were accepted, each with its reason, for the reports and the manifest."""
     described = []
     for finding in findings:

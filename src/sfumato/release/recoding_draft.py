@@ -26,8 +26,8 @@ from sfumato.release.formats import format_of, target_of
 from sfumato.release.history.shown import Description, describe_recoding
 from sfumato.release.labels import Naming, named_trees, namings
 from sfumato.release.manifest import Content
-from sfumato.release.policy import Finding, policy_findings
-from sfumato.release.readback import figure_value, figures_of, loss_of, refuse_differences, released_classes
+from sfumato.release.policy import Evidence, Finding, policy_findings
+from sfumato.release.readback import figure_value, figures_of, loss_of, refuse_differences, released_classes, unchanged
 from sfumato.release.recode import Below, Recoded, recode
 from sfumato.release.rows import differing_rows, refuse_torn, write_mixed
 from sfumato.report.release_pages import external_page, internal_page
@@ -176,7 +176,7 @@ class RecodingDraft(Draft):
             },
             findings=[
                 *self.dependences,
-                *release_findings(self.study, figures, self.whole, recoded.suppressed, recoded.records, self.columns),
+                *release_findings(self.study, figures, self.whole, recoded.suppressed, after),
             ],
             warnings=[*self.noted, *self.warnings],
             hierarchies=self.hierarchies,
@@ -210,12 +210,11 @@ def release_findings(
     figures: Mapping[str, Mapping[str, Any]],
     whole: WholeFile,
     suppressed: int,
-    records: int,
-    columns: Sequence[ColumnRecode],
+    classes: ClassTable,
 ) -> list[Finding]:
-    """What a recoded file breaks of the policy by its own figures."""
-    raw = suppressed == 0 and all(column.level == 0 for column in columns)
-    return policy_findings(study.policy, figures, whole, suppressed=suppressed, records=records, raw=raw)
+    """What a recoded file breaks of the policy by its own figures; `classes` are those of the file."""
+    known = Evidence(figures, classes.records, suppressed, unchanged(classes), whole)
+    return policy_findings(study.policy, known)
 
 
 def write_run_file(

@@ -65,7 +65,7 @@ def measure_again(check: Check, agrees: Callable[[ColumnRecode, Any], bool]) -> 
             manifest["dictionary"]["columns_left_out"],
             labels_in(classes),
         ),
-        findings=release_findings(check.study, figures, whole, manifest["suppressed"], manifest["records"], columns),
+        findings=release_findings(check.study, figures, whole, int(manifest["suppressed"]), classes),
         differences=[*differences, *_point(manifest), *_plan(manifest, columns, agrees)],
     )
 

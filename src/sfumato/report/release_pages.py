@@ -14,7 +14,7 @@ from sfumato.measures.standard import K
 from sfumato.report.page import page
 from sfumato.runtime.figures import number, percent
 from sfumato.runtime.json_files import parse_json
-from sfumato.study.policy import policy_sentence
+from sfumato.study.policy import policy_sentence, weaker_sentences
 from sfumato.version import __version__
 
 BLOCK = re.compile(r'<script type="application/json" id="figures">(.*?)</script>', re.DOTALL)
@@ -137,6 +137,7 @@ def internal(
         template,
         manifest=manifest,
         rules=policy_sentence(manifest["policy"]),
+        weaker=weaker_sentences(manifest["policy"]),
         lead=lead,
         whole=whole_sentences(manifest["whole"]),
         about={**described, **(about or {}), **manifest["versions"]},

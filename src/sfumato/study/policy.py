@@ -1,33 +1,121 @@
-"""The publisher's own rules for a release: the [policy] section of a run file, frozen and checked."""
+"""The publisher's own rules for a release: the [policy] section of a run file, frozen and checked.
+
+A rule is a line of `RULES`. A rule with a threshold is a field of `PolicySettings` with the same name, whose default
+is what holds unless the publisher states another with a reason. How a rule is measured is in `release/policy.py`.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from sfumato.errors import StudyError
 from sfumato.runtime.settings import Settings
 
 Rule = Literal["k", "l", "t", "suppressed", "uniques", "raw", "attacks", "dependence", "identifying", "earlier"]
 RULE_K: Rule = "k"
-RULE_UNIQUES: Rule = "uniques"
+LEAST_REASON = 10  # characters
+WORD = re.compile(r"[^\W\d_]*([^\W\d_])(?!\1)[^\W\d_]+|[\u0e00-\u0eff\u3040-\u9fff]")  # two letters that differ
+
+
+@dataclass(frozen=True)
+class RuleFacts:
+    """What a rule is. A rule about columns is accepted for one column.
+
+    `limit` says how a threshold is read, and so which way is weaker: a figure must be `at least` it, `at most` it or
+    `below` it; a rule without a threshold has none. `says` is the rule in words, with `{limit}` for its threshold, a
+    percentage where it is a `share`; `refuses` what is refused where there is no threshold.
+    """
+
+    rule: Rule
+    limit: Literal["at least", "at most", "below", ""]
+    says: str
+    share: bool = False
+    columns: bool = False
+
+    @property
+    def default(self) -> float:
+        """The threshold that holds unless another is stated."""
+        return float(PolicySettings.model_fields[self.rule].default)
+
+    def worse(self, figure: float, than: float) -> bool:
+        """Whether a figure protects less than another."""
+        return figure < than if self.limit == "at least" else figure > than
+
+    def broken(self, figure: float, threshold: float) -> bool:
+        """Whether a figure is not within a threshold."""
+        return figure >= threshold if self.limit == "below" else self.worse(figure, threshold)
+
+    def shown(self, threshold: float) -> str:
+        """A threshold as sentences have it."""
+        return f"{100 * threshold:g} %" if self.share else f"{threshold:g}"
+
+
+RULES: dict[str, RuleFacts] = {
+    facts.rule: facts
+    for facts in (
+        RuleFacts("k", "at least", "k at least {limit}"),
+        RuleFacts("l", "at least", "ℓ at least {limit}"),
+        RuleFacts("t", "below", "t below {limit}"),
+        RuleFacts("suppressed", "at most", "at most {limit} of the records suppressed", share=True),
+        RuleFacts(
+            "uniques",
+            "at most",
+            "at most {limit} of the records unique over the quasi-identifiers and the columns that are released "
+            "unchanged",
+            share=True,
+        ),
+        RuleFacts("raw", "", "some quasi-identifier of the released records is changed"),
+        RuleFacts("attacks", "", "no attack on a protected group identifies an area"),
+        RuleFacts("dependence", "", "no unchanged column determines a protected one", columns=True),
+        RuleFacts("identifying", "", "no unchanged column is nearly unique by itself", columns=True),
+        RuleFacts("earlier", "", "no earlier release of the same people reveals more together with this one"),
+    )
+}
+THRESHOLDS = {name: facts for name, facts in RULES.items() if facts.limit}
+KEYS = ", ".join(
+    [name for name, facts in RULES.items() if not facts.columns]
+    + [f"{name}:COLUMN" for name, facts in RULES.items() if facts.columns]
+)
+
+
+def reason_given(text: str) -> bool:
+    """Whether a text can be a reason: ten characters or more, and two words or more.
+
+    >>> reason_given("stays in the safe room"), reason_given("xxxxxxxxxxxx"), reason_given("xx xx xx xx")
+    (True, False, False)
+    """
+    return len(text.strip()) >= LEAST_REASON and len(WORD.findall(text)) > 1
+
+
+REASON_EXPECTED = f"a reason in words: two words or more, {LEAST_REASON} characters or more"
+
+
+def _require_reason(text: str | None) -> None:
+    if text is not None and not reason_given(text):
+        raise ValueError(REASON_EXPECTED)
 
 
 class Acceptance(Settings):
     """A rule that a release may break, and the reason, which goes into the internal report.
 
-    A rule about columns (`dependence`, `identifying`) is accepted for one `column`; all others stand without one.
+    A rule about columns (`dependence`, `identifying`) is accepted for one `column`; all others without one.
     """
 
     rule: Rule
     column: str | None = None
-    reason: str = Field(min_length=10)
+    reason: str = Field(min_length=LEAST_REASON)
 
     @model_validator(mode="after")
     def _one_column(self) -> Self:
-        if (self.rule in ("dependence", "identifying")) != (self.column is not None):
-            raise ValueError("column is given for the rules dependence and identifying, and for no other")
+        if RULES[self.rule].columns != (self.column is not None):
+            about = " and ".join(name for name, facts in RULES.items() if facts.columns)
+            raise ValueError(f"column is given for the rules {about}, and for no other")
+        _require_reason(self.reason)
         return self
 
 
@@ -37,7 +125,7 @@ class PolicySettings(Settings):
     `k` and `l` are the least k and the least number of different sensitive values in a class; `t` the distance from
     the distribution of the whole file that no class may reach (1 allows any); `suppressed` the largest share of
     records that may be suppressed; `uniques` the largest share that may be unique over quasi-identifiers and all
-    columns that are released unchanged.
+    columns that are released unchanged. A threshold that is weaker than its default needs a `reason`.
     """
 
     k: int = Field(default=3, ge=1)
@@ -45,18 +133,64 @@ class PolicySettings(Settings):
     t: float = Field(default=0.9, gt=0, le=1)
     suppressed: float = Field(default=1.0, ge=0, le=1)
     uniques: float = Field(default=0.001, ge=0, le=1)
+    reason: str | None = None
     accept: tuple[Acceptance, ...] = ()
+
+    @model_validator(mode="after")
+    def _weaker_for_a_reason(self) -> Self:
+        _require_reason(self.reason)
+        weaker = weaker_thresholds(self.model_dump())
+        if weaker and self.reason is None:
+            stated = ", ".join(f"{name} = {self.model_dump()[name]:g}" for name in weaker)
+            usual = ", ".join(f"{name} {facts.limit} {facts.default:g}" for name, facts in weaker.items())
+            raise StudyError(
+                f"the policy states {stated}: weaker than the default, and no reason is given",
+                expected=f"a reason, or {usual}",
+                remedy="add the key reason to the policy: one text that says why these thresholds suffice",
+            )
+        return self
+
+
+def weaker_thresholds(policy: Mapping[str, Any]) -> dict[str, RuleFacts]:
+    """The rules whose thresholds are weaker than their defaults.
+
+    >>> list(weaker_thresholds({"k": 2, "l": 3, "t": 1.0}))
+    ['k', 't']
+    """
+    return {
+        name: facts
+        for name, facts in THRESHOLDS.items()
+        if name in policy and facts.worse(float(policy[name]), facts.default)
+    }
 
 
 def policy_sentence(policy: Mapping[str, Any]) -> str:
-    """The rules of a policy in words, as reports state them.
+    """The thresholds of a policy in words, as reports state them.
 
     >>> policy_sentence({"k": 3, "l": 2, "t": 0.9, "suppressed": 1.0, "uniques": 0.001})[:44]
     'k at least 3, ℓ at least 2, t below 0.9, at '
     """
-    suppressed, uniques = (f"{100 * policy[name]:g} %" for name in ("suppressed", "uniques"))
     return (
-        f"k at least {policy['k']}, ℓ at least {policy['l']}, t below {policy['t']:g}, at most {suppressed} of the "
-        f"records suppressed, at most {uniques} of the records unique over the quasi-identifiers and the columns that "
-        "are released unchanged."
+        ", ".join(
+            facts.says.format(limit=facts.shown(float(policy[name])))
+            for name, facts in THRESHOLDS.items()
+            if name in policy
+        )
+        + "."
     )
+
+
+def weaker_sentences(policy: Mapping[str, Any]) -> list[str]:
+    """Which thresholds of a policy are below the default, for the internal report; with the reason.
+
+    >>> weaker_sentences({"k": 2, "reason": "only for the safe room"})
+    ['Below the default: k is 2, not 3. Reason: only for the safe room']
+    """
+    weaker = weaker_thresholds(policy)
+    if not weaker:
+        return []
+    stated = "; ".join(
+        f"{name} is {facts.shown(float(policy[name]))}, not {facts.shown(facts.default)}"
+        for name, facts in weaker.items()
+    )
+    return [f"Below the default: {stated}. Reason: {policy.get('reason') or 'none was given'}"]

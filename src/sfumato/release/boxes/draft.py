@@ -31,9 +31,9 @@ from sfumato.release.extremes import extreme_columns, extreme_warnings
 from sfumato.release.formats import format_of, target_of
 from sfumato.release.history.shown import Description, describe_classes
 from sfumato.release.manifest import Content
-from sfumato.release.policy import Finding, policy_findings
+from sfumato.release.policy import Finding
 from sfumato.release.readback import figure_value, figures_of, loss_of, refuse_differences
-from sfumato.release.recoding_draft import run_file_sections
+from sfumato.release.recoding_draft import release_findings, run_file_sections
 from sfumato.release.rows import differing_rows, refuse_torn, write_mixed
 from sfumato.runtime.stages import stage
 from sfumato.sources.engines.engine import Engine
@@ -193,7 +193,7 @@ class BoxDraft(Draft):
             },
             findings=[
                 *self.dependences,
-                *findings_of(self.study, figures, self.whole, suppressed, after.records, self.plan.columns),
+                *release_findings(self.study, figures, self.whole, suppressed, after),
             ],
             warnings=[*self.noted, *self.warnings],
             hierarchies=self.hierarchies,
@@ -235,16 +235,3 @@ def released_values(plan: Assigned) -> dict[str, list[str]]:
         column.name: [column.values[position] for position in np.unique(codes[kept])]
         for column, codes in zip(plan.columns, plan.codes, strict=True)
     }
-
-
-def findings_of(
-    study: Study,
-    figures: Mapping[str, Mapping[str, Any]],
-    whole: WholeFile,
-    suppressed: int,
-    records: int,
-    columns: Sequence[BoxColumn],
-) -> list[Finding]:
-    """What the file breaks of the policy by its own figures."""
-    raw = suppressed == 0 and not any(column.generalized for column in columns)
-    return policy_findings(study.policy, figures, whole, suppressed=suppressed, records=records, raw=raw)

@@ -12,7 +12,7 @@ from sfumato.measures.standard import K
 from sfumato.release import pack
 from sfumato.release.boxes.assigned import FILE, Assigned
 from sfumato.release.boxes.downcoding import downcode
-from sfumato.release.boxes.draft import Beside, Pages, findings_of, nothing, released_values, smallest
+from sfumato.release.boxes.draft import Beside, Pages, nothing, released_values, smallest
 from sfumato.release.boxes.floors import floor_differences
 from sfumato.release.boxes.readback import classes_in, dictionary_of, released_loss
 from sfumato.release.boxes.rows import box_rows
@@ -20,6 +20,7 @@ from sfumato.release.boxes.use import labels_per_value, table_figures
 from sfumato.release.formats import target_of
 from sfumato.release.manifest import Content, Manifest
 from sfumato.release.readback import figure_value, figures_of, loss_of, same
+from sfumato.release.recoding_draft import release_findings
 from sfumato.release.rows import differing_rows
 from sfumato.release.sources import table_of
 from sfumato.release.verification import Difference
@@ -76,7 +77,7 @@ def measure_again(check: Check, beside: Beside) -> Again:
     return Again(
         whole=whole,
         dictionary=dictionary_of(check.study, written.names, plan.columns, Path(data).name, left_out, classes),
-        findings=findings_of(check.study, figures, whole, suppressed, manifest["records"], plan.columns),
+        findings=release_findings(check.study, figures, whole, suppressed, classes),
         differences=[*differences, *_point(manifest)],
     )
 
