@@ -224,7 +224,7 @@ def test_a_run_file_with_weaker_thresholds_and_no_reason_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_csv(tmp_path / "t.csv", [["q"], ["a"], ["a"]])
-    text = '[data]\npath = "t.csv"\n[columns.q]\nrole = "quasi_identifier"\n[policy]\nk = 1\n'
+    text = '[data]\npath = "t.csv"\n[columns.q]\nrole = "quasi_identifier"\nhierarchy = { build = "flat" }\n[policy]\nk = 1\n'
     (tmp_path / "run.toml").write_text(text)
     assert run(["search", str(tmp_path / "run.toml"), "-o", str(tmp_path / "front"), "--json"]) == 2
     refusal = json.loads(capsys.readouterr().out)["error"]
