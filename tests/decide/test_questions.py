@@ -92,7 +92,7 @@ def test_fronts_without_k_say_which_limits_they_know(
 ) -> None:
     front = front_of(tmp_path, system, OTHER[system])
     front.save(tmp_path / "out")
-    known = {"channel": ("min_privacy", "max_error"), "cells": ("min_agreeing", "max_loss")}[system]
+    known = {"channel": ("min_privacy", "max_error"), "cells": ("min_matching_k", "max_loss")}[system]
     with pytest.raises(InputError, match="no limit, knee or point") as picked:
         sf.pick(front)
     with pytest.raises(InputError, match="have no k, so it cannot be asked") as asked:

@@ -17,6 +17,9 @@ from sfumato.measures.standard import DISTINCT_L, T_CLOSENESS, K
 from sfumato.runtime.figures import percent
 from sfumato.study.policy import KEYS, REASON_EXPECTED, RULES, Acceptance, PolicySettings, Rule
 
+# Figures of a file whose blanks may stand for any value: what one assignment of all rows to all people leaves possible
+MATCHING_K, MATCHING_PEOPLE = "matching_k", "matching_people"
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -109,11 +112,34 @@ def _raw(_: PolicySettings, known: Evidence) -> list[Finding]:
 
 
 def _k(policy: PolicySettings, known: Evidence) -> list[Finding]:
+    if MATCHING_K in known.figures:
+        return _matching_k(policy, known)
     k = known.figure(K.name)
     if k is None or not RULES["k"].broken(k, policy.k):
         return []
     crowd = "no other record" if k <= 1 else f"as few as {k - 1:.0f} {'other' if k == 2 else 'others'}"
     what = f"Some records share their quasi-identifiers with {crowd}: k is {k:.0f}, below {policy.k}."
+    return [Finding("k", what, figures={"k": k})]
+
+
+def _matching_k(policy: PolicySettings, known: Evidence) -> list[Finding]:
+    """The rule on k where blanks may stand for any value: what matching leaves possible counts, in both directions."""
+    rows, people = known.figure(MATCHING_K), known.figure(MATCHING_PEOPLE)
+    if rows is None or people is None:
+        what = "Matching k was not computed because too many pairs of records agree, so the rule on k is not met."
+        return [Finding("k", what, figures={"k": 0.0})] if RULES["k"].broken(0.0, policy.k) else []
+    k = min(rows, people)
+    if not RULES["k"].broken(k, policy.k):
+        return []
+    few = (
+        f"{rows:.0f} released {'record is' if rows == 1 else 'records are'} possible for a source record"
+        if rows <= people
+        else f"{people:.0f} source {'record is' if people == 1 else 'records are'} possible for a released record"
+    )
+    what = (
+        f"For an attacker who knows the quasi-identifiers of all source records, as few as {few}: "
+        f"matching k is {k:.0f}, below {policy.k}."
+    )
     return [Finding("k", what, figures={"k": k})]
 
 

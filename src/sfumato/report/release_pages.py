@@ -64,12 +64,17 @@ def _layout(dictionary: Mapping[str, Any]) -> str:
     return str(dictionary.get("layout", {}).get("words", ""))
 
 
-def external_page(facts: Mapping[str, Any], dictionary: Mapping[str, Any], notes: Sequence[str] = ()) -> str:
+def external_page(
+    facts: Mapping[str, Any],
+    dictionary: Mapping[str, Any],
+    notes: Sequence[str] = (),
+    headline: Mapping[str, str] | None = None,
+) -> str:
     """The report for readers of the file: what was done, how well it protects, what it costs; `notes` come first.
 
-    Where `facts` have the people that every row `agreeing` with its blanks could be, that is the headline instead of k.
+    Where blanks may stand for any value, `facts` have the source records that each row agrees with (`agreeing`) and
+    what is possible by matching, and `headline` takes the place of k.
     """
-    agreeing: int | None = facts.get("agreeing")
     k, released, uncounted = facts[K.name], facts["released"], facts["columns_in_no_figure"]
     notes = [*notes, *filter(None, [_layout(dictionary)])]
     if facts["suppressed_share"]:
@@ -85,12 +90,12 @@ def external_page(facts: Mapping[str, Any], dictionary: Mapping[str, Any], notes
         lead=f"How {dictionary['file']} was changed to protect the people it describes, and how much detail was lost.",
         tiles=[
             {"value": f"{released:,}" if isinstance(released, int) else released, "says": "records in the file"},
-            _protected(k, agreeing),
+            headline or _smallest(k),
             {"value": shown_share(facts["suppressed_share"]), "says": "of the records removed (suppressed)"},
             {"value": percent(facts["loss_share"]), "says": "of the detail in the remaining records lost"},
         ],
         k=k,
-        agreeing=agreeing,
+        blanked={name: facts[name] for name in ("agreeing", "matching_k", "matching_people") if name in facts},
         others=f"{k - 1:,} {'other' if k == 2 else 'others'}",
         keys=[column["name"] for column in dictionary["columns"] if column["role"] == "quasi_identifier"],
         uncounted=uncounted,
@@ -103,13 +108,12 @@ def external_page(facts: Mapping[str, Any], dictionary: Mapping[str, Any], notes
     )
 
 
-def _protected(k: int, agreeing: int | None) -> dict[str, str]:
+def _smallest(k: int) -> dict[str, str]:
     """The headline of how well a file protects."""
-    if agreeing is None:
-        says = f"record{'' if k == 1 else 's'} in the smallest group with equal key columns (k)"
-        return {"value": number(k), "says": says}
-    says = "or more people match each row in the key columns, and as many rows match each person"
-    return {"value": number(agreeing), "says": says}
+    return {
+        "value": number(k),
+        "says": f"record{'' if k == 1 else 's'} in the smallest group with equal key columns (k)",
+    }
 
 
 def internal(
@@ -173,11 +177,12 @@ def recoded_page(
     heading: str,
     plans: Sequence[str],
     sections: Sequence[Mapping[str, Any]] = (),
+    headline: Mapping[str, str] | None = None,
 ) -> str:
     """The publisher's report of a file with recoded columns.
 
     `how` says how the front was found, `plans` what each of its points does under a `heading`; `sections` are titles
-    with sentences, and rows of a table where they have some.
+    with sentences, and rows of a table where they have some; `headline` takes the place of k.
     """
     front, point, compared = manifest["own"]["front"], manifest["point"], manifest["own"]["comparison"]
     groups = [
@@ -200,7 +205,7 @@ def recoded_page(
         about=about,
         tiles=[
             {"value": f"{manifest['released']:,}", "says": "rows in the file"},
-            {"value": number(manifest["figures"][K.name]["value"]), "says": "smallest class (k)"},
+            headline or {"value": number(manifest["figures"][K.name]["value"]), "says": "smallest class (k)"},
             {"value": f"{manifest['suppressed']:,}", "says": f"of {manifest['records']:,} records suppressed"},
             {"value": percent(manifest["loss"]), "says": "loss"},
         ],

@@ -43,10 +43,10 @@ from sfumato.study import Study
 from sfumato.tables.frequency import FrequencyTable
 
 Pages = Callable[[Path, Content], Mapping[str, str]]
-Beside = Callable[[Assigned], Mapping[str, dict[str, Any]]]
+Beside = Callable[[Study, Assigned], Mapping[str, dict[str, Any]]]
 
 
-def nothing(_: Assigned) -> Mapping[str, dict[str, Any]]:
+def nothing(*_: object) -> Mapping[str, dict[str, Any]]:
     """No figures beside those of every release."""
     return {}
 
@@ -154,7 +154,11 @@ class BoxDraft(Draft):
         suppressed = self.plan.suppressed + self.table.removed
         after = classes_in(own, self.plan.columns, suppressed)
         before = classify(self.table, weights=self.study.weights_for(self.table))
-        figures = {**figures_of(self.study, after, None), **table_figures(self.plan), **self.beside(self.plan)}
+        figures = {
+            **figures_of(self.study, after, None),
+            **table_figures(self.plan),
+            **self.beside(self.study, self.plan),
+        }
         loss = loss_of(after)
         self._compare(after, figures, loss, suppressed)
         return Measured(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -36,11 +38,11 @@ def measure_again(check: Check, beside: Beside) -> Again:
     plan = Assigned.load(check.folder)
     suppressed = int(manifest["suppressed"])
     classes = classes_in(own, plan.columns, suppressed)
-    figures = {**figures_of(own, classes, None), **table_figures(plan), **beside(plan)}
+    figures = {**figures_of(own, classes, None), **table_figures(plan), **beside(check.study, plan)}
     differences = [
-        Difference(data, f"its {name} is not the {figure_value(entry):.10g} of the manifest")
+        Difference(data, f"its {name} is not the {_shown(entry)} of the manifest")
         for name, entry in manifest["figures"].items()
-        if name not in figures or not same(figure_value(entry), figure_value(figures[name]))
+        if name not in figures or not _agree(entry, figures[name])
     ]
     removed = int(check.study.data.removed or 0)
     agree = {
@@ -80,6 +82,21 @@ def measure_again(check: Check, beside: Beside) -> Again:
         findings=release_findings(check.study, figures, whole, suppressed, classes),
         differences=[*differences, *_point(manifest)],
     )
+
+
+def _shown(entry: Mapping[str, Any]) -> str:
+    return "“not computed”" if _not_computed(entry) else f"{figure_value(entry):.10g}"
+
+
+def _not_computed(entry: Mapping[str, Any]) -> bool:
+    return entry["value"] is None and "infinite" not in entry
+
+
+def _agree(stated: Mapping[str, Any], measured: Mapping[str, Any]) -> bool:
+    """Whether a figure is as stated; one that was not computed is so in both."""
+    if _not_computed(stated) or _not_computed(measured):
+        return _not_computed(stated) and _not_computed(measured)
+    return same(figure_value(stated), figure_value(measured))
 
 
 def _rows(plan: Assigned) -> list[int]:

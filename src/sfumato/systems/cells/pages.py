@@ -10,6 +10,7 @@ from sfumato.measures.standard import K
 from sfumato.release import pack
 from sfumato.release.facts import external_facts
 from sfumato.release.manifest import Content
+from sfumato.release.policy import MATCHING_K, MATCHING_PEOPLE
 from sfumato.report.release_pages import external_page, recoded_page
 from sfumato.runtime.figures import number, percent
 from sfumato.systems.cells.points import AGREEING, ON_BLANK, ON_COLUMNS, ON_SUPPRESSED
@@ -17,12 +18,16 @@ from sfumato.systems.cells.points import AGREEING, ON_BLANK, ON_COLUMNS, ON_SUPP
 READ = {
     "strict": "A blank, written *, is a value of its own: records with blanks in the same columns and the same values "
     "in the others form a group.",
-    "agreeing": "A blank, written *, may stand for any value. Every row of the file agrees with several people in its "
-    "other key columns, and every person with several rows.",
+    "agreeing": "A blank, written *, may stand for any value. Every row of the file agrees with several records of the "
+    "original table in its other key columns, and every one of these records with several rows.",
 }
 COUNT = (
     "Blanks are not spread at random: rare combinations are blanked more often. A table of two key columns lacks the "
     "records with a blank in either; spread those over the values in proportion to the others, or count them apart."
+)
+POSSIBLE = (
+    "Matching takes into account that every released record belongs to a source record of its own: a pair is possible "
+    "if some assignment of all released records has it. Possible does not mean equally likely."
 )
 WITHIN = {
     ON_COLUMNS: "the limits that were set on columns",
@@ -34,13 +39,26 @@ WITHIN = {
 def pages_of(_: Path, manifest: Content) -> dict[str, str]:
     """The reports of a release as its manifest has them: drawn at publication, and again when it is verified."""
     reading = str(manifest["own"]["algorithm"])
-    facts = external_facts(manifest)
+    facts, shown = external_facts(manifest), None
     if reading == AGREEING:
-        facts[AGREEING] = int(manifest["figures"][AGREEING]["value"])
+        facts |= {name: manifest["figures"][name]["value"] for name in (AGREEING, MATCHING_K, MATCHING_PEOPLE)}
+        shown = headline(facts[MATCHING_K])
     return {
-        pack.EXTERNAL: external_page(facts, manifest["dictionary"], [READ[reading], COUNT]),
+        pack.EXTERNAL: external_page(facts, manifest["dictionary"], [READ[reading], COUNT], shown),
         pack.INTERNAL: cells_page(manifest),
     }
+
+
+def headline(matching_k: int | None) -> dict[str, str]:
+    """The headline of a file whose blanks may stand for any value."""
+    if matching_k is None:
+        return {"value": "not computed", "says": "matching k: rows that are possible for each source record"}
+    few = "row is" if matching_k == 1 else "or more rows are"
+    return {"value": number(matching_k), "says": f"{few} possible for each source record (matching k)"}
+
+
+def _counted(figure: int | None, otherwise: str) -> str:
+    return otherwise if figure is None else number(figure)
 
 
 def bound_sentence(details: Mapping[str, Any], loss: float) -> str:
@@ -61,21 +79,33 @@ def cells_page(manifest: Mapping[str, Any]) -> str:
     records = manifest["released"]
     rows = [[name, number(cells), percent(cells / records)] for name, cells in details["blanked"].items()]
     readings = details["readings"]
-    matching = "not counted" if readings["matching"] is None else number(readings["matching"])
+    matched = {
+        MATCHING_K: "agreeing, by matching: released records that are possible for a source record (matching k)",
+        MATCHING_PEOPLE: "agreeing, by matching: source records that are possible for a released record",
+    }
     read = [
+        *([says, _counted(readings[name], "not computed")] for name, says in matched.items() if name in readings),
+        [
+            "agreeing (k, k), pair by pair: with source records, and these with released ones",
+            number(readings[AGREEING]),
+        ],
         ["strict: a blank is a value of its own", number(readings[K.name])],
-        ["agreeing (k, k): with source records, and source records with released ones", number(readings["agreeing"])],
-        ["blanks match anything among released rows, as in sdcMicro (no protection by itself)", matching],
+        [
+            "blanks match anything among released rows, as in sdcMicro (no protection by itself)",
+            _counted(readings["matching"], "not counted"),
+        ],
     ]
+    explained = [POSSIBLE] if MATCHING_K in readings else []
     bound = bound_sentence(details, manifest["loss"])
     sections: list[dict[str, Any]] = [
         {"title": "Blanked cells", "sentences": [READ[own["algorithm"]], bound], "heads": ["column", "cells", "share"]}
         | {"rows": rows},
-        {"title": "k in each reading", "sentences": [], "heads": ["reading", K.name], "rows": read},
+        {"title": "k in each reading", "sentences": explained, "heads": ["reading", K.name], "rows": read},
         {"title": "Counting from the file", "sentences": [COUNT]},
     ]
     return recoded_page(
         manifest,
+        headline=headline(readings[MATCHING_K]) if MATCHING_K in readings else None,
         about={"patterns": number(own["classes"]), "records blank in every column": number(details["blank_records"])},
         how=f"{front['how'][:1].upper()}{front['how'][1:]}.",
         heading="cells, method",

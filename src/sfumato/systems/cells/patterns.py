@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.runtime.arrays import Codes, Counts64, Flags, Floats
-from sfumato.runtime.compiled import compiled
 
 MANY_MASKS = 128  # beyond it, blanks that match anything are not counted
 
@@ -124,27 +123,3 @@ def masks_by_cost(columns: int, weights: Floats, allowed: Flags) -> Counts64:
     never = sum(1 << j for j in range(columns) if not allowed[j])
     masks = masks[(masks & never) == 0]
     return np.asarray(masks[np.lexsort((masks, mask_costs(masks, weights)))])
-
-
-@compiled
-def agreement(
-    codes: Codes, counts: Counts64, low: Counts64, high: Counts64, rows: Counts64
-) -> tuple[Counts64, Counts64]:
-    """For each class the source records inside its labels, for each tuple the released records that agree with it.
-
-    The label of class i in column j is the run from `low[i, j]` to below `high[i, j]`; `codes[j, t]` is a value of
-    tuple t.
-    """
-    columns, size = codes.shape
-    source, released = np.zeros(len(rows), np.int64), np.zeros(size, np.int64)
-    for i in range(len(rows)):
-        for t in range(size):
-            inside = True
-            for j in range(columns):
-                if codes[j, t] < low[i, j] or codes[j, t] >= high[i, j]:
-                    inside = False
-                    break
-            if inside:
-                source[i] += counts[t]
-                released[t] += rows[i]
-    return source, released

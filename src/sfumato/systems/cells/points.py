@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sfumato.front import Objective, Point
 from sfumato.measures.standard import GENERAL_LOSS, K
 from sfumato.plans.boxes import BoxPlan
+from sfumato.release.policy import MATCHING_K
 from sfumato.runtime.arrays import Floats
 from sfumato.study import Study
 from sfumato.systems.cells.bases import Base, Span
+from sfumato.systems.cells.matching import counted_by_matching
 from sfumato.systems.cells.patterns import Blanks
 from sfumato.tables.frequency import FrequencyTable
 
 AGREEING = "agreeing"
-OBJECTIVES = {
-    "strict": Objective(K.name, "max"),
-    "agreeing": Objective(AGREEING, "max", title="records that agree (k, k)", privacy=True, scale="log"),
-}
+MATCHED = Objective(MATCHING_K, "max", title="rows possible for each person (matching k)", privacy=True, scale="log")
+PAIRWISE = Objective(AGREEING, "max", title="records that agree pair by pair (k, k)", privacy=True, scale="log")
 # Limits that a bound may hold within, by their names in a saved point
 ON_COLUMNS, ON_SUPPRESSED, ON_BLANK = "columns", "suppressed records", "blank records"
 
@@ -56,27 +56,41 @@ def point_of(study: Study, table: FrequencyTable, one: Solution, weights: Floats
     cost = _lost(one.base, blanks, weights) + gone * float(weights.sum())
     full = float(weights.sum()) * table.records
     source, released = blanks.agreeing()
-    figures = {K.name: int(blanks.sizes().min()), AGREEING: int(min(source.min(), released.min()))}
-    reading = study.cells.reading
-    name = OBJECTIVES[reading].name
+    figures: dict[str, int | None] = {
+        K.name: int(blanks.sizes().min()),
+        AGREEING: int(min(source.min(), released.min())),
+        "matching": blanks.matching(),
+    }
+    if study.cells.reading == AGREEING:
+        figures |= counted_by_matching(blanks)
     details = {
         "method": one.method,
         "cells": int(blanks.blanked().sum()),
         "blanked": dict(zip(table.columns, blanks.blanked().tolist(), strict=True)),
         "blank_records": blanks.whole,
-        "readings": figures | {"matching": blanks.matching()},
+        "readings": figures,
     }
     details |= {"after": one.base.name} if one.base.name else {}
     bound = None if one.bound is None else min(one.bound, cost)  # sums may be added up in another order
     if bound is not None and bound > 0:
         details["floor"], details["ratio"] = bound / full, cost / bound
         details |= {"within": list(one.within)} if one.within else {}
-    values = {name: float(figures[name]), GENERAL_LOSS.name: cost}
+    values = {name: float(v) for name in (MATCHING_K, AGREEING, K.name) if (v := figures.get(name)) is not None}
+    values[GENERAL_LOSS.name] = cost
     return Point(0, values, cost / full, gone, plan_of(table, one.base, blanks), bound, details)
 
 
+def privacy_of(reading: str, points: Sequence[Point]) -> Objective:
+    """What a front of a reading maximises: what is possible by matching, pair by pair where that was not computed."""
+    if reading != AGREEING:
+        return Objective(K.name, "max")
+    return MATCHED if all(MATCHING_K in point.values for point in points) else PAIRWISE
+
+
 def front_points(points: Sequence[Point], privacy: Objective) -> list[Point]:
-    """Without those that cost no less than one of a higher k."""
+    """Without those that cost no less than one of a higher k; of the values only those that are objectives are kept."""
+    names = (privacy.name, GENERAL_LOSS.name)
+    points = [replace(point, values={name: point.values[name] for name in names}) for point in points]
     kept: list[Point] = []
     for point in sorted(points, key=lambda p: (-p.values[privacy.name], p.loss)):
         if not kept or point.loss < kept[-1].loss - 1e-12:

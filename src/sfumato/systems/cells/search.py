@@ -21,15 +21,16 @@ from sfumato.study import Study
 from sfumato.systems.cells.agreeing import completed, restored, supported
 from sfumato.systems.cells.bases import Base, bases_of, grouped_table, spread
 from sfumato.systems.cells.exact import Program, comparable, proven, solve, variables
+from sfumato.systems.cells.matching import enough_possible, strengthened
 from sfumato.systems.cells.patterns import Blanks
 from sfumato.systems.cells.points import (
-    OBJECTIVES,
     ON_BLANK,
     ON_COLUMNS,
     ON_SUPPRESSED,
     Solution,
     front_points,
     point_of,
+    privacy_of,
 )
 from sfumato.systems.checkpoint import Series
 from sfumato.systems.goals import check_weights
@@ -77,8 +78,9 @@ def search_cells(study: Study, table: FrequencyTable, run: Run) -> Front:
             "no way was found to blank cells within the limits",
             expected="a smaller k, more records suppressed (strict) or blank (agreeing), or fewer columns under never",
         )
-    points = front_points([point_of(study, table, one, weights) for one in solutions], OBJECTIVES[settings.reading])
-    objectives = (OBJECTIVES[settings.reading], Objective(GENERAL_LOSS.name, "min"))
+    found = [point_of(study, table, one, weights) for one in solutions]
+    objectives = (privacy_of(settings.reading, found), Objective(GENERAL_LOSS.name, "min"))
+    points = front_points(found, objectives[0])
     return Front(
         study,
         objectives,
@@ -226,24 +228,32 @@ class Problem:
         """The integer program where it is small, else the best of some starts; limits on columns bind all.
 
         Fewer blanks in the strict reading leave fewer to give back, so boxes that are not improved are a start, too.
+        None of the starts knows which assignments are possible, so each is strengthened until enough of them are.
         """
-        solutions = [one for one in (self.program(k) for k in ks) if one is not None]
+        programs = {k: self.program(k) for k in ks}
+        solutions = [one for one in programs.values() if one is not None and enough_possible(one.blanks, one.k)]
         left = [k for k in ks if k not in {one.k for one in solutions}]
-        whole, weights = self.spare, self.weights
+        weights = self.weights
         within = (ON_COLUMNS,) if self.study.cells.never else ()
         efforts = sorted({0, self.study.cells.effort}) if left else []
         strict = [one for effort in efforts for one in self.by_boxes(run, left, effort)]
         for k in left:
-            first = supported(self.base.codes, self.table.counts, k, weights, self.allowed)
-            if first is None:
+            bounded, first = programs[k], supported(self.base.codes, self.table.counts, k, weights, self.allowed)
+            classes = [one.blanks for one in strict if one.k >= k]
+            if first is None or not classes:
                 continue
-            starts = [one.blanks for one in strict if one.k >= k]
-            quick = completed(first, k, weights, self.allowed, whole)
-            starts += [] if quick is None else [quick]
-            tried = [restored(start, k, weights) for start in starts]
-            fit = [one for one in tried if not np.any(one.blanked() > self.caps) and one.whole <= whole]
+            quick = completed(first, k, weights, self.allowed, self.spare)
+            starts = [*classes, *([] if quick is None else [quick]), *([] if bounded is None else [bounded.blanks])]
+            cheapest = min(classes, key=lambda one: one.cost(weights))
+            tried = [strengthened(restored(start, k, weights), cheapest, k) for start in starts]
+            fit = [one for one in (*tried, *classes) if self.fits(one)]
             if fit:
                 best = min(fit, key=lambda one: one.cost(weights))
                 bound = None if self.base.recodes else first.cost(weights)
-                solutions.append(Solution(k, self.base, best, "heuristic", bound, within))
+                stated = (bound, within) if bounded is None else (bounded.bound, bounded.within)
+                solutions.append(Solution(k, self.base, best, "heuristic", *stated))
         return solutions
+
+    def fits(self, blanks: Blanks) -> bool:
+        """Whether blanks keep to the limits on columns and on records that are blank altogether."""
+        return not np.any(blanks.blanked() > self.caps) and blanks.whole <= self.spare

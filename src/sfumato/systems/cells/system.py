@@ -16,14 +16,15 @@ from sfumato.release.boxes.draft import BoxDraft
 from sfumato.release.boxes.verifier import box_verifier
 from sfumato.release.draft import Draft
 from sfumato.release.manifest import Manifest
+from sfumato.release.policy import MATCHING_K
 from sfumato.release.verify import Verifier
-from sfumato.runtime.arrays import Counts64
 from sfumato.runtime.figures import number
 from sfumato.study import Study
 from sfumato.systems.applying import Applying
 from sfumato.systems.boxes import BoxSystem, ratio, salt_of
+from sfumato.systems.cells.matching import counted_by_matching
 from sfumato.systems.cells.pages import pages_of
-from sfumato.systems.cells.patterns import Blanks, agreement
+from sfumato.systems.cells.patterns import Blanks
 from sfumato.systems.cells.points import AGREEING
 from sfumato.systems.cells.search import search_cells
 from sfumato.systems.on_tables import accepted
@@ -31,30 +32,39 @@ from sfumato.systems.run import Run
 from sfumato.systems.system import Publishing
 from sfumato.tables.frequency import FrequencyTable
 
-PAIRS = 10**10  # of classes and tuples to set side by side where labels are groups
 REASON = "counts agreement with source records, so it is measured with the source"
 
 
-def beside(plan: Assigned) -> Mapping[str, dict[str, Any]]:
-    """The (k, k) reading of a file, record by record, from the classes that it was compared with."""
+def beside(study: Study, plan: Assigned) -> Mapping[str, dict[str, Any]]:
+    """The (k, k) reading of a file, pair by pair, and in that reading by matching: from the classes of its records."""
+    blanks = blanks_of(plan)
+    if blanks is None:
+        return {}
+    source, released = blanks.agreeing()
+    figures: dict[str, int | None] = {AGREEING: int(min(source.min(), released.min()))}
+    if study.cells.reading == AGREEING:
+        figures |= counted_by_matching(blanks)
+    return {name: {"value": value, "measured_on": "source", "reason": REASON} for name, value in figures.items()}
+
+
+def blanks_of(plan: Assigned) -> Blanks | None:
+    """The blanks of a file; None if groups of a column overlap, so that they are not values of a recoding."""
     inside = plan.owner >= 0
     width = plan.high - plan.low
     blank = (width == [len(column.values) for column in plan.columns]) & (width > 1)
-    if np.all(blank | (width == 1)):  # single values and blanks: counted mask by mask
-        mask = blank @ (1 << np.arange(len(plan.columns)))
-        blanks = Blanks(plan.codes.T.copy(), plan.counts, plan.of[inside], mask[plan.owner[inside]], plan.count[inside])
-        source, released = blanks.agreeing()
-        return _figure(source, released)
-    if plan.classes * len(plan.counts) > PAIRS:
-        return {}
-    rows = np.bincount(plan.owner[inside], weights=plan.count[inside], minlength=plan.classes).astype(np.int64)
-    source, released = agreement(plan.codes, plan.counts, plan.low, plan.high, rows)
-    return _figure(source, released)
-
-
-def _figure(source: Counts64, released: Counts64) -> dict[str, dict[str, Any]]:
-    value = float(min(source.min(), released.min()))
-    return {AGREEING: {"value": value, "measured_on": "source", "reason": REASON}}
+    codes = np.empty((len(plan.counts), len(plan.columns)), dtype=np.int32)
+    for j, column in enumerate(plan.columns):
+        groups = np.arange(len(column.values))  # a value in no group is one of its own
+        last = 0
+        for low, high in sorted({(int(plan.low[i, j]), int(plan.high[i, j])) for i in np.flatnonzero(~blank[:, j])}):
+            if low < last:
+                return None
+            groups[low:high], last = low, high
+        codes[:, j] = groups[plan.codes[j]]
+    mask = (blank @ (1 << np.arange(len(plan.columns))))[plan.owner[inside]]
+    tuples, of = np.unique(codes, axis=0, return_inverse=True)
+    counts = np.bincount(of.reshape(-1), weights=plan.counts).astype(np.int64)
+    return Blanks(tuples, counts, of.reshape(-1)[plan.of[inside]], mask, plan.count[inside]).merged()
 
 
 BLANKS = box_verifier(pages_of, beside, own_records="its blanks are single cells of its own records")
@@ -89,11 +99,15 @@ class Cells(BoxSystem):
             "cells": [number(point.details["cells"]) for point in points],
             "suppressed": [number(point.suppressed) for point in points],
             "cost / bound": [ratio(point) for point in points],
-            "k strict / (k, k) / blanks match": [
-                f"{r[K.name]} / {r['agreeing']} / {'–' if r['matching'] is None else r['matching']}" for r in readings
+            "k strict / by matching / pair by pair / blanks match": [
+                " / ".join(map(number, _in_order(r))) for r in readings
             ],
             "method": [str(point.details["method"]) for point in points],
         }
+
+
+def _in_order(readings: Mapping[str, int | None]) -> list[int | None]:
+    return [readings.get(name) for name in (K.name, MATCHING_K, AGREEING, "matching")]
 
 
 SYSTEMS = {"cells": Cells()}
