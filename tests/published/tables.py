@@ -28,7 +28,7 @@ class Table:
 
     def study(self, shared: Path) -> sf.Study:
         data = {"path": str(shared / "data" / self.path), "missing": "category", **self.data}
-        columns: dict[str, Any] = {name: {"role": "other"} for name in open_source(DataSettings.given(**data)).names}
+        columns: dict[str, Any] = {name: {"role": "other"} for name in open_source(DataSettings.checked(**data)).names}
         columns |= {n: {"role": "quasi_identifier"} for n in (*self.hidden, *self.plain)}
         columns |= {
             n: {"role": "quasi_identifier", "hierarchy": {"build": "interval", "widths": [w]}}

@@ -61,7 +61,7 @@ def test_the_same_dependences_on_both_engines(cluster: Cluster, tmp_path: Path) 
             return dependences(engine, source, kept, protected)
 
     here = searched("duckdb", None)
-    there = searched("spark", EngineOptions.given(**cluster.options))
+    there = searched("spark", EngineOptions.checked(**cluster.options))
     assert {d.kept for d in here.dependences} >= {("code",), ("county",), ("born",), ("one", "two")}
     assert [(d.kept, d.protected, d.way, d.kind) for d in here.dependences] == [
         (d.kept, d.protected, d.way, d.kind) for d in there.dependences

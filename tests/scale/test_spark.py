@@ -182,7 +182,7 @@ def test_odd_cells_read_alike(cluster: Cluster, tmp_path: Path) -> None:
         source = open_source(DataSettings(path=str(path), na=("?", "x\\y")))
         cells = ", ".join(cleaned(source, column) for column in source.columns)
         found = []
-        for name, options in (("duckdb", None), ("spark", EngineOptions.given(**cluster.options))):
+        for name, options in (("duckdb", None), ("spark", EngineOptions.checked(**cluster.options))):
             with open_engine(name, options) as engine:
                 engine.attach(source, "raw")
                 found.append(sorted(map(repr, engine.rows(f"SELECT {cells} FROM raw"))))
@@ -191,7 +191,7 @@ def test_odd_cells_read_alike(cluster: Cluster, tmp_path: Path) -> None:
 
 def test_what_spark_would_misread_is_refused(cluster: Cluster, tmp_path: Path) -> None:
     texts = {"open quote": '1,"x\n2,y\n', "return": '1,"x\ry"\n', "ragged": "1,x\n2\n"}
-    options = EngineOptions.given(**cluster.options)
+    options = EngineOptions.checked(**cluster.options)
     for name, text in texts.items():
         (tmp_path / f"{name}.csv").write_text("a,b\n1,1\n" + text, newline="")
         source = open_source(DataSettings(path=str(tmp_path / f"{name}.csv")))
@@ -200,7 +200,7 @@ def test_what_spark_would_misread_is_refused(cluster: Cluster, tmp_path: Path) -
 
 
 def test_a_file_is_read_by_its_very_name(cluster: Cluster, tmp_path: Path) -> None:
-    options = EngineOptions.given(**cluster.options)
+    options = EngineOptions.checked(**cluster.options)
     for name, other in (("data[1].csv", "data1.csv"), ("wh?t{a}.csv", "what{a}.csv")):
         (tmp_path / name).write_text("a\n50\n51\n", "utf-8")
         (tmp_path / other).write_text("a\n20\n", "utf-8")
@@ -217,7 +217,7 @@ def test_a_file_is_read_by_its_very_name(cluster: Cluster, tmp_path: Path) -> No
 )
 def test_rows_are_compared(cluster: Cluster, tmp_path: Path, one: list[str], two: list[str], differ: int) -> None:
     meant, written = (open_source(DataSettings(path=str(path))) for path in files(tmp_path, one, two))
-    with open_engine("spark", EngineOptions.given(**cluster.options)) as engine:
+    with open_engine("spark", EngineOptions.checked(**cluster.options)) as engine:
         engine.attach(meant, "raw")
         assert differing_rows(engine, Meant(meant, list(meant.names)), written) == differ
 
@@ -257,7 +257,7 @@ def test_two_releases_tell_the_same_on_both_engines(cluster: Cluster, tmp_path: 
         "lattice", {"age": bands[1], "sex": sex, "t": kept}, 15, 0, sensitive=("s",), complete=("sex",)
     )
     counted = []
-    for engine_name, options in (("duckdb", None), ("spark", EngineOptions.given(**cluster.options))):
+    for engine_name, options in (("duckdb", None), ("spark", EngineOptions.checked(**cluster.options))):
         with open_engine(engine_name, options) as engine:
             old, new = (open_source(DataSettings(path=str(tmp_path / f"{name}.csv"))) for name in ("old", "new"))
             engine.attach(old, "raw")

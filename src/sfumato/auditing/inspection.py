@@ -124,9 +124,9 @@ def inspect(
         What was seen: columns, suggested roles, sets of columns that single people out.
     """
     if is_frame(table):
-        source = open_source(DataSettings.given(path=IN_MEMORY, **settings), frame=Frame(table))
+        source = open_source(DataSettings.checked(path=IN_MEMORY, **settings), frame=Frame(table))
     else:
-        source = open_source(DataSettings.given(path=str(table), **({"encoding": "auto", "header": "auto"} | settings)))
+        source = open_source(DataSettings.checked(path=str(table), **({"encoding": "auto", "header": "auto"} | settings)))
     with open_engine("duckdb", options) as engine:
         columns = profile(engine, source)
         suggestions = _kept(suggest_all(columns), columns, keep)

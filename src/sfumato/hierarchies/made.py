@@ -32,7 +32,7 @@ def intervals(*widths: float, origin: float = 0.0) -> IntervalRecipe:
     >>> intervals(5, 10, 20).widths
     (5.0, 10.0, 20.0)
     """
-    return IntervalRecipe.given(build="interval", widths=widths or None, origin=origin)
+    return IntervalRecipe.checked(build="interval", widths=widths or None, origin=origin)
 
 
 def quantiles(bins: int = 8) -> QuantileRecipe:
@@ -44,7 +44,7 @@ def quantiles(bins: int = 8) -> QuantileRecipe:
     Returns:
         A recipe.
     """
-    return QuantileRecipe.given(build="quantile", bins=bins)
+    return QuantileRecipe.checked(build="quantile", bins=bins)
 
 
 def breaks(*levels: Sequence[float]) -> BreaksRecipe:
@@ -56,7 +56,7 @@ def breaks(*levels: Sequence[float]) -> BreaksRecipe:
     Returns:
         A recipe.
     """
-    return BreaksRecipe.given(build="breaks", levels=tuple(tuple(level) for level in levels))
+    return BreaksRecipe.checked(build="breaks", levels=tuple(tuple(level) for level in levels))
 
 
 def top_bottom(*widths: float, bottom: float | None = None, top: float | None = None) -> EndsRecipe:
@@ -75,7 +75,7 @@ def top_bottom(*widths: float, bottom: float | None = None, top: float | None = 
     >>> top_bottom(5, top=85).top
     85.0
     """
-    return EndsRecipe.given(build="ends", bottom=bottom, top=top, widths=widths)
+    return EndsRecipe.checked(build="ends", bottom=bottom, top=top, widths=widths)
 
 
 def prefixes(*keep: int, mask: str = "*") -> PrefixRecipe:
@@ -90,7 +90,7 @@ def prefixes(*keep: int, mask: str = "*") -> PrefixRecipe:
     Returns:
         A recipe.
     """
-    return PrefixRecipe.given(build="prefix", keep=keep or None, mask=mask)
+    return PrefixRecipe.checked(build="prefix", keep=keep or None, mask=mask)
 
 
 def dates(*levels: str, pattern: str = "%Y-%m-%d") -> DateRecipe:
@@ -104,7 +104,7 @@ def dates(*levels: str, pattern: str = "%Y-%m-%d") -> DateRecipe:
         A recipe.
     """
     given: dict[str, Any] = {"levels": levels} if levels else {}
-    return DateRecipe.given(build="date", pattern=pattern, **given)
+    return DateRecipe.checked(build="date", pattern=pattern, **given)
 
 
 def rare_values(*shares: float, other: str = "other") -> FrequencyRecipe:
@@ -118,7 +118,7 @@ def rare_values(*shares: float, other: str = "other") -> FrequencyRecipe:
         A recipe.
     """
     given: dict[str, Any] = {"shares": shares} if shares else {}
-    return FrequencyRecipe.given(build="frequency", other=other, **given)
+    return FrequencyRecipe.checked(build="frequency", other=other, **given)
 
 
 def flat() -> FlatRecipe:
@@ -127,7 +127,7 @@ def flat() -> FlatRecipe:
     Returns:
         A recipe with one level.
     """
-    return FlatRecipe.given(build="flat")
+    return FlatRecipe.checked(build="flat")
 
 
 def hierarchy_file(
@@ -144,4 +144,4 @@ def hierarchy_file(
     Returns:
         The file with how it is read.
     """
-    return HierarchyFile.given(path=str(path), separator=separator, header=header, public=public)
+    return HierarchyFile.checked(path=str(path), separator=separator, header=header, public=public)

@@ -158,7 +158,7 @@ def recipe(kind: str, options: Mapping[str, Any]) -> Recipe:
         if name not in model.model_fields:
             known = [field for field in model.model_fields if field != "build"]
             raise HierarchyError(f"{kind} has no option {name}", expected="its options", remedy=nearest(name, known))
-    return cast(Recipe, model.given(build=kind, **options))
+    return cast(Recipe, model.checked(build=kind, **options))
 
 
 def builder(name: str, recipe: Recipe, decimal: str = ".") -> Callable[[Sequence[str], Sequence[int]], Hierarchy]:

@@ -95,7 +95,7 @@ def _study(table: Any, roles: Mapping[str, Any]) -> Study:
     if is_frame(table):
         there = Frame(table).table().column_names
     else:
-        there = list(open_source(DataSettings.given(**table_settings(table, {}, {}))).names)
+        there = list(open_source(DataSettings.checked(**table_settings(table, {}, {}))).names)
     named = [*_listed(roles["quasi_identifiers"]), *_listed(roles["sensitive"])]
     named += [name for name in (roles["label"], roles["weight"]) if name is not None]
     absent = [name for name in named if name not in there]

@@ -72,7 +72,7 @@ def acceptances(given: Mapping[str, str] | Sequence[Acceptance]) -> tuple[Accept
     for key, reason in given.items():
         rule, _, column = key.partition(":")
         try:
-            parsed.append(Acceptance.given(rule=rule, column=column or None, reason=reason))
+            parsed.append(Acceptance.checked(rule=rule, column=column or None, reason=reason))
         except InputError as error:
             raise InputError(
                 f'the acceptance of "{key}" is not valid: {error.what}',

@@ -29,7 +29,7 @@ class Settings(BaseModel):
         return given
 
     @classmethod
-    def given(cls, **values: Any) -> Self:
+    def checked(cls, **values: Any) -> Self:
         """Settings from options, with our error if one is wrong."""
         try:
             return cls(**values)

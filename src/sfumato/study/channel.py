@@ -21,11 +21,13 @@ class ChannelSettings(Settings):
     tells the shares that it is designed for: by default these are the table's, rounded to powers of
     1 + `coarsen` (0.1);
     `design` can be "exact" or "uniform" instead. `keep` are columns that are released beside the disguised ones as
-    they are.
+    they are; the search then bounds ε, so that the policy's rule `response` holds for whatever they reveal. `given` are
+    columns whose combinations with enough records get limits of their own instead: such matrices are best found.
     """
 
     columns: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
+    given: tuple[str, ...] = ()
     delta: float | None = Field(default=None, gt=0, le=1)
     gain: float | None = Field(default=None, gt=1, le=10**6)
     engine: Literal["exact", "square", "optrr"] = "exact"

@@ -16,8 +16,11 @@ from pydantic import Field, model_validator
 from sfumato.errors import StudyError
 from sfumato.runtime.settings import Settings
 
-Rule = Literal["k", "l", "t", "suppressed", "uniques", "raw", "attacks", "dependence", "identifying", "earlier"]
+Rule = Literal[
+    "k", "l", "t", "suppressed", "uniques", "raw", "attacks", "dependence", "identifying", "earlier", "response"
+]
 RULE_K: Rule = "k"
+RULE_RESPONSE: Rule = "response"
 LEAST_REASON = 10  # characters
 WORD = re.compile(r"[^\W\d_]*([^\W\d_])(?!\1)[^\W\d_]+|[\u0e00-\u0eff\u3040-\u9fff]")  # two letters that differ
 
@@ -28,7 +31,7 @@ class RuleFacts:
 
     `limit` says how a threshold is read, and so which way is weaker: a figure must be `at least` it, `at most` it or
     `below` it; a rule without a threshold has none. `says` is the rule in words, with `{limit}` for its threshold, a
-    percentage where it is a `share`; `refuses` what is refused where there is no threshold.
+    percentage where it is a `share`. `key` is the field of a rule that has several thresholds.
     """
 
     rule: Rule
@@ -36,11 +39,17 @@ class RuleFacts:
     says: str
     share: bool = False
     columns: bool = False
+    key: str = ""
+
+    @property
+    def field(self) -> str:
+        """The name of the threshold in the policy."""
+        return self.key or self.rule
 
     @property
     def default(self) -> float:
         """The threshold that holds unless another is stated."""
-        return float(PolicySettings.model_fields[self.rule].default)
+        return float(PolicySettings.model_fields[self.field].default)
 
     def worse(self, figure: float, than: float) -> bool:
         """Whether a figure protects less than another."""
@@ -69,6 +78,12 @@ RULES: dict[str, RuleFacts] = {
             "unchanged",
             share=True,
         ),
+        RuleFacts(
+            "response",
+            "at most",
+            "given the other released columns, a randomized response raises the largest share of a combination of "
+            "their values by a factor of at most {limit}",
+        ),
         RuleFacts("raw", "", "some quasi-identifier of the released records is changed"),
         RuleFacts("attacks", "", "no attack on a protected group identifies an area"),
         RuleFacts("dependence", "", "no unchanged column determines a protected one", columns=True),
@@ -76,7 +91,12 @@ RULES: dict[str, RuleFacts] = {
         RuleFacts("earlier", "", "no earlier release of the same people reveals more together with this one"),
     )
 }
-THRESHOLDS = {name: facts for name, facts in RULES.items() if facts.limit}
+RESPONSE = (
+    RuleFacts("response", "at most", "or to at most {limit}", share=True, key="response_posterior"),
+    RuleFacts("response", "at most", "where {limit} records or more have these values", key="response_records"),
+    RuleFacts("response", "at most", "and ε is at most {limit} where fewer have them", key="response_epsilon"),
+)
+THRESHOLDS = {facts.field: facts for facts in (*RULES.values(), *RESPONSE) if facts.limit}
 KEYS = ", ".join(
     [name for name, facts in RULES.items() if not facts.columns]
     + [f"{name}:COLUMN" for name, facts in RULES.items() if facts.columns]
@@ -126,6 +146,10 @@ class PolicySettings(Settings):
     the distribution of the whole file that no class may reach (1 allows any); `suppressed` the largest share of
     records that may be suppressed; `uniques` the largest share that may be unique over quasi-identifiers and all
     columns that are released unchanged. A threshold that is weaker than its default needs a `reason`.
+
+    `response` is for randomized response beside other released columns: the factor by which a report may raise the
+    largest share of a combination of their values. A posterior up to `response_posterior` is allowed as well.
+    Combinations with fewer than `response_records` records are covered by ε, which is then at most `response_epsilon`.
     """
 
     k: int = Field(default=3, ge=1)
@@ -133,6 +157,10 @@ class PolicySettings(Settings):
     t: float = Field(default=0.9, gt=0, le=1)
     suppressed: float = Field(default=1.0, ge=0, le=1)
     uniques: float = Field(default=0.001, ge=0, le=1)
+    response: float = Field(default=1.5, ge=1, le=1000)
+    response_posterior: float = Field(default=0.75, gt=0, le=1)
+    response_records: int = Field(default=100, ge=1)
+    response_epsilon: float = Field(default=3.0, gt=0, le=50)
     reason: str | None = None
     accept: tuple[Acceptance, ...] = ()
 

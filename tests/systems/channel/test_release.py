@@ -87,9 +87,10 @@ def resealed(release: Path, **changed: Any) -> None:
     pack.write_manifest(release, {name: value for name, value in manifest.items() if name != "checksum"})
 
 
-def numbers_in(found: Any, skip: str = "matrix") -> list[float]:
+def numbers_in(found: Any, skip: tuple[str, ...] = ("matrix", "epsilon")) -> list[float]:
+    """The numbers of a public file, without those that the matrix itself shows."""
     if isinstance(found, dict):
-        return [n for name, value in found.items() if name != skip for n in numbers_in(value)]
+        return [n for name, value in found.items() if name not in skip for n in numbers_in(value)]
     if isinstance(found, list):
         return [n for value in found for n in numbers_in(value)]
     return [float(found)] if isinstance(found, int | float) and not isinstance(found, bool) else []

@@ -46,7 +46,7 @@ class Table:
         bands = {"build": "interval", "widths": list(self.widths)}
         columns[self.number] = {"role": "quasi_identifier", "hierarchy": bands}
         columns[self.sensitive] = {"role": "sensitive", "distance": "equal"}
-        others = [name for name in open_source(DataSettings.given(**data)).names if name not in columns]
+        others = [name for name in open_source(DataSettings.checked(**data)).names if name not in columns]
         return sf.Study(data=data, columns=columns | {name: {"role": "other"} for name in others})
 
 

@@ -8,7 +8,7 @@ from sfumato.plans.channel import Channel
 from sfumato.release.sources import require_source
 from sfumato.systems.channel.matrices import CLOSE
 from sfumato.systems.channel.prior import prior_of
-from sfumato.systems.channel.search import point_of
+from sfumato.systems.channel.search import over_epsilon, point_of
 from sfumato.systems.unlike import first_unlike, shown
 
 
@@ -37,7 +37,7 @@ def refuse_unlike(front: Front) -> None:
         channel = channel_of(point)
         if channel.columns != prior.columns or channel.cells != prior.cells:
             raise _unlike(f"channel {point.id} is of other columns or categories than the table has")
-        again = point_of(prior, point.id, channel, point.bound, beside=study.channel.local)
+        again = point_of(prior, point.id, channel, point.bound, beside=over_epsilon(front))
         where = first_unlike(point.as_dict(), again.as_dict())
         if where is not None:
             name, said, true = where

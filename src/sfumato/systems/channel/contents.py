@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +27,7 @@ from sfumato.sources.value_counts import require
 from sfumato.study.policy import RULE_K, PolicySettings
 from sfumato.systems.channel import facts
 from sfumato.systems.channel.draw import TEST_COLUMN
+from sfumato.systems.channel.given import response_findings
 from sfumato.systems.channel.pages import external_page, internal_page
 from sfumato.systems.channel.readback import Rows
 
@@ -67,13 +68,15 @@ class Disguised:
     """A disguised file, with what was counted in the source and in the file itself.
 
     `counts` are the records of each category in the source, `reports` those of each output in the file, channel by
-    channel; `whole` says how unique records are over all columns, and over those that are kept as they are.
+    channel; `whole` says how unique records are over all columns, and over those that are kept as they are. `given` are
+    the figures for someone who has the other columns too, None where there are none.
     """
 
     what: Disguise
     counts: tuple[Floats, ...]
     reports: tuple[Floats, ...]
     whole: WholeFile
+    given: Mapping[str, Any] | None = None
 
     @property
     def records(self) -> int:
@@ -87,8 +90,9 @@ class Disguised:
 
     @property
     def figures(self) -> dict[str, Any]:
-        """The figures of each channel on the shares of the table."""
-        return {about["name"]: about["figures"] for about in self.abouts}
+        """The figures of each channel: given the other columns, if there are any, and on the shares of the table."""
+        beside = {} if self.given is None else self.given["channels"]
+        return {about["name"]: {"given": beside.get(about["name"]), **about["figures"]} for about in self.abouts}
 
     @property
     def loss(self) -> float:
@@ -106,6 +110,7 @@ class Disguised:
             "keep_order": self.what.keep_order,
             "test_seed": self.what.test_seed,
             "randomness": self.what.randomness,
+            "given": self.given,
             "channels": self.abouts,
         }
 
@@ -137,7 +142,8 @@ class Disguised:
         smallest = self.whole.known.smallest
         if self.what.kept and smallest < policy.k:
             listed.append(f"Over the plain columns the smallest class has {smallest} records, below {policy.k}.")
-        return [*([Finding(RULE_K, " ".join(listed))] if listed else []), *unique_findings(policy, self.whole)]
+        broken = [Finding(RULE_K, " ".join(listed))] if listed else []
+        return [*response_findings(self.given, policy), *broken, *unique_findings(policy, self.whole)]
 
     def warnings(self) -> list[str]:
         """What the publisher should know."""
@@ -155,20 +161,24 @@ class Disguised:
                     f"{channel.name} was designed for posteriors of at most {delta:g}, but with the shares of this "
                     f"table a report lets one believe a category with up to {worst:.4f}."
                 )
-        if self.what.kept:
-            listed.append("unperturbed columns can raise the disclosure risk above the figures shown.")
         if self.what.keep_order:
             listed.append("the rows are in the order of the source, which may disclose their true values.")
         return listed if self.what.test_seed is None else [*listed, self.what.randomness]
 
 
-def count_file(engine: Engine, what: Disguise, file: Source, counts: tuple[Floats, ...]) -> Disguised:
-    """Count the reports of a disguised file, and how unique its records are; `counts` are those of the source."""
+def count_file(
+    engine: Engine, what: Disguise, file: Source, counts: tuple[Floats, ...], given: Mapping[str, Any] | None
+) -> Disguised:
+    """Count the reports of a disguised file, and how unique its records are.
+
+    `counts` are those of the source, `given` the figures given the other columns, which need the source too.
+    """
     require(file, what.columns)
     written = Rows(engine, file, "written").attach()
     reports = tuple(written.everybody([channel.name], channel.output_cells) for channel in what.channels)
     known = uniqueness(engine, file, what.kept)
-    return Disguised(what, counts, reports, WholeFile(uniqueness(engine, file, file.names), known, what.kept))
+    whole = WholeFile(uniqueness(engine, file, file.names), known, what.kept)
+    return Disguised(what, counts, reports, whole, given)
 
 
 def private_text(channels: Sequence[Channel], counts: Sequence[Floats]) -> str:

@@ -22,9 +22,10 @@ from sfumato.sources.engines.engine import Engine, require_order
 from sfumato.sources.source import Source
 from sfumato.sources.value_counts import require, tally
 from sfumato.study import Study
-from sfumato.study.policy import Acceptance
+from sfumato.study.policy import Acceptance, PolicySettings
 from sfumato.systems.channel import draw
 from sfumato.systems.channel.contents import CHANNEL, Disguise, Disguised, count_file, pages_of, private_text
+from sfumato.systems.channel.given import given_others
 from sfumato.systems.channel.prior import complete_columns
 from sfumato.systems.channel.readback import Agreement, Rows, agreement, differing_rows
 
@@ -113,7 +114,7 @@ class DisguiseDraft(Draft):
     def compare(self, engine: Engine, own: Study) -> None:
         rows = Rows(engine, self.source, "raw", self.complete).attach()
         with stage("compare every row"):
-            torn, self.agreed, self.disguised = read_back(rows, self.what, table_of(own))
+            torn, self.agreed, self.disguised = read_back(rows, self.what, table_of(own), self.study.policy)
         if torn:
             raise SfumatoError(
                 f"{torn} rows of the written file do not have the plain columns of the source",
@@ -219,10 +220,12 @@ def true_counts(source: Rows, channels: Sequence[Channel]) -> tuple[Floats, ...]
     return counts
 
 
-def read_back(source: Rows, what: Disguise, file: Source) -> tuple[int, Agreement, Disguised]:
+def read_back(source: Rows, what: Disguise, file: Source, policy: PolicySettings) -> tuple[int, Agreement, Disguised]:
     """Read a written file: rows whose plain columns differ from the source's, whether the reports can be the channels',
     and all that is counted."""
-    disguised = count_file(source.engine, what, file, true_counts(source, what.channels))
-    written = Rows(source.engine, file, "written")
+    written = Rows(source.engine, file, "written").attach()
+    counts = true_counts(source, what.channels)
+    given = given_others(source, written, what.channels, what.kept, policy)
+    disguised = count_file(source.engine, what, file, counts, given)
     torn = differing_rows(source, written, what.kept)
     return torn, agreement(source, written, what.channels, what.kept), disguised

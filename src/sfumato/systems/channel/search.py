@@ -14,6 +14,7 @@ from sfumato.front import Front, Objective, Point
 from sfumato.measures import channel as measures
 from sfumato.plans.channel import Channel
 from sfumato.study import ChannelSettings, Study
+from sfumato.systems.channel.design import used_settings
 from sfumato.systems.channel.matrices import (
     CLOSE,
     Candidate,
@@ -42,15 +43,19 @@ LOCAL_OBJECTIVES = (
 
 def search_channel(study: Study, run: Run, prior: Prior | None = None) -> Front:
     """Find the channels of a study. The same study, data and seed give the same front on any number of threads."""
-    settings, began = study.channel, time.process_time()
-    fingerprint = "" if settings.prior is not None else study.opened().fingerprint
+    began = time.process_time()
+    fingerprint = "" if study.channel.prior is not None else study.opened().fingerprint
     prior = prior_of(study) if prior is None else prior
+    settings = used_settings(study, prior)
+    # What the study asks for is stated, also where a bound on ε takes care of it.
+    asked = {"delta": study.channel.delta or settings.delta, "gain": study.channel.gain}
+    stated = settings.model_copy(update=asked)
     # These matrices are small: more threads would only wait for each other, and change the last digits.
     with threadpool_limits(1):
         candidates = (
             local_matrices(prior, settings, run.tell) if settings.local else limited_matrices(prior, settings, run.tell)
         )
-        points = _points(prior, settings, candidates, bounds_of(prior, settings))
+        points = _points(prior, settings, stated, candidates, bounds_of(prior, settings))
     exact = settings.engine == "exact" and not settings.invariant and prior.design is None
     exact &= settings.epsilon is None or settings.local
     seed = "" if settings.engine == "exact" else f", seed {settings.seed}"
@@ -70,8 +75,8 @@ def search_channel(study: Study, run: Run, prior: Prior | None = None) -> Front:
             "columns": list(prior.columns),
             "categories": len(prior.categories),
             "dropped": prior.dropped,
-            "delta": settings.most_posterior,
-            "gain_cap": settings.gain,
+            "delta": stated.most_posterior,
+            "gain_cap": stated.gain,
             "epsilon_cap": settings.epsilon,
             "range": list(measures.attainable(prior.shares, settings.most_posterior)),
             "tolerance": CLOSE,
@@ -79,6 +84,11 @@ def search_channel(study: Study, run: Run, prior: Prior | None = None) -> Front:
         },
         found_how=f"{_proof(settings, exact)}, {settings.engine}{seed}",
     )
+
+
+def over_epsilon(front: Front) -> bool:
+    """Whether a front is over ε, and not over privacy."""
+    return front.objectives[0].name == LOCAL_OBJECTIVES[0].name
 
 
 def _proof(settings: ChannelSettings, exact: bool) -> str:
@@ -94,6 +104,7 @@ def _proof(settings: ChannelSettings, exact: bool) -> str:
 def _points(
     prior: Prior,
     settings: ChannelSettings,
+    stated: ChannelSettings,
     candidates: Sequence[Candidate],
     bound: Callable[[float, float], float] | None,
 ) -> tuple[Point, ...]:
@@ -108,7 +119,7 @@ def _points(
         said, own = measured[i], candidates[i].bound
         spread = own if own is not None or bound is None else bound(said.privacy, said.epsilon)
         lower = None if spread is None else measures.error_of(spread, prior.shares, prior.records)
-        channel = _channel(prior, settings, candidates[i], said)
+        channel = _channel(prior, stated, candidates[i], said)
         points.append(point_of(prior, number, channel, lower, beside=settings.local))
     return tuple(points)
 

@@ -17,7 +17,7 @@ from sfumato.study import Study
 from sfumato.systems.applying import Applying
 from sfumato.systems.channel.again import channel_of, refuse_unlike
 from sfumato.systems.channel.disguise import disguise_draft
-from sfumato.systems.channel.search import search_channel
+from sfumato.systems.channel.search import over_epsilon, search_channel
 from sfumato.systems.channel.verify import DISGUISES
 from sfumato.systems.run import Run
 from sfumato.systems.system import Publishing, Verdict
@@ -46,9 +46,15 @@ class Channels:
         details = front.details
         low, high = details["range"]
         said = [f"{details['categories']} categories of {' × '.join(details['columns'])}, {front.rows:,} records"]
-        if not front.study.channel.local:
+        if not over_epsilon(front):
             said.append(f"privacy can range from {low:.4f} to {high:.4f}")
         said.append(f"matrices are designed for {details['designed_for']}")
+        cap, keep = details["epsilon_cap"], front.study.channel.keep
+        if keep and cap is not None and front.study.channel.epsilon is None:
+            said.append(
+                f"ε is at most {cap:.4g}, so that the policy rule response holds beside {', '.join(keep)}: "
+                f"given = {list(keep)} under [channel] searches for these columns alone"
+            )
         worst = [a["worst_posterior"] for p in front.points for a in p.details.get("attributes", {}).values()]
         if any(one > details["delta"] + 1e-9 for one in worst):
             said.append(f"δ = {details['delta']:g} applies to the columns jointly; individual columns may exceed it")

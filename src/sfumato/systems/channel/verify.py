@@ -22,9 +22,11 @@ from sfumato.runtime.arrays import Floats
 from sfumato.sources.engines.engine import open_engine
 from sfumato.sources.settings import DataSettings
 from sfumato.study import Study
+from sfumato.study.policy import PolicySettings
 from sfumato.systems.channel import draw
-from sfumato.systems.channel.contents import CHANNEL, Disguise, count_file, pages_of, read_private
+from sfumato.systems.channel.contents import CHANNEL, Disguise, Disguised, count_file, pages_of, read_private
 from sfumato.systems.channel.disguise import read_back
+from sfumato.systems.channel.given import LIMITS
 from sfumato.systems.channel.prior import complete_columns
 from sfumato.systems.channel.readback import LEVEL, Agreement, Rows, chance_of
 
@@ -34,12 +36,13 @@ CLOSE = 1e-6  # of a figure that is worked out again; the certified bound comes 
 def measure_again(check: Check) -> Again:
     """Count the reports again, and work every figure out anew."""
     manifest, (what, counts) = check.manifest, _stated(check)
+    given = manifest["own"]["given"]
     plain = draw.plain_file(check.written, Path(check.data))
     expected = pack.file_settings(plain, what.columns, check.data, trim=check.study.data.trim)
     if check.own.data != DataSettings(**expected):
         raise InputError(f"{pack.RUN} does not read the file as analysts do", expected="Parquet, or plain CSV")
     with open_engine(check.own.engine, check.own.engine_options) as engine:
-        disguised = count_file(engine, what, check.written, counts)
+        disguised = count_file(engine, what, check.written, counts, given)
     warnings = disguised.warnings()
     again = {"records": disguised.records, "suppressed": 0, "loss": disguised.loss, "figures": disguised.figures}
     stated = {**manifest, **manifest["own"], "warnings": manifest["warnings"][: len(warnings)]}
@@ -54,6 +57,10 @@ def measure_again(check: Check) -> Again:
         for channel, truth, reports in zip(what.channels, counts, disguised.reports, strict=True)
     ]
     differences += _disagreement(check, Agreement(min(min(chances) * cells, 1.0), cells))
+    if not given_fits(given, disguised, check.study.policy):
+        differences.append(
+            Difference(pack.MANIFEST, "its figures given the other columns do not fit the file and the policy")
+        )
     return Again(
         whole=disguised.whole,
         dictionary=disguised.dictionary(manifest["dictionary"]["columns_left_out"]),
@@ -71,6 +78,18 @@ def _stated(check: Check) -> tuple[Disguise, tuple[Floats, ...]]:
     return Disguise(channels, tuple(own["kept"]), check.data, own["keep_order"], own["test_seed"]), counts
 
 
+def given_fits(given: Any, disguised: Disguised, policy: PolicySettings) -> bool:
+    """Whether the figures given the other columns can be true, as far as that can be known without the source."""
+    what = disguised.what
+    if not what.kept and len(what.channels) < 2:
+        return given is None
+    blind = {name: 1.0 - figures["privacy"] for name, figures in disguised.figures.items()}
+    if not isinstance(given, dict) or list(given["channels"]) != list(blind) or given["columns"] != list(what.kept):
+        return False
+    known = all(said["best_guess"] >= blind[name] - CLOSE for name, said in given["channels"].items())
+    return known and given["limits"] == {name: getattr(policy, name) for name in LIMITS}
+
+
 def _disagreement(check: Check, agreed: Agreement) -> list[Difference]:
     if agreed.holds:
         return []
@@ -84,12 +103,16 @@ def rows_again(check: Check, study: Study) -> list[Difference]:
     complete = tuple(complete_columns(study, what.hidden))
     with open_engine(study.engine, study.engine_options) as engine:
         source = Rows(engine, table_of(study), "raw", complete).attach()
-        torn, agreed, again = read_back(source, what, check.written)
+        torn, agreed, again = read_back(source, what, check.written, check.study.policy)
     differences = _disagreement(check, agreed)
     if torn:
         differences.append(Difference(check.data, f"{torn} rows differ from the source in their plain columns"))
     if not all(np.array_equal(one, two) for one, two in zip(again.counts, counts, strict=True)):
         differences.append(Difference(CHANNEL, "its counts are not those of the source"))
+    if not alike(again.given, check.manifest["own"]["given"]):
+        differences.append(
+            Difference(pack.MANIFEST, "its figures given the other columns are not those of the file and the source")
+        )
     if not alike(agreed.as_dict(), check.manifest["own"]["agreement"]):
         differences.append(Difference(pack.MANIFEST, "its agreement of reports and matrix is not what the file shows"))
     return differences

@@ -156,7 +156,7 @@ def _read_by(system: str) -> list[str]:
         if name == "system" or field.get_default(call_default_factory=True) is None:
             continue
         with contextlib.suppress(InputError):
-            SearchSettings.given(system=system, **{name: field.get_default(call_default_factory=True)})
+            SearchSettings.checked(system=system, **{name: field.get_default(call_default_factory=True)})
             accepted.append(name)
     return accepted
 
@@ -166,7 +166,7 @@ def _algorithms(system: str) -> list[str]:
     accepted = []
     for name in get_args(get_args(SearchSettings.model_fields["algorithm"].annotation)[0]):
         with contextlib.suppress(InputError):
-            SearchSettings.given(system=system, algorithm=name)
+            SearchSettings.checked(system=system, algorithm=name)
             accepted.append(name)
     return accepted
 
@@ -219,7 +219,7 @@ def _rooted(places: Places, column: dict[str, Any]) -> None:
     if isinstance(tree, str):
         column["hierarchy"] = str(places.allowed(tree))
     elif isinstance(tree, dict) and isinstance(tree.get("path"), str):
-        column["hierarchy"] = HierarchyFile.given(**{**tree, "path": str(places.allowed(tree["path"]))}).model_dump(
+        column["hierarchy"] = HierarchyFile.checked(**{**tree, "path": str(places.allowed(tree["path"]))}).model_dump(
             exclude_none=True
         )
 
@@ -238,7 +238,7 @@ def _populated(places: Places, before: Study, settings: dict[str, Any], given: d
     elif given is not None:
         path = str(places.table(str(given.get("path", ""))))
         settings["population"] = {**given, "path": path}
-        people = open_source(DataSettings.given(**settings["population"]), places.root)
+        people = open_source(DataSettings.checked(**settings["population"]), places.root)
         known = [n for n, c in settings["columns"].items() if c.get("role") == Role.QUASI_IDENTIFIER]
         absent = [name for name in known if name not in people.names]
         if absent:

@@ -102,7 +102,7 @@ def keep(
     elif recipe_ is not None:
         described = described_recipe(places, study, column, recipe_)
         tree = recipe_
-    settings = ColumnSettings.given(**(before.model_dump(exclude_none=True) | {"hierarchy": tree}))
+    settings = ColumnSettings.checked(**(before.model_dump(exclude_none=True) | {"hierarchy": tree}))
     changed = declared.with_columns({column: settings})
     keep_study(places, study, changed)
     return described | {"version": version_of(places.study(study))}
