@@ -258,7 +258,8 @@ def test_what_was_measured_is_printed(made: Made, tmp_path: Path, capsys: Captur
     words = ["publish", made.front, "--point", middle(made.found), "-o", tmp_path / "out", *accepted]
     assert run([str(word) for word in words]) == 0
     printed = capsys.readouterr()
-    assert "Measured on the file" in printed.out
+    title = "Computed from the matrix and the source" if made.found.system == "channel" else "Measured on the file"
+    assert title in printed.out
     assert f"Hand out only {tmp_path / 'out' / 'public'}" in printed.err
     assert f"sfumato verify {tmp_path / 'out'}" in printed.err
 

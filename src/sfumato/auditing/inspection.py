@@ -126,7 +126,9 @@ def inspect(
     if is_frame(table):
         source = open_source(DataSettings.checked(path=IN_MEMORY, **settings), frame=Frame(table))
     else:
-        source = open_source(DataSettings.checked(path=str(table), **({"encoding": "auto", "header": "auto"} | settings)))
+        source = open_source(
+            DataSettings.checked(path=str(table), **({"encoding": "auto", "header": "auto"} | settings))
+        )
     with open_engine("duckdb", options) as engine:
         columns = profile(engine, source)
         suggestions = _kept(suggest_all(columns), columns, keep)

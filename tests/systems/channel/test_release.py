@@ -246,7 +246,8 @@ def test_the_truth_in_place_of_reports_is_found(tmp_path: Path) -> None:
     rows = [(job, town) for job in JOBS for town in ("north", "south") for _ in range(200)]
     rows = [(job, "north" if job in JOBS[:2] else town) for job, town in rows]
     people = table(tmp_path / "people.csv", rows)
-    sf.disguise(people, [COIN], tmp_path / "out", keep=["town"], state=tmp_path)
+    accepted = {"response": "the towns of a test"}
+    sf.disguise(people, [COIN], tmp_path / "out", keep=["town"], state=tmp_path, accept=accepted)
     data = tmp_path / "out" / "public" / "data.csv"
     written(data, [{"job": job, "town": town} for job, town in rows])
     resealed(tmp_path / "out")

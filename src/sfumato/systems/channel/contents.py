@@ -27,7 +27,7 @@ from sfumato.sources.value_counts import require
 from sfumato.study.policy import RULE_K, PolicySettings
 from sfumato.systems.channel import facts
 from sfumato.systems.channel.draw import TEST_COLUMN
-from sfumato.systems.channel.given import response_findings
+from sfumato.systems.channel.given import public_given, response_findings
 from sfumato.systems.channel.pages import external_page, internal_page
 from sfumato.systems.channel.readback import Rows
 
@@ -222,7 +222,10 @@ def pages_of(folder: Path, manifest: Content) -> dict[str, str]:
         "reference": "equal shares",
         "randomness": own["randomness"],
     }
-    mark = facts.mark_for(channels, own["channels"], notes)
+    given = own["given"]
+    if given is not None:
+        notes["given"] = public_given(given)
+    mark = facts.mark_for(channels, own["channels"], notes, given)
     text = json.dumps(mark, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     return {
         mark_of(Path(manifest["data"])).as_posix(): text,

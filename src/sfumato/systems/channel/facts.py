@@ -22,6 +22,7 @@ from sfumato.systems.channel.recovery import inversion_matrix, linear_error, wei
 
 STEP = 0.05  # what the guarantees that the public reads are rounded to: exact ones would tell the shares
 NUMBERS = ("privacy", "mse", "worst_posterior", "loss")
+HEADLINES = ("worst_posterior", "best_guess", "guess_from_file")  # given the other columns of the file
 EXACT_SHARES = "the shares of the table"
 
 
@@ -117,10 +118,11 @@ def front_of(channel: Channel) -> dict[str, Any] | None:
     return {"chosen": chosen, "points": points} if whole and chosen in [point["id"] for point in points] else None
 
 
-def public_notes(channel: Channel, about: Mapping[str, Any]) -> dict[str, Any]:
+def public_notes(channel: Channel, about: Mapping[str, Any], given: Mapping[str, Any] | None) -> dict[str, Any]:
     """What the public reads of a channel: guarantees in coarse steps, never on the flattering side.
 
-    The expected error is that of equal shares: any figure of the true ones would help to find them.
+    The expected error is that of equal shares: any figure of the true ones would help to find them. `given` are the
+    figures given the other columns of the file.
     """
     figures = about["figures"]
     even, records = np.full(channel.size, 1.0 / channel.size), sum(one["records"] for one in about["categories"])
@@ -132,20 +134,38 @@ def public_notes(channel: Channel, about: Mapping[str, Any]) -> dict[str, Any]:
     }
     if about["attributes"]:
         notes["attributes"] = {name: _guarantees(said) for name, said in about["attributes"].items()}
+    if given is not None:
+        notes["given"] = {name: _step_up(given[name]) for name in HEADLINES} | {
+            "attributes": {
+                name: {figure: _step_up(value) for figure, value in said.items()}
+                for name, said in given["attributes"].items()
+            }
+        }
     return notes
+
+
+def _step_up(value: float | None) -> float | None:
+    """A probability in coarse steps, never below itself."""
+    return None if value is None else round(min(math.ceil(value / STEP - 1e-9) * STEP, 1.0), 2)
 
 
 def _guarantees(figures: Mapping[str, Any]) -> dict[str, float]:
     privacy = math.floor(figures["privacy"] / STEP + 1e-9) * STEP
-    worst = math.ceil(figures["worst_posterior"] / STEP - 1e-9) * STEP
-    return {"privacy": round(privacy, 2), "worst_posterior": round(min(worst, 1.0), 2)}
+    return {"privacy": round(privacy, 2), "worst_posterior": _step_up(figures["worst_posterior"]) or 0.0}
 
 
 def mark_for(
-    channels: Sequence[Channel], abouts: Sequence[Mapping[str, Any]], notes: Mapping[str, Any]
+    channels: Sequence[Channel],
+    abouts: Sequence[Mapping[str, Any]],
+    notes: Mapping[str, Any],
+    given: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """What stands beside the disguised file: its channels with coarse guarantees, and nothing of the shares."""
-    bare = [channel.bare(public_notes(channel, about)) for channel, about in zip(channels, abouts, strict=True)]
+    beside = {} if given is None else given["channels"]
+    bare = [
+        channel.bare(public_notes(channel, about, beside.get(about["name"])))
+        for channel, about in zip(channels, abouts, strict=True)
+    ]
     return {"format": SEVERAL, "version": 1, "channels": [channel.as_dict() for channel in bare], "notes": dict(notes)}
 
 

@@ -107,6 +107,49 @@ def figures_given(
     }
 
 
+def public_given(given: Given) -> dict[str, Any]:
+    """What the public reads of the rule: its limits, ε, and how many records ε alone covers, which the file shows."""
+    return {
+        "columns": list(given["columns"]),
+        "records_least": given["limits"]["response_records"],
+        "small_share": math.ceil(given["small_share"] * 1000 - SLACK) / 1000,
+        "epsilon": None if given["epsilon"] is None else math.ceil(given["epsilon"] * 1000 - SLACK) / 1000,
+    }
+
+
+def others_words(columns: Sequence[str]) -> str:
+    """The other columns of the file in a sentence.
+
+    >>> others_words(["sex", "age"]), others_words([])
+    ('sex and age', 'the other reports')
+    """
+    return " and ".join(filter(None, [", ".join(columns[:-1]), columns[-1]])) if columns else "the other reports"
+
+
+def headline_rows(figures: Given, beside: Given | None) -> list[list[str]]:
+    """The figures given the other columns, which come first wherever there are other columns."""
+    given = figures["given"]
+    if given is None or beside is None:
+        return []
+    others, least = others_words(beside["columns"]), beside["limits"]["response_records"]
+    worst = given["worst_posterior"]
+    rows = [
+        [f"given {others}: best guess right", percent(given["best_guess"])],
+        [f"given {others}: guess learned from the file right", percent(given["guess_from_file"])],
+        [
+            f"given {others}: worst posterior (combinations of {least} records or more)",
+            "–" if worst is None else f"{worst:.4f}",
+        ],
+        [
+            f"given {others}: largest share there without a report",
+            "–" if worst is None else f"{given['largest_share']:.4f}",
+        ],
+    ]
+    if beside["small_cells"]:
+        rows.append(["records in smaller combinations, covered by ε alone", percent(beside["small_share"])])
+    return rows
+
+
 def _targets(channels: Sequence[Channel]) -> list[Target]:
     """What each channel hides, among the products of the categories of all."""
     if len(channels) == 1:
@@ -204,7 +247,7 @@ def _over(name: str, said: Given, given: Given, policy: PolicySettings, several:
 
 
 def _names(given: Given) -> str:
-    return ", ".join(given["columns"]) or "the other reports"
+    return others_words(given["columns"])
 
 
 def _nearest(given: Given, policy: PolicySettings) -> str:
@@ -213,7 +256,7 @@ def _nearest(given: Given, policy: PolicySettings) -> str:
     if given["small_cells"]:
         allowed.append(policy.response_epsilon)
     known = [one for one in allowed if one is not None]
-    without = f"without {', '.join(given['columns'])}" if given["columns"] else "with one disguised column"
+    without = f"without {_names(given)}" if given["columns"] else "with one disguised column"
     if not known or min(known) <= 0:
         return without
     most = math.floor(min(known) / len(given["channels"]) * 100) / 100

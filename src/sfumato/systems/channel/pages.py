@@ -10,6 +10,8 @@ from sfumato.notebook.plot import INK
 from sfumato.report.page import ACCENT, SECOND, figure, page
 from sfumato.report.release_pages import internal, json_block
 from sfumato.runtime.figures import number, percent
+from sfumato.systems.channel.facts import HEADLINES
+from sfumato.systems.channel.given import headline_rows, others_words
 from sfumato.version import __version__
 
 SMALL = 10
@@ -33,14 +35,17 @@ def external_page(mark: Mapping[str, Any]) -> str:
         tiles=(),
         version=__version__,
         notes=notes,
-        channels=[_public(channel) for channel in mark["channels"]],
+        others=others_words(notes["given"]["columns"]) if "given" in notes else "",
+        small=percent(notes["given"]["small_share"]) if "given" in notes and notes["given"]["small_share"] else "",
+        channels=[_public(channel, notes.get("given")) for channel in mark["channels"]],
         block=json_block({**notes, "channels": [channel["notes"] for channel in mark["channels"]]}),
     )
 
 
-def _public(channel: Mapping[str, Any]) -> dict[str, Any]:
-    """One channel as analysts read it."""
+def _public(channel: Mapping[str, Any], beside: Mapping[str, Any] | None) -> dict[str, Any]:
+    """One channel as analysts read it: first what holds for someone who has the whole row."""
     notes = channel["notes"]
+    given = notes.get("given")
     error = "∞" if notes["expected_error"] is None else f"± {notes['expected_error'] ** 0.5:.2g}"
     epsilon = "∞" if notes["epsilon"] is None else f"{notes['epsilon']:g}"
     return {
@@ -53,21 +58,59 @@ def _public(channel: Mapping[str, Any]) -> dict[str, Any]:
         "singular": notes["expected_error"] is None,
         "endless": notes["epsilon"] is None,
         "worst": percent(notes["worst_posterior"]),
+        "right": percent(1 - notes["privacy"]),
+        "given": None if given is None else {name: _percent(given[name]) for name in HEADLINES},
+        "odds": "" if notes["epsilon"] is None else f"{math.exp(notes['epsilon']):.3g}",
         "tiles": [
-            {
-                "value": percent(notes["worst_posterior"]),
-                "says": "upper bound on the probability of any category, given a report",
-            },
-            {
-                "value": percent(1 - notes["privacy"]),
-                "says": "of records at most whose true category the best possible guess gets right",
-            },
+            *(
+                _alone(notes)
+                if given is None or beside is None
+                else _given_tiles(given, others_words(beside["columns"]), beside["records_least"])
+            ),
             {"value": error, "says": "typical error of an estimated share, over all records"},
             {"value": epsilon, "says": "ε of local differential privacy"},
         ],
         "rows": _rows(channel),
-        "attributes": _attributes(notes.get("attributes", {})),
+        "attributes": _attributes(notes.get("attributes", {}), given),
     }
+
+
+def _alone(notes: Mapping[str, Any]) -> list[dict[str, str]]:
+    return [
+        {
+            "value": percent(notes["worst_posterior"]),
+            "says": "upper bound on the probability of any category, given a report",
+        },
+        {
+            "value": percent(1 - notes["privacy"]),
+            "says": "of records at most whose true category the best possible guess gets right",
+        },
+    ]
+
+
+def _given_tiles(given: Mapping[str, Any], others: str, least: int) -> list[dict[str, str]]:
+    worst = given["worst_posterior"]
+    bound = {
+        "value": _percent(worst),
+        "says": f"upper bound on the probability of any category, given a report and {others}, where {least} or more "
+        f"records have the same {others}",
+    }
+    return [
+        *([] if worst is None else [bound]),
+        {
+            "value": _percent(given["best_guess"]),
+            "says": f"of records at most whose true category the best possible guess gets right, given a report and "
+            f"{others}",
+        },
+        {
+            "value": _percent(given["guess_from_file"]),
+            "says": "of records at most that a guess gets right which is learned from this file alone",
+        },
+    ]
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else percent(share)
 
 
 def _rows(channel: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -95,13 +138,19 @@ def internal_page(manifest: Mapping[str, Any]) -> str:
         chance=f"{agreement['chance']:.2g}",
         level=f"{agreement['level']:.0e}",
         compared=number(agreement["compared"]),
-        channels=[_private(channel, order) for order, channel in enumerate(own["channels"])],
+        others="" if own["given"] is None else others_words(own["given"]["columns"]),
+        channels=[
+            _private(channel, order, manifest["figures"][channel["name"]], own["given"])
+            for order, channel in enumerate(own["channels"])
+        ],
     )
 
 
-def _private(channel: Mapping[str, Any], order: int) -> dict[str, Any]:
+def _private(
+    channel: Mapping[str, Any], order: int, figures: Mapping[str, Any], beside: Mapping[str, Any] | None
+) -> dict[str, Any]:
     """One channel as the publisher reads it."""
-    figures, front = channel["figures"], channel["front"]
+    front = channel["front"]
     tiles = [
         {"value": f"{figures['privacy']:.4f}", "says": "privacy"},
         {"value": f"{figures['worst_posterior']:.4f}", "says": "worst posterior"},
@@ -119,7 +168,8 @@ def _private(channel: Mapping[str, Any], order: int) -> dict[str, Any]:
         "tiles": tiles,
         "picture": "" if front is None else _front(front["points"], front["chosen"], f"front{order}"),
         "points": [] if front is None else [_cells(point) for point in front["points"]],
-        "attributes": _attributes(channel["attributes"]),
+        "attributes": _attributes(channel["attributes"], figures["given"]),
+        "given": headline_rows(figures, beside),
         "categories": [
             row | {"share": percent(row["share"]), "gain": f"{row['gain']:.1f}", "likeliest": percent(row["likeliest"])}
             for row in channel["categories"]
@@ -135,7 +185,15 @@ def _number(value: float | None, shown: str = "{:.3e}") -> str:
     return "∞" if value is None else shown.format(value)
 
 
-def _attributes(attributes: Mapping[str, Mapping[str, float]]) -> list[tuple[str, str, str]]:
+def _attributes(
+    attributes: Mapping[str, Mapping[str, float]], given: Mapping[str, Any] | None
+) -> list[tuple[str, str, str]]:
+    """Each column of a joint channel by itself: how often it is guessed, and its highest probability given a report."""
+    if given is not None:
+        return [
+            (name, _percent(said["best_guess"]), _percent(said["worst_posterior"]))
+            for name, said in given["attributes"].items()
+        ]
     return [(name, percent(1 - said["privacy"]), percent(said["worst_posterior"])) for name, said in attributes.items()]
 
 

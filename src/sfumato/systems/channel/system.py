@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from sfumato.decide import Choice
 from sfumato.front import Front, Point
@@ -17,6 +18,7 @@ from sfumato.study import Study
 from sfumato.systems.applying import Applying
 from sfumato.systems.channel.again import channel_of, refuse_unlike
 from sfumato.systems.channel.disguise import disguise_draft
+from sfumato.systems.channel.given import headline_rows, others_words
 from sfumato.systems.channel.search import over_epsilon, search_channel
 from sfumato.systems.channel.verify import DISGUISES
 from sfumato.systems.run import Run
@@ -76,14 +78,11 @@ class Channels:
         )
 
     def figures(self, manifest: Manifest) -> Mapping[str, list[list[str]]]:
+        beside = manifest["own"]["given"]
         return {
-            f"Measured on the file: {name}": [
-                ["privacy", f"{figures['privacy']:.4f}"],
-                ["worst posterior", f"{figures['worst_posterior']:.4f}"],
-                ["ε", number_or_infinity(figures["epsilon"])],
-                ["error of an estimated share (mse)", number_or_infinity(figures["mse_of_estimate"])],
-                ["largest gain of a report over a share", f"{figures['largest_gain']:.1f} times"],
-                ["loss", percent(figures["loss"])],
+            f"Computed from the matrix and the source: {name}": [
+                *headline_rows(figures, beside),
+                *_rows(figures, beside),
             ]
             for name, figures in manifest["figures"].items()
         }
@@ -116,6 +115,19 @@ class Channels:
                 f"{a['privacy']:.4f} / {a['worst_posterior']:.4f}" for a in attributes
             ]
         return columns
+
+
+def _rows(figures: Mapping[str, Any], beside: Mapping[str, Any] | None) -> list[list[str]]:
+    """The figures of a channel on the shares of the whole table, which someone knows who has a report and no more."""
+    alone = "" if beside is None else f"without {others_words(beside['columns'])}: "
+    return [
+        [f"{alone}privacy", f"{figures['privacy']:.4f}"],
+        [f"{alone}worst posterior", f"{figures['worst_posterior']:.4f}"],
+        ["ε", number_or_infinity(figures["epsilon"])],
+        ["error of an estimated share (mse)", number_or_infinity(figures["mse_of_estimate"])],
+        [f"{alone}largest gain of a report over a share", f"{figures['largest_gain']:.1f} times"],
+        ["loss", percent(figures["loss"])],
+    ]
 
 
 def chosen_channel(choice: Choice) -> Channel:

@@ -26,7 +26,7 @@ from sfumato.study.policy import PolicySettings
 from sfumato.systems.channel import draw
 from sfumato.systems.channel.contents import CHANNEL, Disguise, Disguised, count_file, pages_of, read_private
 from sfumato.systems.channel.disguise import read_back
-from sfumato.systems.channel.given import LIMITS
+from sfumato.systems.channel.given import LIMITS, others_words
 from sfumato.systems.channel.prior import complete_columns
 from sfumato.systems.channel.readback import LEVEL, Agreement, Rows, chance_of
 
@@ -119,11 +119,18 @@ def rows_again(check: Check, study: Study) -> list[Difference]:
 
 
 def says(manifest: Content) -> str:
-    """The privacy of each channel."""
-    return "; ".join(
-        f"{name}: privacy {figures['privacy']:.3f}, worst posterior {figures['worst_posterior']:.3f}"
-        for name, figures in manifest["figures"].items()
-    )
+    """How often the best guess is right for each channel, given the other columns if there are any."""
+    said = []
+    for name, figures in manifest["figures"].items():
+        given = figures["given"]
+        if given is None:
+            said.append(f"{name}: privacy {figures['privacy']:.3f}, worst posterior {figures['worst_posterior']:.3f}")
+            continue
+        others = others_words(manifest["own"]["given"]["columns"])
+        worst = given["worst_posterior"]
+        largest = "" if worst is None else f", worst posterior {worst:.3f}"
+        said.append(f"{name}, given {others}: privacy {1 - given['best_guess']:.3f}{largest}")
+    return "; ".join(said)
 
 
 def alike(one: Any, two: Any) -> bool:
