@@ -27,7 +27,8 @@ class ClassValues:
     """The values of one column in each class: entries `start[c]:start[c + 1]`, sorted by value.
 
     `counts` are over the records a class's records hide among, `own` over the class itself; the two differ only
-    where missing values match anything.
+    where missing values match anything. Of `size` units that a class hides among, `held` hold the value, and `weight`
+    is the sum of the shares of their rows that do; where every row is a unit all three are counts of records.
     """
 
     domain: Domain
@@ -35,6 +36,9 @@ class ClassValues:
     values: Codes
     counts: Counts64
     own: Counts64
+    held: Counts64
+    weight: Counts64 | Floats
+    size: Counts64
 
     @cached_property
     def class_of(self) -> Counts64:
@@ -50,8 +54,9 @@ class ClassValues:
 class ClassTable:
     """Equivalence classes of a table under a recoding.
 
-    `index[t]` is the class of tuple t; `rows` the records of a class; `size` how many records each of them hides
-    among (the same, unless missing values match anything); `suppressed` the classes that are not released.
+    `index[t]` is the class of tuple t; `rows` the records of a class; `crowd` how many records each of them hides
+    among (the same, unless missing values match anything); `size` how many units these belong to (as many, unless the
+    table has units); `suppressed` the classes that are not released.
     `reference` says which rows the distribution of a sensitive column is taken over.
     """
 
@@ -60,6 +65,7 @@ class ClassTable:
     index: Index
     first: Index
     rows: Counts64
+    crowd: Counts64
     size: Counts64
     suppressed: Flags
     population: Counts64 | None = None
@@ -85,6 +91,32 @@ class ClassTable:
     def suppressed_rows(self) -> int:
         """Records that are suppressed, in the file or before it."""
         return int(self.rows[self.suppressed].sum()) + self.table.removed
+
+    @property
+    def suppressed_units(self) -> int:
+        """Units of which a row is suppressed; records where every row is a unit."""
+        return self.counted(self.suppressed) + self.table.removed
+
+    def counted(self, some: Flags) -> int:
+        """How many units have a row in one of some classes: what a suppression limit counts."""
+        units = self.table.units
+        return int(self.rows[some].sum()) if units is None else units.gone(self.index, some)
+
+    def upto(self, order: Counts64) -> Counts64:
+        """How many units have a row in the first 1, 2, … classes of an order."""
+        units = self.table.units
+        if units is None:
+            return np.cumsum(self.rows[order])
+        rank = np.empty(len(order), dtype=np.int64)
+        rank[order] = np.arange(len(order))
+        first = units.first_gone(self.index, rank)
+        return np.cumsum(np.bincount(first, minlength=len(order)))
+
+    @cached_property
+    def households(self) -> Counts64 | None:
+        """The distinct households that each class hides among; None where the table has none."""
+        households = self.table.households
+        return None if households is None else households.in_classes(self.index, len(self.rows), self.pairs)
 
     @cached_property
     def groups(self) -> Codes:
@@ -112,10 +144,16 @@ class ClassTable:
             return self._labelled(replace(self, suppressed=suppressed))
         left, right = self.pairs
         seen = ~suppressed[left] & ~suppressed[right]
-        left, right = left[seen], right[seen]
-        size = self.rows.copy()
-        np.add.at(size, left, self.rows[right])
-        return self._labelled(replace(self, suppressed=suppressed, size=size, pairs=(left, right), _values={}))
+        return self._labelled(replace(self._hiding((left[seen], right[seen])), suppressed=suppressed))
+
+    def _hiding(self, pairs: tuple[Codes, Codes]) -> ClassTable:
+        """The same classes, with the others that each hides among."""
+        left, right = pairs
+        crowd = self.rows.copy()
+        np.add.at(crowd, left, self.rows[right])
+        units = self.table.units
+        size = crowd if units is None else units.in_classes(self.index, len(self.rows), pairs)
+        return replace(self, crowd=crowd, size=size, pairs=pairs, _values={})
 
     def _labelled(self, other: ClassTable) -> ClassTable:
         """The same classes otherwise suppressed, with what is known of their labels already."""
@@ -134,6 +172,15 @@ class ClassTable:
         own = values.own if self.reference == "input" else np.where(self.kept[values.class_of], values.own, 0)
         counts = np.bincount(values.values, weights=own, minlength=len(values.domain.labels))
         return np.asarray(counts / max(counts.sum(), 1.0))
+
+    def references(self, column: str) -> tuple[Floats, Floats]:
+        """What classes are compared with: the share of units that hold each value (β, δ), and of their rows (t)."""
+        units = self.table.units_for(column)
+        if units is None:
+            shares = self.distribution(column)
+            return shares, shares
+        kept = None if self.reference == "input" else self.kept[self.index]
+        return units.distribution(column, len(self.table.values_of(column).domain.labels), kept)
 
     def per_class(self, values: Floats | Counts64 | Flags, hidden: float) -> Property:
         """A property that all records of a class share; `hidden` is what a suppressed record has."""
@@ -166,9 +213,15 @@ class ClassTable:
             start, values, own = _sparse(
                 self.index[source.tuple_of].astype(np.int64), source.values, source.counts, classes, width
             )
-        if self.pairs is None:
-            return ClassValues(source.domain, start, values, own, own)
-        return _with_matches(ClassValues(source.domain, start, values, own, own), self.pairs)
+        result = ClassValues(source.domain, start, values, own, own, own, own, self.crowd)
+        if self.pairs is not None:
+            result = _with_matches(result, self.pairs)
+        units = self.table.units_for(column) if column in self.table.sensitive else None
+        if units is None:
+            return result
+        keys = result.class_of * width + result.values
+        held, weight, size = units.with_values(column, self.index, keys, classes, width, self.pairs)
+        return replace(result, held=held, weight=weight, size=size)
 
 
 def classify(table: FrequencyTable, recoding: Recoding | None = None, weights: Sequence[float] = ()) -> ClassTable:
@@ -189,7 +242,8 @@ def classify(table: FrequencyTable, recoding: Recoding | None = None, weights: S
     suppressed = np.zeros(len(rows), dtype=np.bool_)
     if standing:
         suppressed[index[table.starred]] = True
-    result = ClassTable(table, plan, index, first, rows, rows, suppressed, weights=tuple(weights))
+    size = rows if table.units is None else table.units.in_classes(index, len(first))
+    result = ClassTable(table, plan, index, first, rows, rows, size, suppressed, weights=tuple(weights))
     if any(domain.wildcard for domain in table.domains):
         result = _matched(result)
     return result if table.population is None else with_population(result)
@@ -239,7 +293,7 @@ def with_population(classes: ClassTable) -> ClassTable:
     _, number = np.unique(np.concatenate([classes.groups, np.stack(groups)], axis=1), axis=1, return_inverse=True)
     everyone = np.bincount(number[len(classes.rows) :], weights=people.counts, minlength=int(number.max()) + 1)
     sizes = everyone[number[: len(classes.rows)]].astype(np.int64)
-    short = int(np.sum((sizes < classes.rows) & classes.kept))
+    short = int(np.sum((sizes < classes.size) & classes.kept))
     if short:
         return replace(
             classes, population_reason=f"cannot be computed: the population table lacks people of {short} classes"
@@ -269,10 +323,7 @@ def _matched(classes: ClassTable) -> ClassTable:
         wild.append(int(group) if alone else -1)
     left, right = matching_pairs(classes.groups, np.array(wild, dtype=np.int32))
     seen = classes.kept[left] & classes.kept[right]  # nobody hides among records that are not released
-    left, right = left[seen], right[seen]
-    size = classes.rows.copy()
-    np.add.at(size, left, classes.rows[right])
-    return replace(classes, size=size, pairs=(left, right))
+    return classes._hiding((left[seen], right[seen]))
 
 
 def _with_matches(values: ClassValues, pairs: tuple[Codes, Codes]) -> ClassValues:
@@ -289,7 +340,8 @@ def _with_matches(values: ClassValues, pairs: tuple[Codes, Codes]) -> ClassValue
     own = np.zeros(len(merged), dtype=np.int64)
     keys = np.repeat(np.arange(classes), np.diff(start)) * width + merged
     own[np.searchsorted(keys, values.class_of * width + values.values)] = values.own
-    return ClassValues(values.domain, start, merged, counts, own)
+    crowd = np.bincount(np.repeat(np.arange(classes), np.diff(start)), weights=counts, minlength=classes)
+    return ClassValues(values.domain, start, merged, counts, own, counts, counts, crowd.astype(np.int64))
 
 
 def _sparse(

@@ -13,10 +13,11 @@ from sfumato.measures.facts import CutFigures, Form, Headline, PerClass, Walked
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
 from sfumato.runtime.arrays import Floats
+from sfumato.tables.frequency import FrequencyTable
 
 Kind = Literal["privacy", "loss"]
 Direction = Literal["max", "min"]
-Reads = Literal["sizes", "cells", "sensitive", "label", "population", "weights", "originals"]
+Reads = Literal["sizes", "cells", "sensitive", "label", "population", "weights", "originals", "households"]
 Scale = Literal["linear", "log"]
 Unit = Literal["number", "count", "share"]
 Fold = Literal["worst", "sum", "mean"] | Callable[[ClassTable, Property], float]
@@ -27,6 +28,7 @@ NEEDS = {
     "label": ("a label column", 'role = "label" for the class an analyst predicts'),
     "population": ("a population table", "[population] with path = ... in the run file"),
     "weights": ("a weight column", 'role = "weight" for how many people a record stands for'),
+    "households": ("a household column", 'role = "household" for the number of the household'),
     "originals": ("the original values", "measure the original table"),
 }
 
@@ -140,6 +142,7 @@ class Measure:
             "sensitive": bool(table.sensitive),
             "label": table.label is not None,
             "weights": table.weights is not None,
+            "households": table.households is not None,
             "originals": not table.removed and not any(domain.generalized for domain in table.domains),
         }
         return self.unfit(classes) if there.get(self.reads, True) else f"needs {NEEDS[self.reads][0]}"
@@ -167,8 +170,21 @@ class Measure:
                 remedy=nearest(str(column), known),
             )
         if chosen is None:
-            return self.function(classes, **self.parameters)
-        return self.function(classes, chosen, **self.parameters)
+            found = self.function(classes, **self.parameters)
+        else:
+            found = self.function(classes, chosen, **self.parameters)
+        return found.in_units(self.direction) if self.kind == "privacy" else found
+
+    def for_table(self, table: FrequencyTable) -> Measure:
+        """The same measure with the bounds that hold on a table.
+
+        ℓ, t, α, β and δ count units: where a unit has records in several tuples, joining two classes can make any of
+        them worse (SPEC 8: {u₁: a, u₂: b} and {u₁: b, u₂: a} have ℓ 2, their union has ℓ 1), so nothing is discarded.
+        """
+        counted = [units for units in (table.units, table.households) if units is not None]
+        if self.reads != "sensitive" or all(units.constant for units in counted):
+            return self
+        return replace(self, monotone=None, bound=None)
 
     def value(self, classes: ClassTable, column: str | None = None) -> float:
         """The value: over several sensitive columns, the worst of theirs."""

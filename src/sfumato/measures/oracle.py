@@ -55,13 +55,64 @@ class Records:
         source = self.table.values_of(column)
         return np.repeat(source.values, source.counts)
 
+    @cached_property
+    def units(self) -> Codes:
+        """The unit of each record: the record itself where the table has no units."""
+        units = self.table.units
+        if units is None:
+            return np.arange(self.labels.shape[1], dtype=np.int32)
+        return np.repeat(units.unit, units.rows)
+
+    @cached_property
+    def households(self) -> Codes:
+        """The household of each record."""
+        households = self.table.households
+        return self.units if households is None else np.repeat(households.unit, households.rows)
+
+    def people(self, members: Flags) -> float:
+        """The distinct units of some records."""
+        return float(len(set(self.units[members].tolist())))
+
+    def household_risk(self, household: int) -> float:
+        """1 − Π(1 − 1/n) over the members of a household, each with the largest risk of its records."""
+        if self.table.household_of is None:
+            members = [[record] for record in np.flatnonzero(self.households == household).tolist()]
+        else:
+            persons = np.flatnonzero(self.table.household_of == household)
+            members = [np.flatnonzero(self.units == person).tolist() for person in persons]
+        risks = [
+            max((1.0 / self.people(self.crowd(record)) for record in own if self.kept[record]), default=0.0)
+            for own in members
+        ]
+        return 1.0 - float(np.prod([1.0 - risk for risk in risks]))
+
+    def holders(self, column: str) -> Codes:
+        """The unit of each record in the order of the column's values; the household where it is constant in them."""
+        units = self.table.units_for(column)
+        if units is None:
+            return np.arange(self.labels.shape[1], dtype=np.int32)
+        entries = units.values[column]
+        order = np.lexsort((entries.unit, entries.values, entries.tuple_of))
+        return np.repeat(entries.unit[order], entries.rows[order])
+
+    def held(self, column: str, members: Flags) -> Floats:
+        """The share of units, among those of some records, that hold each value of a column."""
+        owners, values = self.holders(column)[members], self.values(column)[members]
+        everyone = len(set(owners.tolist()))
+        counts = [len(set(owners[values == value].tolist())) for value in range(len(self.domain(column).labels))]
+        return np.array(counts, dtype=np.float64) / max(everyone, 1)
+
     def domain(self, column: str) -> Domain:
         return self.table.values_of(column).domain
 
     def shares(self, column: str, members: Flags) -> Floats:
-        """The share of each value of a column among some records."""
-        counts = np.bincount(self.values(column)[members], minlength=len(self.domain(column).labels))
-        return np.asarray(counts / counts.sum())
+        """The share of each value of a column among some records: the mean over their units."""
+        owners, values = self.holders(column)[members], self.values(column)[members]
+        each = [
+            np.bincount(values[owners == owner], minlength=len(self.domain(column).labels)) / np.sum(owners == owner)
+            for owner in sorted(set(owners.tolist()))
+        ]
+        return np.asarray(np.mean(each, axis=0))
 
     def population(self, record: int) -> int:
         """How many people of the population look like a record."""

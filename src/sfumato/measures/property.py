@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -40,6 +40,7 @@ class Property:
 
     Suppressed records are in it with the value their measure declares, those removed from the file too
     (docs/readings.md, 0). A worst case is taken over the kept records, a sum, mean or quantile over all.
+    With `units` sums, means and quantiles are over persons: one number per unit, the worst of its records.
     """
 
     TUPLES: ClassVar[str] = "\0tuples"
@@ -49,6 +50,7 @@ class Property:
     values: Floats
     rows: Counts64
     kept: Flags
+    units: Floats | None = None
 
     @classmethod
     def of(
@@ -73,19 +75,54 @@ class Property:
             return float("nan")
         return float(seen.min() if direction == "max" else seen.max())
 
-    def total(self) -> float:
-        """The sum over all records."""
+    def with_units(self, units: Floats) -> Property:
+        """The same property with numbers of households to add up."""
+        return replace(self, units=units)
+
+    def in_units(self, direction: str) -> Property:
+        """The same property with one number per unit: the worst of its records, suppressed ones included.
+
+        It is unchanged where the table has no units.
+        """
+        units = self.classes.table.units
+        if units is None or self.units is not None:
+            return self
+        if self.over == self.TUPLES:
+            unit, numbers = units.unit, self.values[units.tuple_of]
+        elif self.over is None:
+            unit, numbers = units.unit, self.values[self.classes.index[units.tuple_of]]
+        else:
+            entries, held = units.values[self.over], self.classes.values(self.over)
+            width = len(self.classes.table.values_of(self.over).domain.labels)
+            keys = held.class_of.astype(np.int64) * width + held.values
+            wanted = self.classes.index[entries.tuple_of].astype(np.int64) * width + entries.values
+            unit, numbers = entries.unit, self.values[np.searchsorted(keys, wanted)]
+        least = direction == "max"
+        result = np.full(units.number, np.inf if least else -np.inf)
+        (np.minimum if least else np.maximum).at(result, unit, numbers)
+        return replace(self, units=result)
+
+    @property
+    def _each(self) -> tuple[Floats, Counts64]:
+        """The numbers that are added up, and how often each counts."""
+        if self.units is not None:
+            return self.units, np.ones(len(self.units), dtype=np.int64)
         there = self.rows > 0
-        return float(np.sum(self.values[there] * self.rows[there]))
+        return self.values[there], self.rows[there]
+
+    def total(self) -> float:
+        """The sum over all records, or over all units."""
+        values, rows = self._each
+        return float(np.sum(values * rows))
 
     def mean(self) -> float:
-        return self.total() / max(int(self.rows.sum()), 1)
+        return self.total() / max(int(self._each[1].sum()), 1)
 
     def quantiles(self, shares: Sequence[float]) -> list[float]:
-        """The values below which the given shares of the records lie."""
-        there = self.rows > 0
-        order = np.argsort(self.values[there], kind="stable")
-        values, upto = self.values[there][order], np.cumsum(self.rows[there][order])
+        """The values below which the given shares of the records, or of the units, lie."""
+        values, rows = self._each
+        order = np.argsort(values, kind="stable")
+        values, upto = values[order], np.cumsum(rows[order])
         places = [min(int(np.searchsorted(upto, share * upto[-1], side="left")), len(values) - 1) for share in shares]
         return [float(values[position]) for position in places]
 

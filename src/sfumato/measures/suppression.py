@@ -8,6 +8,7 @@ import numpy as np
 
 from sfumato.errors import StudyError
 from sfumato.measures.classes import ClassTable
+from sfumato.measures.privacy.distinct_l import distinct_values
 
 
 def budget(share: float | str | Decimal, records: int) -> int:
@@ -24,13 +25,19 @@ def budget(share: float | str | Decimal, records: int) -> int:
 
 def suppress_within(classes: ClassTable, allowed: int) -> ClassTable:
     """Suppress whole sizes, from the smallest, while the records gone stay within `allowed` (docs/readings.md, 1.1)."""
-    if allowed - classes.suppressed_rows <= 0:
+    if allowed - classes.suppressed_units <= 0:
         return classes
     refuse_wildcards(classes)
     free = classes.kept
-    sizes, position = np.unique(classes.size[free], return_inverse=True)
-    rows = np.bincount(position, weights=classes.rows[free]).astype(np.int64)
-    goes = int(np.searchsorted(np.cumsum(rows), allowed - classes.suppressed_rows, side="right"))
+    sizes = np.unique(classes.size[free])
+    if classes.table.units is None:
+        rows = np.bincount(np.searchsorted(sizes, classes.size[free]), weights=classes.rows[free]).astype(np.int64)
+        gone = np.cumsum(rows) + classes.suppressed_units
+    else:  # a unit may have rows in several classes: it is suppressed with the smallest of them
+        rank = np.where(free, np.searchsorted(sizes, classes.size) + 1, 0)
+        first = classes.table.units.first_gone(classes.index, rank)
+        gone = np.cumsum(np.bincount(first, minlength=len(sizes) + 1))[1:] + classes.table.removed
+    goes = int(np.searchsorted(gone, allowed, side="right"))
     limit = sizes[goes] if goes < len(sizes) else sizes[-1]  # something is always left
     return classes.with_suppressed(classes.suppressed | (classes.size < limit))
 
@@ -64,7 +71,7 @@ def suppress_diversity_below(classes: ClassTable, least: int) -> ClassTable:
     while True:
         short = np.zeros(len(classes.rows), dtype=np.bool_)
         for column in classes.table.sensitive:
-            short |= np.diff(classes.values(column).start) < least
+            short |= distinct_values(classes.values(column)) < least
         if not np.any(short & classes.kept):
             return classes
         classes = classes.with_suppressed(classes.suppressed | short)

@@ -99,7 +99,8 @@ class Threshold:
     @property
     def counts(self) -> bool:
         """Whether joining classes never lowers it: what the bounds of a search rest on."""
-        return self.measure.per_class is not None and self.measure.per_class.criterion.counts
+        per_class = self.measure.per_class
+        return per_class is not None and per_class.criterion.counts and self.measure.monotone is not None
 
     def parameter(self) -> float:
         """The number that compiled loops read."""
@@ -120,9 +121,7 @@ def releases(
     for threshold, level in zip(thresholds, grid, strict=True):
         gone |= level < threshold.limit - HALF
     left = budget - classes.table.removed
-
-    def spent(some: Flags) -> int:
-        return int(classes.rows[some].sum())
+    spent = classes.counted
 
     sought = [level for threshold, level in zip(thresholds, grid, strict=True) if threshold.mode == SOUGHT]
     if spent(gone) > left or not sought:

@@ -20,6 +20,8 @@ class Role(StrEnum):
     OTHER = "other"
     DROP = "drop"
     VITAL = "vital"
+    UNIT = "unit"
+    HOUSEHOLD = "household"
 
     @property
     def meaning(self) -> str:
@@ -30,9 +32,9 @@ class Role(StrEnum):
         """Whether such a column may be in a released file. No system releases the others.
 
         >>> [str(role) for role in Role if not role.released]
-        ['identifier', 'drop', 'vital']
+        ['identifier', 'drop', 'vital', 'unit', 'household']
         """
-        return self not in (Role.IDENTIFIER, Role.DROP, Role.VITAL)
+        return self not in (Role.IDENTIFIER, Role.DROP, Role.VITAL, Role.UNIT, Role.HOUSEHOLD)
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -54,6 +56,8 @@ MEANINGS = {
     Role.OTHER: "released unchanged and not counted in any privacy measure",
     Role.DROP: "left out of the release",
     Role.VITAL: "defines the group to protect (groups system); never released",
+    Role.UNIT: "number of the person that a record belongs to; classes count persons; never released",
+    Role.HOUSEHOLD: "number of the household that a person belongs to; never released",
 }
 
 KEYS: dict[Role, tuple[str, ...]] = {

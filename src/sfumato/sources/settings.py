@@ -34,6 +34,7 @@ class DataSettings(Settings):
     `removed` is how many suppressed records a release lacks, so that they stay in every measurement.
     `digest` is what a fingerprint is of: the bytes of a file, or the content of a Parquet file, which is that of the
     table in memory it was written from.
+    `unit = "row"` states that every row is one person, and `unit_reason` why; it goes into the report of a release.
     Of a database, `table` or `query` says what is read, and `password_file` where its password is.
     Of a workbook, `sheet` is the sheet (the first unless given) and `header_row` the row of its names. `codebook` is a
     file with labels and missing codes: a data dictionary (CSV, JSON) or DDI Codebook (XML). `codes` says of columns of
@@ -45,6 +46,8 @@ class DataSettings(Settings):
     query: str | None = None
     password_file: str | None = None
     format: Literal["csv", "parquet", "sav", "dta", "sas7bdat", "xlsx"] | None = None
+    unit: Literal["row"] | None = None
+    unit_reason: str | None = Field(default=None, min_length=10)
     digest: Literal["bytes", "content"] = "bytes"
     sheet: str | None = None
     header_row: int | None = Field(default=None, ge=1, le=1 << 20)

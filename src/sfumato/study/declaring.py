@@ -118,7 +118,7 @@ def check_roles(
             expected="columns of the table",
             remedy=nearest(absent[0], names),
         )
-    for role in (Role.LABEL, Role.WEIGHT):
+    for role in (Role.LABEL, Role.WEIGHT, Role.UNIT, Role.HOUSEHOLD):
         named = [name for name, column in columns.items() if column.role is role]
         if len(named) > 1:
             raise StudyError(

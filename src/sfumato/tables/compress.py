@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sfumato.errors import DataError, HierarchyError, StudyError, shortened
 from sfumato.hierarchies.hierarchy import Hierarchy
-from sfumato.runtime.arrays import Counts64
+from sfumato.runtime.arrays import Codes, Counts64
 from sfumato.runtime.stages import stage
 from sfumato.sources.cells import MISSING, cleaned, numeric
 from sfumato.sources.engines.engine import Engine, quoted
@@ -20,6 +20,7 @@ from sfumato.sources.value_counts import cell_sql
 from sfumato.tables.domain import Builder, Domain, UncoveredError, domain_of
 from sfumato.tables.frequency import FrequencyTable, Population, ValueCounts, value_counts
 from sfumato.tables.missing import KEYED, present
+from sfumato.tables.units import Kind, Units, units_from
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ def compress(engine: Engine, source: Source, uses: Sequence[Use], population: So
     """
     keyed = [use for role in KEYED for use in uses if use.role is role]  # the quasi-identifiers come first
     weight = next((use for use in uses if use.role is Role.WEIGHT), None)
+    holders = {kind: use.name for kind, role in HOLDERS.items() for use in uses if use.role is role}
     if not any(use.role is Role.QUASI_IDENTIFIER for use in keyed):
         raise StudyError(
             "no column is a quasi_identifier",
@@ -49,7 +51,7 @@ def compress(engine: Engine, source: Source, uses: Sequence[Use], population: So
             remedy='role = "quasi_identifier" for columns such as age, sex or postcode',
         )
     with stage("count distinct rows"):
-        read, kept = _group(engine, source, keyed, weight)
+        read, kept = _group(engine, source, keyed, weight, holders)
     if kept < 2:
         raise _too_few(source, keyed, read, kept)
     with stage("fingerprint"):
@@ -62,7 +64,7 @@ def compress(engine: Engine, source: Source, uses: Sequence[Use], population: So
         for position, domain in enumerate(domains):
             labels = [MISSING if code == domain.missing else label for code, label in enumerate(domain.labels)]
             engine.upload(f"domain{position}", {"label": labels, "code": np.arange(len(labels), dtype=np.int32)})
-        _encode(engine, len(keyed), weighted=weight is not None)
+        _encode(engine, len(keyed), weighted=weight is not None, holders=holders)
         width = sum(use.role is Role.QUASI_IDENTIFIER for use in keyed)
         table = _table(engine, domains[:width], weighted=weight is not None)
         values = {
@@ -70,8 +72,14 @@ def compress(engine: Engine, source: Source, uses: Sequence[Use], population: So
             for position, use in enumerate(keyed)
             if position >= width
         }
+        secrets = {use.name: position for position, use in enumerate(keyed) if use.role is Role.SENSITIVE}
+        units = {kind: _units(engine, kind, table, secrets) for kind in holders}
+        person = units.get("unit")
         return replace(
             table,
+            units=None if person is None or person.number == table.rows else person,
+            households=units.get("household"),
+            household_of=_household_of(engine) if len(units) == len(HOLDERS) else None,
             sensitive={use.name: values[use.name] for use in keyed if use.role is Role.SENSITIVE},
             label=next((values[use.name] for use in keyed if use.role is Role.LABEL), None),
             population=_population(engine, width) if population else None,
@@ -82,12 +90,20 @@ def compress(engine: Engine, source: Source, uses: Sequence[Use], population: So
         )
 
 
-def _group(engine: Engine, source: Source, keyed: Sequence[Use], weight: Use | None) -> tuple[int, int]:
+HOLDERS: dict[Kind, Role] = {"unit": Role.UNIT, "household": Role.HOUSEHOLD}
+
+
+def _group(
+    engine: Engine, source: Source, keyed: Sequence[Use], weight: Use | None, holders: Mapping[Kind, str]
+) -> tuple[int, int]:
     """Group the raw rows by every column at once (their only scan), then leave out what the missing rule drops."""
     engine.attach(source, "raw")
     cells = [f"{cleaned(source, source.column(use.name))} AS k{i}" for i, use in enumerate(keyed)]
     keys = ", ".join(f"k{i}" for i in range(len(keyed)))
     sums = "count(*) AS n"
+    for kind, name in holders.items():
+        cells.append(f"{cleaned(source, source.column(name))} AS {kind}_text")
+        keys += f", {kind}_text"
     if weight is not None:
         # Exact decimals: a sum of floats would depend on the order the threads finish in.
         cells.append(f"{numeric(source, cleaned(source, source.column(weight.name)), 'DECIMAL(28, 6)')} AS w")
@@ -96,13 +112,38 @@ def _group(engine: Engine, source: Source, keyed: Sequence[Use], weight: Use | N
     engine.run(f"CREATE OR REPLACE TEMP TABLE cells AS SELECT {keys}, {sums} FROM ({texts}) AS r GROUP BY {keys}")
     complete = present(f"k{i}" for i, use in enumerate(keyed) if use.missing == "drop")
     full = ", ".join(f"coalesce(k{i}, {quoted(MISSING)}) AS k{i}" for i in range(len(keyed)))
-    columns = "n" if weight is None else "n, w"
+    columns = ", ".join(["n", *(["w"] if weight is not None else []), *(f"{kind}_text" for kind in holders)])
+    if holders:
+        _check_holders(engine, holders)
     engine.run(f"CREATE OR REPLACE TEMP VIEW kept AS SELECT {full}, {columns} FROM cells WHERE {complete}")
     if weight is not None:
         _check_weights(engine, weight.name, complete)
     total = engine.rows("SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM cells")[0][0]
     left = engine.rows("SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM kept")[0][0]
     return int(total), int(left)
+
+
+def _check_holders(engine: Engine, holders: Mapping[Kind, str]) -> None:
+    """Every row names its person, and every person one household."""
+    for kind, name in holders.items():
+        without = engine.rows(f"SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM cells WHERE {kind}_text IS NULL")[0][0]
+        if without:
+            raise DataError(
+                f"{int(without):,} rows have no value in {name}, the {kind} column",
+                expected=f"the number of a {kind} in every row",
+                remedy="complete the column, or leave these rows out of the table",
+            )
+    if len(holders) == len(HOLDERS):
+        several = "SELECT sum(n) AS n FROM cells GROUP BY unit_text HAVING min(household_text) <> max(household_text)"
+        rows = engine.rows(f"SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM ({several}) AS t")[0][0]
+        if rows:
+            raise DataError(
+                f"{int(rows):,} rows belong to units of {holders['unit']} "
+                f"that are in two or more households of {holders['household']}",
+                expected="one household for every unit",
+                remedy="correct the numbers, or exchange the roles unit and household if persons and households are "
+                "the wrong way round",
+            )
 
 
 def _check_weights(engine: Engine, name: str, complete: str) -> None:
@@ -184,9 +225,17 @@ def _first_row(engine: Engine, source: Source, name: str, labels: Sequence[str])
     return int(engine.rows(query)[0][0] or 0)
 
 
-def _encode(engine: Engine, columns: int, weighted: bool) -> None:
+def _encode(engine: Engine, columns: int, weighted: bool, holders: Iterable[Kind] = ()) -> None:
     codes = ", ".join(f"d{i}.code AS q{i}" for i in range(columns))
     joins = " ".join(f"JOIN domain{i} AS d{i} ON kept.k{i} = d{i}.label" for i in range(columns))
+    for kind in holders:
+        engine.run(
+            f"CREATE OR REPLACE TEMP TABLE {kind}_codes AS SELECT t.label AS label, "
+            "CAST(row_number() OVER (ORDER BY t.label) - 1 AS INTEGER) AS code "
+            f"FROM (SELECT DISTINCT {kind}_text AS label FROM kept) AS t"
+        )
+        codes += f", {kind}_codes.code AS {kind}_code"
+        joins += f" JOIN {kind}_codes ON kept.{kind}_text = {kind}_codes.label"
     weight = ", w" if weighted else ""
     engine.run(f"CREATE OR REPLACE TEMP TABLE coded AS SELECT {codes}, n{weight} FROM kept {joins}")
 
@@ -204,6 +253,26 @@ def _table(engine: Engine, domains: Sequence[Domain], weighted: bool) -> Frequen
         arrays["n"].astype(np.int64),
         weights=arrays["w"].astype(np.float64) if weighted else None,
     )
+
+
+def _units(engine: Engine, kind: Kind, table: FrequencyTable, secrets: Mapping[str, int]) -> Units:
+    """The units of a kind: which tuples their rows are in, and with which sensitive values."""
+    tuples = ", ".join(f"q{position}" for position in range(len(table.domains)))
+    keys = ", ".join([tuples, f"{kind}_code", *(f"q{position}" for position in secrets.values())])
+    arrays = engine.arrays(f"SELECT {keys}, CAST(sum(n) AS BIGINT) AS n FROM coded GROUP BY {keys} ORDER BY {keys}")
+    codes = np.stack([arrays[f"q{position}"].astype(np.int32) for position in range(len(table.domains))])
+    new = np.ones(codes.shape[1], dtype=np.bool_)
+    new[1:] = np.any(codes[:, 1:] != codes[:, :-1], axis=0)
+    tuple_of = (np.cumsum(new) - 1).astype(np.int64)  # the tuples of the table are in the same order
+    values = {name: arrays[f"q{position}"].astype(np.int32) for name, position in secrets.items()}
+    unit = arrays[f"{kind}_code"].astype(np.int32)
+    return units_from(kind, table.tuples, tuple_of, unit, arrays["n"].astype(np.int64), values)
+
+
+def _household_of(engine: Engine) -> Codes:
+    """The household of every unit."""
+    pairs = engine.arrays("SELECT DISTINCT unit_code, household_code FROM coded ORDER BY unit_code")
+    return pairs["household_code"].astype(np.int32)
 
 
 def _values(engine: Engine, domain: Domain, position: int, table: FrequencyTable) -> ValueCounts:

@@ -11,6 +11,7 @@ import numpy as np
 from sfumato.runtime.arrays import Codes, Counts64, Flags, Floats
 from sfumato.tables.domain import Domain
 from sfumato.tables.packing import Packed, pack
+from sfumato.tables.units import Kind, Units, units_from
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +45,9 @@ class FrequencyTable:
     """Distinct quasi-identifier tuples × counts, with sensitive and label counts beside them.
 
     `codes[j, t]` is the code of tuple t in column j. Tuples stand in the order of their codes, so the
-    same data give the same table on any number of threads.
+    same data give the same table on any number of threads. `units` are the persons that rows belong to (None where
+    every row is a person), `households` the households that persons belong to (None where none are declared);
+    `household_of` has the household of every unit.
     """
 
     domains: tuple[Domain, ...]
@@ -54,6 +57,9 @@ class FrequencyTable:
     label: ValueCounts | None = None
     weights: Floats | None = None
     population: Population | None = None
+    units: Units | None = None
+    households: Units | None = None
+    household_of: Codes | None = None
     rows_read: int = 0
     rows_dropped: int = 0
     removed: int = 0
@@ -80,6 +86,18 @@ class FrequencyTable:
     @property
     def tuples(self) -> int:
         return len(self.counts)
+
+    @property
+    def persons(self) -> int:
+        """The units in the table and those removed from it before: records where every row is a unit."""
+        return self.records if self.units is None else self.units.number
+
+    def units_for(self, column: str) -> Units | None:
+        """What ℓ, t and the like of a sensitive column count: households where it is constant within them."""
+        households = self.households
+        if households is not None and column in households.values and households.constant_in(column):
+            return households
+        return self.units
 
     @cached_property
     def packed(self) -> Packed:
@@ -110,10 +128,12 @@ def from_codes(
     sensitive: Mapping[str, tuple[Domain, Codes]] | None = None,
     label: tuple[Domain, Codes] | None = None,
     removed: int = 0,
+    units: Codes | None = None,
+    households: Codes | None = None,
 ) -> FrequencyTable:
     """A frequency table from one code per column and record, for tables that are already in memory.
 
-    `records[j, i]` is the code of record i in column j.
+    `records[j, i]` is the code of record i in column j; `units` and `households` are numbered from 0.
     """
     order = np.lexsort(records[::-1])
     ordered = records[:, order]
@@ -126,15 +146,31 @@ def from_codes(
         keys, number = np.unique(tuple_of * len(domain.labels) + codes[order], return_counts=True)
         return value_counts(domain, keys // len(domain.labels), keys % len(domain.labels), number, len(counts))
 
+    def grouped(kind: Kind, numbers: Codes | None) -> Units | None:
+        if numbers is None:
+            return None
+        secrets = {name: codes[order] for name, (_, codes) in (sensitive or {}).items()}
+        ones = np.ones(len(order), dtype=np.int64)
+        return units_from(kind, len(counts), tuple_of, numbers[order].astype(np.int32), ones, secrets)
+
     return FrequencyTable(
         tuple(domains),
         np.ascontiguousarray(ordered[:, new], dtype=np.int32),
         counts,
         {name: tallied(*pair) for name, pair in (sensitive or {}).items()},
         tallied(*label) if label else None,
+        units=grouped("unit", units),
+        households=grouped("household", households),
+        household_of=None if units is None or households is None else _parents(units, households),
         rows_read=records.shape[1],
         removed=removed,
     )
+
+
+def _parents(units: Codes, households: Codes) -> Codes:
+    result = np.zeros(int(units.max()) + 1, dtype=np.int32)
+    result[units] = households
+    return result
 
 
 def value_counts(domain: Domain, tuple_of: Counts64, values: Codes, counts: Counts64, tuples: int) -> ValueCounts:

@@ -14,7 +14,7 @@ from sfumato.measures.property import Property
 
 
 def size(classes: ClassTable) -> Property:
-    return classes.per_class(classes.size, hidden=float(classes.records))
+    return classes.per_class(classes.crowd, hidden=float(classes.records))
 
 
 def per_class(classes: ClassTable, values: Property) -> float:  # noqa: ARG001

@@ -16,7 +16,7 @@ from sfumato.runtime.arrays import Counts64
 
 
 def size(classes: ClassTable) -> Property:
-    return classes.per_class(classes.size, hidden=float(classes.records))
+    return classes.per_class(classes.crowd, hidden=float(classes.records))
 
 
 def oracle(records: Records, record: int) -> float:

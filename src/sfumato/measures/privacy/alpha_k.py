@@ -19,11 +19,11 @@ from sfumato.measures.property import Property
 
 def largest_share(classes: ClassTable, column: str) -> Property:
     values = classes.values(column)
-    return classes.per_class(values.fold(np.maximum, values.counts) / classes.size, hidden=0.0)
+    return classes.per_class(values.fold(np.maximum, values.held) / values.size, hidden=0.0)
 
 
 def oracle(records: Records, record: int, column: str) -> float:
-    return float(records.shares(column, records.crowd(record)).max())
+    return float(records.held(column, records.crowd(record)).max())
 
 
 MEASURE = Measure(

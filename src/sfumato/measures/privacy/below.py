@@ -27,7 +27,7 @@ def below(
         return classes.per_class(classes.size < k, hidden=0.0)
 
     def oracle(records: Records, record: int) -> float:
-        return float(records.crowd(record).sum() < k)
+        return float(records.people(records.crowd(record)) < k)
 
     return Measure(
         name=name,

@@ -19,14 +19,14 @@ from sfumato.measures.property import Property
 
 def gain(classes: ClassTable, column: str) -> Property:
     values = classes.values(column)
-    whole = classes.distribution(column)
+    whole = classes.references(column)[0]
     with np.errstate(divide="ignore"):  # a suppressed class may hold values that no kept one does
-        relative = values.counts / classes.size[values.class_of] / whole[values.values] - 1.0
+        relative = values.held / values.size[values.class_of] / whole[values.values] - 1.0
     return classes.per_class(np.maximum(values.fold(np.maximum, relative), 0.0), hidden=0.0)
 
 
 def oracle(records: Records, record: int, column: str) -> float:
-    share, whole = records.shares(column, records.crowd(record)), records.shares(column, records.kept)
+    share, whole = records.held(column, records.crowd(record)), records.held(column, records.kept)
     return max((float((q - p) / p) for q, p in zip(share, whole, strict=True) if q > p), default=0.0)
 
 

@@ -22,9 +22,9 @@ from sfumato.measures.property import Property
 
 def log_ratio(classes: ClassTable, column: str, absent: str) -> Property:
     values = classes.values(column)
-    whole = classes.distribution(column)
+    whole = classes.references(column)[0]
     with np.errstate(divide="ignore"):  # a suppressed class may hold values that no kept one does
-        ratio = np.abs(np.log(values.counts / classes.size[values.class_of] / whole[values.values]))
+        ratio = np.abs(np.log(values.held / values.size[values.class_of] / whole[values.values]))
     result = values.fold(np.maximum, ratio)
     if absent == "infinite":
         result = np.where(np.diff(values.start) < np.count_nonzero(whole), np.inf, result)
@@ -32,7 +32,7 @@ def log_ratio(classes: ClassTable, column: str, absent: str) -> Property:
 
 
 def oracle(records: Records, record: int, column: str, absent: str) -> float:
-    share, whole = records.shares(column, records.crowd(record)), records.shares(column, records.kept)
+    share, whole = records.held(column, records.crowd(record)), records.held(column, records.kept)
     there = whole > 0
     if absent == "infinite" and np.any(share[there] == 0):
         return float("inf")

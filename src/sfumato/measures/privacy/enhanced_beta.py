@@ -23,9 +23,9 @@ SLACK = 1e-12  # rounding must not break the bound
 
 def gain(classes: ClassTable, column: str) -> Property:
     values = classes.values(column)
-    whole = classes.distribution(column)
+    whole = classes.references(column)[0]
     with np.errstate(divide="ignore"):  # a suppressed class may hold values that no kept one does
-        relative = values.counts / classes.size[values.class_of] / whole[values.values] - 1.0
+        relative = values.held / values.size[values.class_of] / whole[values.values] - 1.0
         allowed = -np.log(whole[values.values]) + SLACK
     broken = values.fold(np.logical_or, relative > allowed) > 0
     result = np.maximum(values.fold(np.maximum, relative), 0.0)
@@ -33,7 +33,7 @@ def gain(classes: ClassTable, column: str) -> Property:
 
 
 def oracle(records: Records, record: int, column: str) -> float:
-    share, whole = records.shares(column, records.crowd(record)), records.shares(column, records.kept)
+    share, whole = records.held(column, records.crowd(record)), records.held(column, records.kept)
     gains = [(float((q - p) / p), -float(np.log(p))) for q, p in zip(share, whole, strict=True) if q > p]
     return float("inf") if any(g > cap + SLACK for g, cap in gains) else max((g for g, _ in gains), default=0.0)
 

@@ -19,7 +19,7 @@ from sfumato.measures.property import Property
 
 def effective_values(classes: ClassTable, column: str) -> Property:
     values = classes.values(column)
-    share = values.counts / classes.size[values.class_of]
+    share = values.weight / values.size[values.class_of]
     return classes.per_class(np.exp(-values.fold(np.add, share * np.log(share))), hidden=0.0)
 
 

@@ -19,11 +19,11 @@ from sfumato.measures.property import Property
 
 def inverse_share(classes: ClassTable, column: str) -> Property:
     values = classes.values(column)
-    return classes.per_class(classes.size / values.fold(np.maximum, values.counts), hidden=0.0)
+    return classes.per_class(values.size / values.fold(np.maximum, values.held), hidden=0.0)
 
 
 def oracle(records: Records, record: int, column: str) -> float:
-    return 1.0 / float(records.shares(column, records.crowd(record)).max())
+    return 1.0 / float(records.held(column, records.crowd(record)).max())
 
 
 MEASURE = Measure(

@@ -21,12 +21,18 @@ from sfumato.runtime.arrays import Floats
 
 
 def risk(classes: ClassTable) -> Property:
+    return classes.per_class(class_risks(classes), hidden=0.0)
+
+
+def class_risks(classes: ClassTable) -> Floats:
+    """The expected 1/F of each class."""
     weights = classes.table.weights if classes.table.weights is not None else np.zeros(classes.table.tuples)
     people = np.bincount(classes.index, weights=weights, minlength=len(classes.rows))
     if classes.pairs is not None:
         np.add.at(people, classes.pairs[0], np.bincount(classes.index, weights=weights)[classes.pairs[1]])
-    share = np.clip(classes.size / np.maximum(people, 1e-12), 0.0, 1.0)  # weights below 1 would claim too few people
-    return classes.per_class(expected_risk(classes.size.astype(np.float64), share), hidden=0.0)
+    present = people * classes.size / classes.crowd  # of a unit with several rows, their mean weight
+    share = np.clip(classes.size / np.maximum(present, 1e-12), 0.0, 1.0)  # weights below 1 would claim too few people
+    return expected_risk(classes.size.astype(np.float64), share)
 
 
 def expected_risk(size: Floats, share: Floats) -> Floats:
@@ -57,8 +63,9 @@ def oracle(records: Records, record: int) -> float:
     if weights is None:
         return 0.0
     each = np.repeat(weights / records.table.counts, records.table.counts)
-    share = min(float(crowd.sum() / max(each[crowd].sum(), 1e-12)), 1.0)
-    return float(expected_risk(np.array([float(crowd.sum())]), np.array([share]))[0])
+    people = records.people(crowd)
+    share = min(people / max(each[crowd].mean() * people, 1e-12), 1.0)
+    return float(expected_risk(np.array([people]), np.array([share]))[0])
 
 
 MEASURE = Measure(

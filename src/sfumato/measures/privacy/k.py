@@ -20,7 +20,7 @@ def size(classes: ClassTable) -> Property:
 
 
 def oracle(records: Records, record: int) -> float:
-    return float(records.crowd(record).sum())
+    return float(records.people(records.crowd(record)))
 
 
 MEASURE = Measure(

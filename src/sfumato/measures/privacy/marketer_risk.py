@@ -22,7 +22,7 @@ def risk(classes: ClassTable) -> Property:
 
 
 def oracle(records: Records, record: int) -> float:
-    return 1.0 / (records.population(record) or float(records.crowd(record).sum()))
+    return 1.0 / (records.population(record) or records.people(records.crowd(record)))
 
 
 MEASURE = Measure(

@@ -15,11 +15,11 @@ from sfumato.measures.property import Property
 
 def share(classes: ClassTable, column: str) -> Property:
     values = classes.values(column)
-    return classes.per_value(column, values.counts / classes.size[values.class_of], hidden=0.0)
+    return classes.per_value(column, values.held / values.size[values.class_of], hidden=0.0)
 
 
 def oracle(records: Records, record: int, column: str) -> float:
-    return float(records.shares(column, records.crowd(record))[records.values(column)[record]])
+    return float(records.held(column, records.crowd(record))[records.values(column)[record]])
 
 
 MEASURE = Measure(

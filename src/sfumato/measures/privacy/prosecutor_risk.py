@@ -20,7 +20,7 @@ def risk(classes: ClassTable) -> Property:
 
 
 def oracle(records: Records, record: int) -> float:
-    return 1.0 / float(records.crowd(record).sum())
+    return 1.0 / float(records.people(records.crowd(record)))
 
 
 MEASURE = Measure(

@@ -29,8 +29,8 @@ def ratio(classes: ClassTable, column: str, l: float) -> Property:
 
 
 def oracle(records: Records, record: int, column: str, l: float) -> float:
-    crowd = records.values(column)[records.crowd(record)]
-    counts = sorted((int(n) for n in np.bincount(crowd) if n), reverse=True)
+    shares = records.shares(column, records.crowd(record))
+    counts = sorted((float(share) for share in shares if share), reverse=True)
     rest = sum(counts[int(l) - 1 :])
     return counts[0] / rest if rest else float("inf")
 

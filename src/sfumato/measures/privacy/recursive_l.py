@@ -18,27 +18,29 @@ from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
 from sfumato.runtime.arrays import Floats
 
+SLACK = 1 - 1e-9  # shares of units are rounded: a tie must not pass
+
 
 def ranked(classes: ClassTable, column: str) -> tuple[ClassValues, Floats, Floats]:
     """The values of each class with their counts, largest first, and at each place the sum from there on."""
     values = classes.values(column)
-    order = np.lexsort((-values.counts, values.class_of))
-    counts = values.counts[order].astype(np.float64)
+    order = np.lexsort((-values.weight, values.class_of))
+    counts = values.weight[order].astype(np.float64)
     before = np.cumsum(counts) - counts
     within = before - before[values.start[:-1]][values.class_of]
-    return values, counts, classes.size[values.class_of] - within
+    return values, counts, values.size[values.class_of] - within
 
 
 def places(classes: ClassTable, column: str, c: float) -> Property:
     values, counts, rest = ranked(classes, column)
     largest = counts[values.start[:-1]][values.class_of]
-    return classes.per_class(values.fold(np.add, (largest < c * rest).astype(np.int64)), hidden=0.0)
+    return classes.per_class(values.fold(np.add, (largest < c * rest * SLACK).astype(np.int64)), hidden=0.0)
 
 
 def oracle(records: Records, record: int, column: str, c: float) -> float:
-    crowd = records.values(column)[records.crowd(record)]
-    counts = sorted((int(n) for n in np.bincount(crowd) if n), reverse=True)
-    return float(max((l + 1 for l in range(len(counts)) if counts[0] < c * sum(counts[l:])), default=0))
+    shares = records.shares(column, records.crowd(record))
+    counts = sorted((float(share) for share in shares if share), reverse=True)
+    return float(max((l + 1 for l in range(len(counts)) if counts[0] < c * sum(counts[l:]) * SLACK), default=0))
 
 
 MEASURE = Measure(

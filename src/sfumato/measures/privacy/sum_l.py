@@ -10,8 +10,6 @@ may set it (docs/readings.md, 1.6).
 
 from __future__ import annotations
 
-import numpy as np
-
 from sfumato.measures.classes import ClassTable
 from sfumato.measures.facts import Walked
 from sfumato.measures.measure import Measure
@@ -20,12 +18,13 @@ from sfumato.measures.property import Property
 
 
 def own_count(classes: ClassTable, column: str) -> Property:
-    return classes.per_value(column, classes.values(column).counts, hidden=0.0)
+    return classes.per_value(column, classes.values(column).held, hidden=0.0)
 
 
 def oracle(records: Records, record: int, column: str) -> float:
     values = records.values(column)
-    return float(np.sum(values[records.crowd(record)] == values[record]))
+    same = records.crowd(record) & (values == values[record])
+    return float(len(set(records.holders(column)[same].tolist())))
 
 
 MEASURE = Measure(

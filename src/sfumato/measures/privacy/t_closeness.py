@@ -27,11 +27,11 @@ CHUNK = 1 << 21  # cells of classes × values held at once
 
 def emd(classes: ClassTable, column: str) -> Property:
     values = classes.values(column)
-    whole = classes.distribution(column)
+    whole = classes.references(column)[1]
     if values.domain.distance == "equal":
-        return classes.per_class(equal(values, classes.size, whole), hidden=0.0)
+        return classes.per_class(equal(values, values.size, whole), hidden=0.0)
     if values.domain.distance == "ordered":
-        return classes.per_class(ordered(values, classes.size, whole), hidden=0.0)
+        return classes.per_class(ordered(values, values.size, whole), hidden=0.0)
     result = np.zeros(len(classes.rows))
     step = max(CHUNK // len(whole), 1)
     for begin in range(0, len(result), step):
@@ -39,14 +39,14 @@ def emd(classes: ClassTable, column: str) -> Property:
         entries = slice(values.start[begin], values.start[end])
         shares = np.zeros((end - begin, len(whole)))
         rows = values.class_of[entries]
-        shares[rows - begin, values.values[entries]] = values.counts[entries] / classes.size[rows]
+        shares[rows - begin, values.values[entries]] = values.weight[entries] / values.size[rows]
         result[begin:end] = hierarchical(shares - whole, values.domain)
     return classes.per_class(result, hidden=0.0)
 
 
 def equal(values: ClassValues, size: Counts64, whole: Floats) -> Floats:
     """Half the sum of differences: of the values in the class, and of all others, which it lacks."""
-    share, there = values.counts / size[values.class_of], whole[values.values]
+    share, there = values.weight / size[values.class_of], whole[values.values]
     return (values.fold(np.add, np.abs(share - there)) + 1.0 - values.fold(np.add, there)) / 2
 
 
@@ -79,7 +79,7 @@ def ordered(values: ClassValues, size: Counts64, whole: Floats) -> Floats:
     class_of, at = values.class_of[held], position[values.values][held]
     sorted_ = np.lexsort((at, class_of))
     class_of, at = class_of[sorted_], at[sorted_]
-    share = (values.counts[held] / size[values.class_of[held]])[sorted_]
+    share = (values.weight[held] / size[values.class_of[held]])[sorted_]
     classes = len(values.start) - 1
     counts = np.bincount(class_of, minlength=classes)
     first = np.cumsum(counts) - counts

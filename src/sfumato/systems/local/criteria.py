@@ -74,8 +74,9 @@ def class_table(table: FrequencyTable, owner: Counts64, count: int, weights: Seq
     first = np.zeros(some, dtype=np.uint32)
     first[index[::-1]] = np.arange(table.tuples, dtype=np.uint32)[::-1]
     rows = np.bincount(index, weights=table.counts, minlength=some).astype(np.int64)
+    size = rows if table.units is None else table.units.in_classes(index, some)
     suppressed = np.arange(some) >= count
-    return ClassTable(table, as_it_stands(table), index, first, rows, rows, suppressed, weights=tuple(weights))
+    return ClassTable(table, as_it_stands(table), index, first, rows, rows, size, suppressed, weights=tuple(weights))
 
 
 def _owners(classes: Classes, table: FrequencyTable) -> Counts64:
