@@ -61,6 +61,7 @@ class Front:
     seconds: float
     fingerprint: str
     rows: int
+    units: int | None = None
     certificate: Mapping[str, Any] = field(default_factory=dict)
     others: tuple[Mapping[str, float], ...] = ()
     system: str = "lattice"
@@ -180,6 +181,15 @@ class Front:
         return card(repr(self)[1:-1], heads, rows, self.picture(), [f"{self.how[:1].upper()}{self.how[1:]}.{fewer}"])
 
     @property
+    def persons(self) -> int:
+        """What a suppression limit is a share of: the units, or the records where every record is a unit."""
+        return self.rows if self.units is None else self.units
+
+    def suppressed_share(self, point: Point) -> float:
+        """The share of units, or of records, that a point suppresses."""
+        return (point.suppressed if point.suppressed_units is None else point.suppressed_units) / self.persons
+
+    @property
     def recodes(self) -> bool:
         """Whether its plans recode the table: such a front has classes, which answer for any suppression."""
         return self.system in ("lattice", "cuts")
@@ -198,10 +208,15 @@ class Front:
     def with_classes(self, table: FrequencyTable) -> Front:
         """The same front with the class histograms of its recodings, which answer other limits of suppression.
 
-        Where missing values match anything, records were removed before, or a class may fall short of a criterion that
-        is neither size nor diversity, suppression has no such answers.
+        Where missing values match anything, records were removed before or belong to units, or a class may fall short
+        of a criterion that is neither size nor diversity, suppression has no such answers.
         """
-        if table.removed or not self.points or any(domain.wildcard for domain in table.domains):
+        if (
+            table.removed
+            or not self.points
+            or table.units is not None
+            or any(domain.wildcard for domain in table.domains)
+        ):
             return self
         if any(isinstance(point.plan, LevelPlan) and point.plan.limits for point in self.points):
             return self
@@ -272,6 +287,7 @@ class Front:
             "certificate": dict(self.certificate),
             "details": dict(self.details),
             "rows": self.rows,
+            **({} if self.units is None else {"units": self.units}),
             "fingerprint": self.fingerprint,
             "tuples": self.tuples,
             "stages": [dict(stage) for stage in self.stages],
@@ -346,6 +362,7 @@ def read_front(folder: str | Path, plan_reader: Callable[[str], PlanReader], run
             seconds=about["seconds"],
             fingerprint=about["fingerprint"],
             rows=about["rows"],
+            units=about.get("units"),
             certificate=about["certificate"],
             others=tuple(about["others"]),
             system=about["system"],
@@ -387,6 +404,7 @@ def _check_points(points: Sequence[Point], objectives: Sequence[Objective], abou
         fine &= point.id == number and all(math.isfinite(figure) for figure in (point.loss, point.suppressed))
         fine &= not any(math.isnan(point.values[name]) for name in names)
         fine &= 0 <= point.suppressed <= about["rows"] and -1e-9 <= point.loss <= 1 + 1e-9
+        fine &= point.suppressed_units is None or 0 <= point.suppressed_units <= (about.get("units") or 0)
         fine &= point.bound is None or math.isfinite(point.bound)
     if not fine:
         raise ValueError("the points do not fit the front")

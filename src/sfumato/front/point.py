@@ -22,7 +22,7 @@ class Point:
     """One plan of a front. `loss` is in [0, 1]; `values` are the measures in their own units.
 
     `bound` is what no plan can go below in the front's last objective, where that is known; `details` is what else its
-    system says of it.
+    system says of it. `suppressed` counts records; `suppressed_units` counts units, where the table has any.
     """
 
     id: int
@@ -32,6 +32,7 @@ class Point:
     plan: Plan
     bound: float | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
+    suppressed_units: int | None = None
 
     def __repr__(self) -> str:
         values = ", ".join(f"{name} = {short(value)}" for name, value in self.values.items())
@@ -60,6 +61,7 @@ class Point:
     def _entries(self) -> dict[str, Any]:
         values = {name: value if math.isfinite(value) else None for name, value in self.values.items()}
         entries: dict[str, Any] = {"id": self.id, "values": values, "loss": self.loss, "suppressed": self.suppressed}
+        entries |= {} if self.suppressed_units is None else {"suppressed_units": self.suppressed_units}
         entries |= {} if self.bound is None else {"bound": self.bound}
         return entries | ({"details": dict(self.details)} if self.details else {})
 
@@ -75,5 +77,7 @@ def point_from(saved: Mapping[str, Any], read_plan: PlanReader) -> Point:
     values = {name: math.inf if value is None else value for name, value in saved["values"].items()}
     if not all(isinstance(number, int | float) for number in (*values.values(), saved["loss"], saved["suppressed"])):
         raise ValueError("figures are numbers")
-    plan, details = read_plan(saved), dict(saved.get("details", {}))
-    return Point(saved["id"], values, saved["loss"], saved["suppressed"], plan, saved.get("bound"), details)
+    plan, details, units = read_plan(saved), dict(saved.get("details", {})), saved.get("suppressed_units")
+    if not (units is None or isinstance(units, int)):
+        raise ValueError("figures are numbers")
+    return Point(saved["id"], values, saved["loss"], saved["suppressed"], plan, saved.get("bound"), details, units)

@@ -71,6 +71,7 @@ class Secrets(NamedTuple):
     widths: Counts64
     heights: Counts64
     bits: bool
+    units: bool
 
 
 @compiled
@@ -87,8 +88,11 @@ def quantised(value: float) -> float:
 
 
 @compiled
-def _distinct(tally: Tally, rows: Rows, size: int, begin: int, end: int, bits: bool, out: Floats) -> None:
-    """How many values each class has; where the tally has `bits`, each word holds 32 of them."""
+def _distinct(tally: Tally, rows: Rows, size: int, begin: int, end: int, bits: bool, units: bool, out: Floats) -> None:
+    """How many values each class has; where the tally has `bits`, each word holds 32 of them.
+
+    Where rows are `units`, a class has no more values than units, and one if all of them hold some value.
+    """
     for c in range(size):
         held = 0
         for v in range(begin, end):
@@ -96,6 +100,11 @@ def _distinct(tally: Tally, rows: Rows, size: int, begin: int, end: int, bits: b
                 held += bit_count(int(tally[c, v]) & 0xFFFFFFFF)
             else:
                 held += int(tally[c, v] > 0)
+        if units:
+            held = min(held, int(rows[c]))
+            for v in range(begin, end):
+                if tally[c, v] >= rows[c]:
+                    held = min(held, 1)
         if rows[c] > 0:
             out[c] = min(out[c], float(held))
 
@@ -279,7 +288,7 @@ def class_values(
     for b in range(len(secrets.start) - 1):
         begin, end = secrets.start[b], secrets.start[b + 1]
         if kind == DISTINCT:
-            _distinct(tally, rows, size, begin, end, secrets.bits, out)
+            _distinct(tally, rows, size, begin, end, secrets.bits, secrets.units, out)
         elif kind == ENTROPY:
             _entropy(tally, rows, size, begin, end, out)
         elif kind in (FREQUENCY, ALPHA):

@@ -5,14 +5,29 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from sfumato.errors import StudyError
 from sfumato.front import Front
 from sfumato.notebook.progress import ProgressBar
 from sfumato.runtime.compiled import need_compiler
 from sfumato.runtime.stages import Progress
+from sfumato.sources.roles import Role
 from sfumato.study import Study
 from sfumato.systems.registry import system_named
 from sfumato.systems.run import Live, Run
 from sfumato.tables.frequency import FrequencyTable
+
+
+IN_UNITS = ("lattice",)  # the systems that count units
+
+
+def refuse_units(study: Study) -> None:
+    """Raise where a system would count records although rows belong to units."""
+    declared = [name for role in (Role.UNIT, Role.HOUSEHOLD) for name in study.named(role)]
+    if declared and study.system not in IN_UNITS:
+        raise StudyError(
+            f"{declared[0]} is a unit or household column, and the {study.system} system counts records",
+            expected=f"a system that counts units: {', '.join(IN_UNITS)}",
+        )
 
 
 def search(
@@ -54,6 +69,7 @@ def search(
         progress = ProgressBar() if progress else None
     run = Run(progress, live, None if checkpoint is None else Path(checkpoint), resume)
     run.require_state()
+    refuse_units(study)
     front = system_named(study.system).search(study, run, table)
     if isinstance(progress, ProgressBar):
         progress.finish()

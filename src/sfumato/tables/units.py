@@ -65,6 +65,12 @@ class Units:
         start = np.concatenate([[0], np.cumsum(np.bincount(self.unit, minlength=self.number))])
         return self.tuple_of[order].astype(np.int64), start.astype(np.int64)
 
+    def held_in(self, column: str) -> Counts64:
+        """How many units hold each value in each tuple, in the order of the table's value counts."""
+        entries = self.values[column]
+        keys = entries.tuple_of << 32 | entries.values
+        return np.asarray(np.unique(keys, return_counts=True)[1], dtype=np.int64)
+
     def constant_in(self, column: str) -> bool:
         """Whether a sensitive column is constant within units."""
         entries = self.values[column]

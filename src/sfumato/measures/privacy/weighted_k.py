@@ -30,6 +30,6 @@ MEASURE = Measure(
     short="weighted k",
     scale="log",
     histogram=Form.MEAN_SIZE,
-    walked=Walked(lambda nodes: nodes.size_sum / nodes.table.records),
+    walked=Walked(lambda nodes: nodes.size_sum / nodes.table.persons),
     tallied=lambda cuts: cuts.mean,
 )

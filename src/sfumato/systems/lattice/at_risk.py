@@ -11,6 +11,7 @@ from sfumato.systems.lattice.rule import (
     FAILING,
     GONE,
     INDICES,
+    RECORDS,
     SUM_K,
     SUM_L,
     WRONG,
@@ -99,6 +100,7 @@ def take(
         n, at = np.int64(rows[c]), min(g, last)
         features[at, GONE] += n
         features[at, SUM_K] += n * n
+        features[at, RECORDS] += n if rule.mass < 0 else np.int64(tally[c, rule.mass])
         if rule.own > 0:
             features[at, SUM_L] += own_squares(tally[c], secrets.start[0], secrets.start[1])
         features[at, WRONG] += commonest(tally[c], rule.label[0], rule.label[1])
@@ -107,8 +109,8 @@ def take(
         covers = maps.covers[maps.cover_start[j, node[j]] :]
         for g in range(number):
             c = places[g]
-            more = np.int64(rows[c]) * covers[(np.uint64(keys[c]) >> low) & field]
-            features[min(g, last), INDICES + j] += more
+            records = np.int64(rows[c]) if rule.mass < 0 else np.int64(tally[c, rule.mass])
+            features[min(g, last), INDICES + j] += records * covers[(np.uint64(keys[c]) >> low) & field]
 
 
 @compiled

@@ -16,6 +16,7 @@ from sfumato.systems.lattice.at_risk import find_failing, find_levels, find_risk
 from sfumato.systems.lattice.rule import (
     GONE,
     INDICES,
+    RECORDS,
     SOUGHT,
     SUM_K,
     SUM_L,
@@ -64,6 +65,7 @@ def write(at: int, i: int, gone: Counts64, lowest: Floats, kept: bool, walked: W
     figures[GONE] = gone[GONE]
     figures[SUM_K] = whole[SUM_K] - gone[SUM_K]
     figures[SUM_L] = whole[SUM_L] - gone[SUM_L]
+    figures[RECORDS] = gone[RECORDS]
     figures[WRONG] = whole[WRONG] + gone[WRONG]  # a suppressed record counts as wrong
     for j in range(walked.hidden.shape[1]):
         walked.hidden[at, j] = gone[INDICES + j]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from sfumato.measures.criteria import Tally
 from sfumato.runtime.arrays import Codes, Counts64
 from sfumato.runtime.compiled import compiled
 from sfumato.runtime.sorting import sort_by
@@ -12,6 +13,7 @@ from sfumato.systems.lattice.rule import (
     FAILING,
     FEW,
     GONE,
+    RECORDS,
     SOUGHT,
     SUM_K,
     SUM_L,
@@ -92,10 +94,19 @@ def demanded_size(rows: Rows, size: int, least: int) -> tuple[int, int]:
 
 @compiled
 def by_size(
-    keys: Keys, rows: Rows, size: int, node: Codes, i: int, rule: Rule, maps: Maps, space: Space, walked: Walked
+    keys: Keys,
+    rows: Rows,
+    tally: Tally,
+    size: int,
+    node: Codes,
+    i: int,
+    rule: Rule,
+    maps: Maps,
+    space: Space,
+    walked: Walked,
 ) -> bool:
     """The releases of node i, the highest threshold first; False if there is no room for them."""
-    mode = rule.modes[0]
+    mode, mass = rule.modes[0], rule.mass
     figures, hidden, worst, places = walked.figures, walked.hidden, walked.worst, space.places
     shift, mask, covers = maps.shift, maps.mask, maps.covers
     columns = len(node)
@@ -115,6 +126,7 @@ def by_size(
     walked.whole[i, FAILING] = gone if mode == DEMANDED else 0
     walked.whole[i, SUM_K], walked.whole[i, SUM_L], walked.whole[i, WRONG] = squares, 0, 0
     figures[at, GONE], figures[at, SUM_K], figures[at, SUM_L], figures[at, WRONG] = gone, squares, 0, 0
+    figures[at, RECORDS] = 0
     worst[at, 0] = k if k < NONE else 0
     for j in range(columns):
         hidden[at, j] = 0
@@ -127,12 +139,14 @@ def by_size(
             places[number] = c
             number += 1
             figures[at, SUM_K] -= np.int64(rows[c]) * np.int64(rows[c])
+            figures[at, RECORDS] += np.int64(rows[c]) if mass < 0 else np.int64(tally[c, mass])
     for j in range(columns):  # column by column, so that shift and mask stay in registers
         low, field, begin = np.uint64(shift[j]), np.uint64(mask[j]), np.uint64(maps.cover_start[j, node[j]])
         total = np.int64(0)
         for g in range(number):
             c = places[g]
-            total += np.int64(rows[c]) * covers[begin + ((np.uint64(keys[c]) >> low) & field)]
+            records = np.int64(rows[c]) if mass < 0 else np.int64(tally[c, mass])
+            total += records * covers[begin + ((np.uint64(keys[c]) >> low) & field)]
         hidden[at, j] = total
     if not rule.every or mode != SOUGHT:
         return True
@@ -152,10 +166,12 @@ def by_size(
         while g >= 0 and np.int64(rows[places[g]]) == n:
             figures[at, GONE] -= n
             figures[at, SUM_K] += n * n
+            records = n if mass < 0 else np.int64(tally[places[g], mass])
+            figures[at, RECORDS] -= records
             key = np.uint64(keys[places[g]])
             for j in range(columns):
                 group = (key >> np.uint64(shift[j])) & np.uint64(mask[j])
-                hidden[at, j] -= n * covers[np.uint64(maps.cover_start[j, node[j]]) + group]
+                hidden[at, j] -= records * covers[np.uint64(maps.cover_start[j, node[j]]) + group]
             g -= 1
     walked.start[i + 1] = at + 1
     return True

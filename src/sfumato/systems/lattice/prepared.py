@@ -65,7 +65,7 @@ class Search:
             goal.measure.value(raw)
         check_weights(settings, table)
         floor = demanded_size(settings)
-        maximum = budget(settings.max_suppression, table.records)
+        maximum = budget(settings.max_suppression, table.persons)
         problem = LatticeProblem(
             table, [*sought, *limits], maximum, floor, settings.weights, settings.threads, len(sought), settings.paper
         )
@@ -81,7 +81,8 @@ class Search:
         signs = np.array([goal.sign for goal in self.problem.goals])
         values = comparable(figures.values[:, : self.sought] * signs[: self.sought])
         bounds = comparable(np.column_stack([figures.bounds * signs, figures.failing.astype(np.float64)]))
-        details = np.column_stack([figures.suppressed, figures.losses, figures.worst, figures.values[:, : self.sought]])
+        gone = [figures.suppressed, figures.suppressed_rows, figures.losses]
+        details = np.column_stack([*gone, figures.worst, figures.values[:, : self.sought]])
         violation = self.problem.violation(figures)
         result = Evaluated(nodes[figures.node], values, bounds[figures.node], violation, details)
         return result[self._useful(figures, result)]
@@ -137,14 +138,15 @@ class Search:
         """Releases as points of a front, not yet numbered."""
         points = []
         for node, details in zip(evaluated.nodes.tolist(), evaluated.details.tolist(), strict=True):
-            suppressed, loss, *rest = details
+            suppressed, rows, loss, *rest = details
             worst, own = rest[: len(self.problem.thresholds)], rest[len(self.problem.thresholds) :]
             values = dict(zip((o.name for o in self.objectives), own, strict=True))
             if K.name not in values:
                 values[K.name] = worst[0]
             plan = LevelPlan(dict(zip(self.table.columns, node, strict=True)), **self._suppression(worst))
             chosen = {o.name: number(values[o.name]) for o in objectives}
-            points.append(Point(0, chosen, loss / self.full, int(suppressed), plan))
+            units = None if self.table.units is None else int(suppressed)
+            points.append(Point(0, chosen, loss / self.full, int(rows), plan, suppressed_units=units))
         return points
 
     @property

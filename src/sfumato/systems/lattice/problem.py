@@ -19,7 +19,7 @@ from sfumato.measures.criteria import Criterion
 from sfumato.measures.facts import NodeFigures
 from sfumato.measures.goal import Goal
 from sfumato.measures.measure import Measure
-from sfumato.measures.standard import DISTINCT_L, GENERAL_LOSS, K
+from sfumato.measures.standard import DISTINCT_L, GENERAL_LOSS, WEIGHTED_K, K
 from sfumato.measures.suppression import refuse_wildcards, suppress_planned
 from sfumato.measures.thresholds import (
     DEMANDED,
@@ -36,24 +36,30 @@ from sfumato.measures.thresholds import (
 )
 from sfumato.plans.recoding import at_levels
 from sfumato.runtime.arrays import Codes, Counts64, Floats
+from sfumato.systems.lattice.by_units import releases_in_units
 from sfumato.systems.lattice.rollup import Releases, RollUp, covered_leaves, full_sums
 from sfumato.systems.lattice.rule import FAILING, SUM_K, SUM_L, WRONG, Rule
 from sfumato.systems.lattice.tallies import Reads
 from sfumato.tables.frequency import FrequencyTable
+
+# Criteria that compare shares of units' records: sums of fractions, which the walk's whole numbers do not carry.
+BY_SHARES = (Criterion.ENTROPY, Criterion.RECURSIVE_L, Criterion.RECURSIVE_C, Criterion.CLOSENESS)
 
 
 @dataclass(frozen=True, eq=False)
 class Figures:
     """The releases of nodes: `start[i]:start[i + 1]` are those of node i, the one that suppresses most first.
 
-    Of each release the natural value of every goal, the general loss, the records suppressed and the worst level of
-    every criterion; of each node the goals' bounds, natural too, and the records that no coarser node can save.
+    Of each release the natural value of every goal, the general loss, the units and the records suppressed and
+    the worst level of every criterion; of each node the goals' bounds, natural too, and the units that no
+    coarser node can save.
     """
 
     start: Counts64
     values: Floats
     losses: Floats
     suppressed: Counts64
+    suppressed_rows: Counts64
     worst: Floats
     bounds: Floats
     failing: Counts64
@@ -84,12 +90,14 @@ class LatticeProblem:
         sought: int | None = None,
         paper: bool = False,
     ) -> None:
+        goals = [replace(goal, measure=goal.measure.for_table(table)) for goal in goals]
         self.table, self.goals, self.budget, self.floor, self.threads = table, tuple(goals), budget, floor, threads
         self.sought, self.paper = len(self.goals) if sought is None else sought, paper
         self.weights = np.array([(weights or {}).get(name, 1.0) for name in table.columns])
         self.shape = tuple(domain.hierarchy.height + 1 for domain in table.domains)
         self.thresholds = self._thresholds()
         self.walks = self._walkable()
+        self.counts_units = not self.walks and self._sizes_in_units()
 
     @property
     def space(self) -> int:
@@ -149,7 +157,9 @@ class LatticeProblem:
 
     def figures(self, nodes: Codes) -> Figures:
         """The figures of nodes, in the order they are given."""
-        return self._walked(nodes) if self.walks else self._plain(nodes)
+        if self.walks:
+            return self._walked(nodes)
+        return self._in_units(nodes) if self.counts_units else self._plain(nodes)
 
     def known(self, goal: Goal, nodes: Codes) -> Floats | None:
         """The goal's bound at nodes without evaluating them, minimised; None where it is not known."""
@@ -173,6 +183,8 @@ class LatticeProblem:
         if any(domain.wildcard for domain in self.table.domains):
             return False
         several = len(self.table.sensitive) > 1
+        if not self._walkable_in_units():
+            return False
         for goal in self.goals:
             measure = goal.measure
             if is_criterion(measure, goal.direction) and measure.per_class is not None:
@@ -184,6 +196,76 @@ class LatticeProblem:
             return self.rollup is not None
         except MeasureError:
             return False
+
+    def _walkable_in_units(self) -> bool:
+        """Whether what is counted adds up over tuples, so that the walk can carry it from node to node."""
+        units = self.table.units
+        if units is None:
+            return all(self.table.units_for(name) is None for name in self._measured)
+        if not units.constant or any(self.table.units_for(name) is not units for name in self._measured):
+            return False
+        for goal in self.goals:
+            measure = goal.measure
+            if is_criterion(measure, goal.direction):
+                if measure.per_class is None or measure.per_class.criterion in BY_SHARES:
+                    return False
+            elif measure.walked is None or not (measure.walked.from_margins or measure.name == WEIGHTED_K.name):
+                return False
+        return True
+
+    def _sizes_in_units(self) -> bool:
+        """Whether sizes in units alone decide, and all else follows from margins."""
+        if self.table.units is None or any(domain.wildcard for domain in self.table.domains):
+            return False
+        if any(len(domain.labels) != len(domain.hierarchy.leaves) for domain in self.table.domains):
+            return False
+        if self.table.removed or len(self.thresholds) != 1:
+            return False
+        if self.thresholds[0].mode == SOUGHT and self.thresholds[0].limit > -np.inf:
+            return False
+        sizes = [goal for goal in self.goals if is_criterion(goal.measure, goal.direction)]
+        others = [goal.measure.walked for goal in self.goals if goal not in sizes]
+        return all(_kind(goal.measure) == _kind(K) for goal in sizes) and all(
+            walked is not None and walked.from_margins for walked in others
+        )
+
+    def _in_units(self, nodes: Codes) -> Figures:
+        """The figures of nodes where units have records in several tuples."""
+        size = self.thresholds[0]
+        limit = size.limit - HALF
+        found = releases_in_units(self.table, nodes, size.mode, limit, self.budget, not self.paper)
+        number = np.diff(found.start)
+        node = np.repeat(np.arange(len(nodes)), number)
+        sums = full_sums(self._covered, nodes)
+        kept = self.table.records - found.records
+        released = NodeFigures(self.table, self.weights, nodes[node], kept, sums[node] - found.hidden)
+        whole = NodeFigures(self.table, self.weights, nodes, np.full(len(nodes), self.table.rows), sums)
+        worst = found.k.astype(np.float64)
+        values, bounds = [], []
+        for goal in self.goals:
+            measure = goal.measure
+            if is_criterion(measure, goal.direction):
+                values.append(_natural(measure, worst))
+                bounds.append(_natural(measure, found.best.astype(np.float64)))
+            else:
+                values.append(_walked_value(measure, released))
+                bounds.append(_walked_value(measure, whole))
+        return Figures(
+            found.start,
+            _columns(values, len(worst)),
+            _walked_value(GENERAL_LOSS, released),
+            found.units,
+            found.records,
+            worst[:, None],
+            _columns(bounds, len(nodes)),
+            found.failing,
+        )
+
+    @property
+    def _measured(self) -> list[str]:
+        """The sensitive columns that some goal reads."""
+        reads = any(goal.measure.reads == "sensitive" for goal in self.goals)
+        return list(self.table.sensitive) if reads else []
 
     @cached_property
     def rule(self) -> Rule:
@@ -197,11 +279,12 @@ class LatticeProblem:
             counts=np.array([threshold.counts for threshold in several], dtype=np.bool_),
             budget=max(self.budget - self.table.removed, 0),
             every=not self.paper,
+            mass=self.rollup.tallies.mass,
             people=self.rollup.tallies.people,
             own=int(any(goal.measure.reads == "sensitive" and goal.measure.walked is not None for goal in self.goals)),
             label=self.rollup.tallies.label,
             sizes=len(several) == 1
-            and self.rollup.tallies.width == 0
+            and self.rollup.tallies.width == (0 if self.table.units is None else 1)
             and (several[0].mode == DEMANDED or several[0].limit == -np.inf),
         )
 
@@ -224,6 +307,7 @@ class LatticeProblem:
             _columns(values, len(result.worst)),
             _walked_value(GENERAL_LOSS, released),
             result.suppressed,
+            result.suppressed_rows,
             result.worst,
             _columns(bounds, len(nodes)),
             result.whole[:, FAILING] + self.table.removed,
@@ -235,7 +319,7 @@ class LatticeProblem:
             self.table,
             self.weights,
             result.nodes[result.node],
-            self.table.records - result.suppressed,
+            self.table.records - result.suppressed_rows,
             self.rollup.column_sums(result),
             size_sum=result.figures[:, SUM_K],
             own_sum=result.figures[:, SUM_L],
@@ -256,7 +340,7 @@ class LatticeProblem:
         )
 
     def _plain(self, nodes: Codes) -> Figures:
-        counts, values, losses, suppressed, worst, bounds, failing = [], [], [], [], [], [], []
+        counts, values, losses, suppressed, rows, worst, bounds, failing = [], [], [], [], [], [], [], []
         for node in nodes.tolist():
             whole = self.classes(node)
             _ = whole.groups, whole.covers  # worked out once for all releases of the node
@@ -265,7 +349,8 @@ class LatticeProblem:
             for classes in self._releases(whole, levels):
                 values.append([goal.measure.value(classes) for goal in self.goals])
                 losses.append(GENERAL_LOSS.value(classes))
-                suppressed.append(classes.suppressed_rows)
+                suppressed.append(classes.suppressed_units)
+                rows.append(classes.suppressed_rows)
                 worst.append(self._worst(classes, levels))
                 made += 1
             counts.append(made)
@@ -274,13 +359,14 @@ class LatticeProblem:
             for threshold, level in zip(self.thresholds, levels, strict=True):
                 if threshold.counts:
                     certain |= quantised(level) < threshold.limit - HALF
-            failing.append(int(whole.rows[certain].sum()) + self.table.removed)
+            failing.append(whole.counted(certain) + self.table.removed)
         start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         return Figures(
             start,
             np.array(values, dtype=np.float64).reshape(len(losses), len(self.goals)),
             np.array(losses),
             np.array(suppressed, dtype=np.int64),
+            np.array(rows, dtype=np.int64),
             np.array(worst, dtype=np.float64).reshape(len(losses), len(self.thresholds)),
             np.array(bounds, dtype=np.float64).reshape(len(nodes), len(self.goals)),
             np.array(failing, dtype=np.int64),
@@ -293,7 +379,7 @@ class LatticeProblem:
 
     def _releases(self, whole: ClassTable, levels: Sequence[Floats]) -> list[ClassTable]:
         """The class tables of a node's releases, the one that suppresses most first."""
-        if whole.pairs is not None and self.budget > whole.suppressed_rows:
+        if whole.pairs is not None and self.budget > whole.suppressed_units:
             return self._crowds(whole)
         result = [
             whole.with_suppressed(gone)
@@ -314,14 +400,14 @@ class LatticeProblem:
         while size.mode == SOUGHT and result[-1].kept.any():
             reached = result[-1]
             more = suppress_planned(reached, int(reached.size[reached.kept].min()) + 1, below[1])
-            if more.suppressed_rows > self.budget or not more.kept.any():
+            if more.suppressed_units > self.budget or not more.kept.any():
                 break
             result.append(more)
         return result[::-1]
 
     def violation(self, figures: Figures) -> Floats:
         """By how much releases break the limits and the budget, as shares of them; 0 where they meet all."""
-        broken = np.maximum(figures.suppressed - self.budget, 0) / self.table.records
+        broken = np.maximum(figures.suppressed - self.budget, 0) / self.table.persons
         for column, goal in enumerate(self.goals):
             if goal.limit is not None:
                 excess = goal.sign * (figures.values[:, column] - goal.limit)
@@ -369,6 +455,6 @@ def _bound(goal: Goal, whole: ClassTable, budget: int) -> float:
         return goal.measure.value(whole)
     levels = class_levels(goal.measure, whole)  # the best that suppressing the worst classes first can reach
     order = np.argsort(levels, kind="stable")
-    gone = np.cumsum(whole.rows[order])
+    gone = whole.upto(order)
     position = min(int(np.searchsorted(gone, budget - whole.table.removed, side="right")), len(order) - 1)
     return value_at(goal.measure, float(levels[order][position]))

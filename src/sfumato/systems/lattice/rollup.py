@@ -16,6 +16,7 @@ from sfumato.runtime.arrays import Codes, Counts64, Floats
 from sfumato.systems.lattice import walk
 from sfumato.systems.lattice.rule import (
     GONE,
+    RECORDS,
     Keys,
     Maps,
     Rows,
@@ -54,7 +55,13 @@ class Releases:
 
     @property
     def suppressed(self) -> Counts64:
+        """The units suppressed."""
         return np.asarray(self.figures[:, GONE] + self.table.removed)
+
+    @property
+    def suppressed_rows(self) -> Counts64:
+        """The records suppressed."""
+        return np.asarray(self.figures[:, RECORDS] + self.table.removed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,9 +226,10 @@ class RollUp:
         )
         keys = self._keys(self.table.codes, shift)
         few = self.table.rows < 1 << 31
+        rows = self.table.counts if self.table.units is None else self.table.units.per_tuple
         return (
             keys.astype(np.uint32) if sum(bits) <= 32 else keys,
-            self.table.counts.astype(np.int32) if few else self.table.counts,
+            rows.astype(np.int32) if few else rows,
             maps,
         )
 

@@ -17,8 +17,8 @@ Keys = npt.NDArray[np.uint32] | npt.NDArray[np.uint64]  # as narrow as the colum
 Rows = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 
 # Columns of the figures of a release, and of a node before any suppression.
-GONE, SUM_K, SUM_L, WRONG = range(4)
-INDICES = 4
+GONE, SUM_K, SUM_L, WRONG, RECORDS = range(5)
+INDICES = 5
 FAILING = GONE  # of a node: the records that no coarser node can save from suppression
 
 MEASURED, DEMANDED, SOUGHT = range(3)
@@ -30,6 +30,7 @@ class Rule(NamedTuple):
     """Which classes go. `kinds` are class criteria; `parameters`, `modes` and `limits` say how each is read.
 
     At most `budget` records go. `every` asks for all thresholds of what is sought, else for the highest alone.
+    Classes count units; `mass` is the place of their records in a tally, or -1 where every record is a unit.
     `people` is the place of the population in a tally, or -1; sums of own values and labels are taken where `own` and
     `label` (the places of a column's values) say so. `sizes` says that class sizes alone decide and are all there is.
     """
@@ -41,6 +42,7 @@ class Rule(NamedTuple):
     counts: Flags
     budget: int
     every: bool
+    mass: int
     people: int
     own: int
     label: Counts64

@@ -195,6 +195,7 @@ def _front(
         seconds=round(seconds, 3),
         fingerprint=ready.table.fingerprint,
         rows=ready.table.records,
+        units=None if ready.table.units is None else ready.table.units.number,
         certificate=certificate or {},
         others=others or (),
     )

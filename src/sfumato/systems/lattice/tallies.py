@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -43,20 +43,28 @@ class Tallies:
     secrets: Secrets
     label: Counts64
     people: int
+    mass: int
     bits: int
 
     @classmethod
     def of(cls, table: FrequencyTable, reads: Reads) -> Tallies:
         """The figures of a table's tuples, with room for the population."""
+        units = table.units
         columns = list(table.sensitive.values()) if reads.counts or reads.sets else []
-        sets = reads.sets and not reads.counts
-        secrets = secrets_of(columns, sets)
+        sets = reads.sets and not reads.counts and units is None
+        if units is not None:
+            columns = [replace(values, counts=units.held_in(values.domain.name)) for values in columns]
+        secrets = secrets_of(columns, sets, None if units is None else units.number)
         labels = [table.label] if reads.label and table.label is not None else []
         begin = int(secrets.start[-1])
         end = begin + sum(len(values.domain.labels) for values in labels)
-        if len(table.domains) * table.tuples * (end + reads.people) > TALLY_CELLS:
+        people, mass = (end if reads.people else -1), (-1 if units is None else end + reads.people)
+        wide = end + reads.people + (units is not None)
+        if len(table.domains) * table.tuples * wide > TALLY_CELLS:
             raise MeasureError("too many sensitive values for the walk", expected="the plain evaluator")
-        tally = np.zeros((table.tuples, end + reads.people), dtype=np.int32)
+        tally = np.zeros((table.tuples, wide), dtype=np.int32)
+        if units is not None:
+            tally[:, mass] = table.counts
         for start, values in zip((*secrets.start.tolist(), begin), (*columns, *labels), strict=False):
             if sets and start < begin:
                 word, bit = np.divmod(values.values.astype(np.int64), WORD)
@@ -65,7 +73,7 @@ class Tallies:
             else:
                 tally[values.tuple_of, start + values.values] = values.counts
         label = np.array([begin, end], dtype=np.int64)
-        return cls(tally, secrets, label, end if reads.people else -1, begin if sets else 0)
+        return cls(tally, secrets, label, people, mass, begin if sets else 0)
 
     @property
     def width(self) -> int:
@@ -85,8 +93,11 @@ class Tallies:
         return every.astype(np.uint32) if keys.dtype == np.uint32 else every, all_rows, tally
 
 
-def secrets_of(columns: Sequence[ValueCounts], sets: bool = False) -> Secrets:
-    """The sensitive columns as compiled loops read them; as `sets` their values take a bit each."""
+def secrets_of(columns: Sequence[ValueCounts], sets: bool = False, units: int | None = None) -> Secrets:
+    """The sensitive columns as compiled loops read them; as `sets` their values take a bit each.
+
+    With a number of `units` the counts are of units that hold a value.
+    """
     widths = [len(values.domain.labels) for values in columns]
     start = (
         np.concatenate([[0], np.cumsum([-(-width // WORD) for width in widths])])
@@ -99,7 +110,7 @@ def secrets_of(columns: Sequence[ValueCounts], sets: bool = False) -> Secrets:
     levels = np.zeros((len(columns), tallest + 1), dtype=np.int64)
     for b, values in enumerate(columns):
         counts = np.bincount(values.values, weights=values.counts, minlength=widths[b])
-        shares = counts / max(counts.sum(), 1.0)
+        shares = counts / max(counts.sum() if units is None else units, 1.0)
         whole.append(shares)
         orders.append(start[b] + in_order(shares, values.domain))
         tree = values.domain.hierarchy
@@ -126,4 +137,5 @@ def secrets_of(columns: Sequence[ValueCounts], sets: bool = False) -> Secrets:
         levels,
         np.array([values.domain.hierarchy.height for values in columns], dtype=np.int64),
         sets,
+        units is not None,
     )

@@ -178,7 +178,8 @@ def walk_sizes(
     """
     for i in range(done, len(nodes)):
         top = advance(nodes[i], base, depths[i], held, maps)
-        if not by_size(held.keys[top], held.rows[top], held.number[top], nodes[i], i, rule, maps, space, walked):
+        keys, rows, tally = held.keys[top], held.rows[top], held.tally[top]
+        if not by_size(keys, rows, tally, held.number[top], nodes[i], i, rule, maps, space, walked):
             return i
     return len(nodes)
 
