@@ -17,7 +17,7 @@ from sfumato.tables.frequency import FrequencyTable
 
 Kind = Literal["privacy", "loss"]
 Direction = Literal["max", "min"]
-Reads = Literal["sizes", "cells", "sensitive", "label", "population", "weights", "originals", "households"]
+Reads = Literal["sizes", "cells", "sensitive", "label", "population", "weights", "originals", "household"]
 Scale = Literal["linear", "log"]
 Unit = Literal["number", "count", "share"]
 Fold = Literal["worst", "sum", "mean"] | Callable[[ClassTable, Property], float]
@@ -28,7 +28,7 @@ NEEDS = {
     "label": ("a label column", 'role = "label" for the class an analyst predicts'),
     "population": ("a population table", "[population] with path = ... in the run file"),
     "weights": ("a weight column", 'role = "weight" for how many people a record stands for'),
-    "households": ("a household column", 'role = "household" for the number of the household'),
+    "household": ("a household column", 'role = "household" for the number of the household'),
     "originals": ("the original values", "measure the original table"),
 }
 
@@ -142,7 +142,7 @@ class Measure:
             "sensitive": bool(table.sensitive),
             "label": table.label is not None,
             "weights": table.weights is not None,
-            "households": table.households is not None,
+            "household": table.households is not None,
             "originals": not table.removed and not any(domain.generalized for domain in table.domains),
         }
         return self.unfit(classes) if there.get(self.reads, True) else f"needs {NEEDS[self.reads][0]}"

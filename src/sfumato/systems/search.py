@@ -16,7 +16,6 @@ from sfumato.systems.registry import system_named
 from sfumato.systems.run import Live, Run
 from sfumato.tables.frequency import FrequencyTable
 
-
 IN_UNITS = ("lattice",)  # the systems that count units
 
 
