@@ -14,7 +14,7 @@ import numpy as np
 from sfumato.front import Front
 from sfumato.measures.standard import GENERAL_LOSS, K
 from sfumato.plans.plan import RecodingPlan
-from sfumato.runtime.arrays import Codes, Counts64, Floats
+from sfumato.runtime.arrays import Codes, Counts64, Flags, Floats
 from sfumato.study import Study
 from sfumato.systems.registry import system_named
 from sfumato.systems.run import Run
@@ -85,11 +85,16 @@ def bases_of(study: Study, table: FrequencyTable) -> list[Base]:
     return bases
 
 
-def grouped_table(table: FrequencyTable, base: Base) -> tuple[FrequencyTable, Counts64]:
-    """The table of a recoding, with groups as values; and the tuple of it that each tuple of the source is in."""
-    codes, of = np.unique(base.codes, axis=0, return_inverse=True)
+def grouped_table(table: FrequencyTable, base: Base, inside: Flags) -> tuple[FrequencyTable, Counts64]:
+    """The table of a recoding, with groups as values; and the tuple of it that each tuple `inside` is in.
+
+    Other tuples of the source are suppressed.
+    """
+    codes, of = np.unique(base.codes[inside], axis=0, return_inverse=True)
     of = of.reshape(-1)
-    counts = np.bincount(of, weights=table.counts).astype(np.int64)
+    counts = np.bincount(of, weights=table.counts[inside]).astype(np.int64)
+    gone = int(table.counts[~inside].sum())
+    place = np.cumsum(inside) - 1
     domains = []
     for j, domain in enumerate(table.domains):
         width = len(base.spans[j])
@@ -100,14 +105,17 @@ def grouped_table(table: FrequencyTable, base: Base) -> tuple[FrequencyTable, Co
     sensitive = {}
     for name, values in table.sensitive.items():
         width = len(values.domain.labels)
-        keys, at = np.unique(of[values.tuple_of] * width + values.values, return_inverse=True)
-        summed = np.bincount(at.reshape(-1), weights=values.counts).astype(np.int64)
+        there = inside[values.tuple_of]
+        own = of[place[values.tuple_of[there]]] * width + values.values[there]
+        keys, at = np.unique(own, return_inverse=True)
+        summed = np.bincount(at.reshape(-1), weights=values.counts[there]).astype(np.int64)
         sensitive[name] = value_counts(values.domain, keys // width, keys % width, summed, len(counts))
     grouped = replace(
         table,
         domains=tuple(domains),
         codes=np.ascontiguousarray(codes.T.astype(np.int32)),
         counts=counts,
+        removed=table.removed + gone,
         sensitive=sensitive,
         label=None,
         weights=None,

@@ -76,6 +76,8 @@ def solve(problem: Program) -> tuple[Blanks | None, float | None]:
         pattern.append(keys[enough] + total)
         total += int(keys.max()) + 1
     tuple_of, mask_of, pattern_of = (np.concatenate(part) for part in (of, which, pattern))
+    if not len(tuple_of):  # no pattern has k source records
+        return None, None
     used, number = np.unique(pattern_of, return_inverse=True)
     number = number.reshape(-1)
     cost = mask_costs(masks, weights)[mask_of]

@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import groupby
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from sfumato.study import Study
 from sfumato.systems.cells.agreeing import completed, restored, supported
 from sfumato.systems.cells.bases import Base, bases_of, grouped_table, spread
 from sfumato.systems.cells.exact import Program, comparable, proven, solve, variables
+from sfumato.systems.cells.kept import Kept, refused
 from sfumato.systems.cells.matching import enough_possible, strengthened
 from sfumato.systems.cells.patterns import Blanks
 from sfumato.systems.cells.points import (
@@ -60,12 +62,15 @@ def search_cells(study: Study, table: FrequencyTable, run: Run) -> Front:
             expected=f"k up to {table.rows}",
         )
     solutions: list[Solution] = []
+    kept: list[Kept] = []
     bases = bases_of(study, table)
     checkpoint = run.kept(study, table.fingerprint)
     run.series = None if checkpoint is None else Series(checkpoint, run.resume)
     for number, base in enumerate(bases):
         problem = Problem(study, table, base, weights, allowed, caps)
-        solutions += problem.strict(run, ks) if settings.reading == "strict" else problem.agreeing(run, ks)
+        kept.append(problem.kept)
+        reached = [k for k in ks if kept[-1].reaches(k)]
+        solutions += problem.strict(run, reached) if settings.reading == "strict" else problem.agreeing(run, reached)
         if run.stopped or run.tell(number + 1, len(bases)):
             break
     if checkpoint is not None and run.series is not None:
@@ -73,6 +78,8 @@ def search_cells(study: Study, table: FrequencyTable, run: Run) -> Front:
             checkpoint.save(partial(dict, run.series.parts), now=True)
         else:
             checkpoint.remove()
+    if not any(one.reaches(ks[0]) for one in kept):
+        raise refused(kept, ks[0], suppresses=settings.reading == "strict")
     if not solutions:
         raise UnreachableError(
             "no way was found to blank cells within the limits",
@@ -164,6 +171,13 @@ class Problem:
         return Solution(k, self.base, blanks, method, None if self.base.recodes else bound, (*columns, *records))
 
     @property
+    def kept(self) -> Kept:
+        """The columns that keep their cells."""
+        budget = self.spare if self.study.cells.reading == "strict" else 0
+        keeps = ~self.allowed | (self.caps == 0)
+        return Kept(self.table.columns, self.base.codes, self.table.counts, keeps, budget)
+
+    @property
     def spare(self) -> int:
         """How many records may be suppressed (strict), or be blank in every column (agreeing)."""
         table, settings = self.table, self.study.cells
@@ -179,15 +193,28 @@ class Problem:
         return solutions + (self.by_boxes(run, left, self.study.cells.effort) if left else [])
 
     def by_boxes(self, run: Run, ks: Sequence[int], effort: int) -> list[Solution]:
-        """The strict reading by local recoding, with so many rounds of improvement."""
+        """The strict reading by local recoding; what no class can have is suppressed before.
+
+        Other criteria compare with all records, so there nothing is suppressed before.
+        """
+        if set(self.study.search.constraints) - {K.name}:
+            return self._by_boxes(run, ks, effort, np.ones(self.table.tuples, dtype=np.bool_))
+        solutions = []
+        for _, some in groupby(ks, self.kept.short):
+            own = list(some)
+            solutions += self._by_boxes(run, own, effort, self.kept.enough(own[-1]))
+        return solutions
+
+    def _by_boxes(self, run: Run, ks: Sequence[int], effort: int, inside: Flags) -> list[Solution]:
+        """The same for the tuples `inside`, with so many rounds of improvement."""
         weights, allowed = self.weights, self.allowed
         prices = np.where(allowed | (weights == 0), weights, weights * NEVER)
         plain = bool(allowed.all()) and not self.study.cells.limits and not self.base.recodes
-        grouped, of = grouped_table(self.table, self.base)
+        grouped, of = grouped_table(self.table, self.base, inside)
         kept: list[Solution] = []
         for _ in range(TRIES):
             front = self._local(grouped, run, ks, prices, effort)
-            blanks = [(int(p.values[K.name]), self._blanks(of, p.plan), p.bound) for p in front.points]
+            blanks = [(int(p.values[K.name]), self._blanks(of, inside, p.plan), p.bound) for p in front.points]
             over = np.zeros(len(weights), dtype=np.bool_)
             for _, one, _ in blanks:
                 over |= one.blanked() > self.caps
@@ -215,13 +242,14 @@ class Problem:
         flattened = flattened.with_search(system="local").with_search(weights=section)
         return system_named("local").search(flattened, run, replace(grouped, domains=tuple(domains)))
 
-    def _blanks(self, of: Counts64, plan: object) -> Blanks:
-        """A plan of boxes over groups as blanks: a label is one group, or all of them."""
+    def _blanks(self, of: Counts64, inside: Flags, plan: object) -> Blanks:
+        """A plan of boxes over groups as blanks: a label is one group, or all of them; `of` are tuples `inside`."""
         if not isinstance(plan, BoxPlan):
             raise TypeError("no plan of boxes")
         masks = [sum(1 << j for j, (first, last) in enumerate(spans) if first != last) for spans in plan.labels]
         given = [(t, masks[owner], count) for t, owner, count in plan.members if owner >= 0]
-        members = np.array(spread(of, self.table.counts, given), dtype=np.int64).reshape(-1, 3)
+        members = np.array(spread(of, self.table.counts[inside], given), dtype=np.int64).reshape(-1, 3)
+        members[:, 0] = np.flatnonzero(inside)[members[:, 0]]
         return Blanks(self.base.codes, self.table.counts, *(part.copy() for part in members.T)).merged()
 
     def agreeing(self, run: Run, ks: Sequence[int]) -> list[Solution]:
