@@ -1,7 +1,7 @@
-"""Read files of SPSS, Stata and SAS in a process of their own.
+"""Read files of SPSS, Stata and SAS, and workbooks, in a process of their own that may use so much memory.
 
-ReadStat is written in C, and some broken files bring it down. What dies then is this process, and its caller says that
-the file cannot be read.
+Their readers are not written in Python, and some broken files bring them down or ask for more memory than there is.
+What ends then is this process, and its caller says that the file cannot be read.
 """
 
 from __future__ import annotations
@@ -17,39 +17,51 @@ from typing import Any
 from sfumato.errors import DataError, InputError
 from sfumato.runtime.scratch import Scratch
 from sfumato.sources.codebook import Codebook, ColumnLabels
+from sfumato.sources.labelled import spreadsheet
 from sfumato.sources.labelled.extra import TITLES, require
+from sfumato.sources.settings import DataSettings
 
 RESULT = "result.json"
-Table = tuple[list[str], list[str], Codebook]
+MOST_MEMORY = 6 << 30  # bytes that the process may use, where the system can limit them
+Table = tuple[list[str], list[str], Codebook, str | None]
 
 
-def read_apart(path: Path, kind: str, folder: Path, encoding: str | None = None) -> Table:
-    """The rows of a file as `rows.parquet` in a scratch folder; names and types of its columns, and its labels."""
-    result = _asked(path, kind, folder, encoding)
+def read_apart(path: Path, kind: str, folder: Path, settings: DataSettings) -> Table:
+    """The rows of a file as `rows.parquet` in a scratch folder.
+
+    Names and types of its columns, its labels, and the name of the sheet that was read.
+    """
+    result = _asked(path, kind, folder, settings)
     columns = {
         name: ColumnLabels(
             **{**about, "missing": tuple(about["missing"]), "ranges": tuple(map(tuple, about["ranges"]))}
         )
         for name, about in result["columns"].items()
     }
-    return result["names"], result["types"], Codebook(columns, result["title"])
+    return result["names"], result["types"], Codebook(columns, result["title"]), result["sheet"]
 
 
 def catalogue_apart(path: Path) -> dict[str, dict[str, str]]:
     """The labels of a SAS catalogue, by the names of its formats."""
     with Scratch() as scratch:
-        labels: dict[str, dict[str, str]] = _asked(path, "sas7bcat", scratch.path, None)
+        labels: dict[str, dict[str, str]] = _asked(path, "sas7bcat", scratch.path, DataSettings(path=str(path)))
         return labels
 
 
-def _asked(path: Path, kind: str, folder: Path, encoding: str | None) -> Any:
-    require("pyreadstat", f"a file of {TITLES[kind]}")
-    link = folder / f"original.{kind}"  # whatever the file is called
-    link.symlink_to(path.absolute())
-    call = [sys.executable, "-m", "sfumato.sources.labelled.apart", str(link), kind, str(folder), encoding or ""]
-    ended = subprocess.run(call, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+def _asked(path: Path, kind: str, folder: Path, settings: DataSettings) -> Any:
+    if kind == "xlsx":
+        require("python_calamine", f"a workbook of {TITLES[kind]}")
+    else:
+        require("pyreadstat", f"a file of {TITLES[kind]}")
+    link = folder / (f"original{path.suffix.lower()}" if kind == "xlsx" else f"original.{kind}")
+    link.symlink_to(path.absolute())  # whatever the file is called
+    given = settings.model_dump_json(include={"path", "sheet", "header", "header_row", "encoding", "names"})
+    call = [sys.executable, "-m", "sfumato.sources.labelled.apart", str(link), kind, str(folder), str(MOST_MEMORY)]
+    ended = subprocess.run(call, input=given.encode(), capture_output=True, check=False)
     result = folder / RESULT
     if ended.returncode != 0 or not result.is_file():
+        if b"memory allocation" in ended.stderr or b"MemoryError" in ended.stderr:
+            raise _too_large(path, kind)
         raise _unreadable(path, kind)
     outcome = json.loads(result.read_text("utf-8"))
     result.unlink()
@@ -59,6 +71,8 @@ def _asked(path: Path, kind: str, folder: Path, encoding: str | None) -> Any:
 
 
 def _unreadable(path: Path, kind: str) -> DataError:
+    if kind == "xlsx":
+        return spreadsheet.unreadable(path)
     return DataError(
         f"{path.name} cannot be read as a file of {TITLES[kind]}",
         expected="a complete file in a version that ReadStat knows, without a password",
@@ -66,14 +80,38 @@ def _unreadable(path: Path, kind: str) -> DataError:
     )
 
 
-def _read(path: Path, kind: str, folder: Path, encoding: str | None) -> Any:
+def _too_large(path: Path, kind: str) -> DataError:
+    return DataError(
+        f"{path.name} needs more than {MOST_MEMORY >> 30} GB of memory to be read as a "
+        f"{'workbook' if kind == 'xlsx' else 'file'} of {TITLES[kind]}",
+        expected="a table of ordinary size, and no cells far from it",
+        remedy="save the table as CSV or Parquet",
+    )
+
+
+def _read(path: Path, kind: str, folder: Path, settings: DataSettings) -> Any:
     from sfumato.sources.labelled import statistical
 
+    target = folder / "rows.parquet"
     if kind == "sas7bcat":
         return statistical.catalogue(path)
-    names, types, book = statistical.convert(path, kind, folder / "rows.parquet", encoding)
+    if kind == "xlsx":
+        names, types, sheet = spreadsheet.convert(path, target, settings)
+        return {"names": names, "types": types, "columns": {}, "title": "", "sheet": sheet}
+    encoding = None if settings.encoding in ("utf-8", "auto") else settings.encoding
+    names, types, book = statistical.convert(path, kind, target, encoding)
     columns = {name: asdict(about) for name, about in book.columns.items()}
-    return {"names": names, "types": types, "columns": columns, "title": book.title}
+    return {"names": names, "types": types, "columns": columns, "title": book.title, "sheet": None}
+
+
+def limit_memory(most: int) -> None:
+    """Refuse this process more memory that can be written, where the system can."""
+    try:
+        import resource
+    except ImportError:  # not on this system
+        return
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 
 
 class WithoutPandas(MetaPathFinder):
@@ -86,10 +124,12 @@ class WithoutPandas(MetaPathFinder):
 
 def main(arguments: list[str]) -> int:
     """Read a file, and write what it says of itself beside its rows."""
-    path, kind, folder, encoding = arguments
+    path, kind, folder, most = arguments
+    limit_memory(int(most))
+    settings = DataSettings.model_validate_json(sys.stdin.buffer.read())
     result: dict[str, Any]
     try:
-        result = {"read": _read(Path(path), kind, Path(folder), encoding or None)}
+        result = {"read": _read(Path(path), kind, Path(folder), settings)}
     except InputError as error:
         result = {"error": error.what, "advice": {"expected": error.expected, "remedy": error.remedy}}
     text = json.dumps(result, ensure_ascii=True)

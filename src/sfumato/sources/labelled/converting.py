@@ -65,15 +65,10 @@ def converted(path: Path, kind: str, settings: DataSettings) -> Converted:
 def _convert(path: Path, kind: str, settings: DataSettings) -> Converted:
     sweep()
     scratch = Scratch()
-    target = scratch.path / "rows.parquet"
-    sheet = None
     try:
-        if kind in STATISTICAL:
-            encoding = None if settings.encoding in ("utf-8", "auto") else settings.encoding
-            names, types, codebook = read_apart(path, kind, scratch.path, encoding)
-        else:
-            names, types, sheet = spreadsheet.convert(path, target, settings)
-            codebook = Codebook()
+        if kind not in STATISTICAL:
+            spreadsheet.refuse_bomb(path)
+        names, types, codebook, sheet = read_apart(path, kind, scratch.path, settings)
     except BaseException:
         scratch.close()
         raise

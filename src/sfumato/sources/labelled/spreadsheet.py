@@ -14,6 +14,7 @@ from sfumato.sources.codebook import code_text
 from sfumato.sources.dialect import looks_headless
 from sfumato.sources.labelled.extra import TITLES, needed
 from sfumato.sources.labelled.private_parquet import PrivateParquet
+from sfumato.sources.labelled.used_range import refuse_far
 from sfumato.sources.settings import DataSettings
 
 MOST_BYTES = 1 << 30  # of a workbook when it is unpacked; a full sheet of twenty columns has less
@@ -23,18 +24,18 @@ BLOCK = 1 << 20
 def convert(path: Path, target: Path, settings: DataSettings) -> tuple[list[str], list[str], str]:
     """Write the rows of a sheet as Parquet to `target`; names and types of the columns, and the name of the sheet."""
     calamine = needed("python_calamine", f"a workbook of {TITLES['xlsx']}")
-    refuse_bomb(path)
     try:
         with calamine.CalamineWorkbook.from_path(str(path)) as book:
             sheet = _sheet(book.sheet_names, settings.sheet, path)
+            refuse_far(path, sheet)
             rows = book.get_sheet_by_name(sheet).to_python(skip_empty_area=False)
     except DataError:
         raise
-    except (calamine.CalamineError, ValueError, OSError, MemoryError, OverflowError) as error:
-        raise _unreadable(path) from error
+    except (calamine.CalamineError, ValueError, OSError, OverflowError) as error:
+        raise unreadable(path) from error
     except BaseException as error:  # a panic of the reader is no Exception
         if type(error).__name__ == "PanicException":
-            raise _unreadable(path) from None
+            raise unreadable(path) from None
         raise
     names, body = _named(rows, settings, path)
     columns = [
@@ -63,10 +64,10 @@ def refuse_bomb(path: Path) -> None:
                                 remedy="save the sheet as CSV",
                             )
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError, ValueError):
-        raise _unreadable(path) from None
+        raise unreadable(path) from None
 
 
-def _unreadable(path: Path) -> DataError:
+def unreadable(path: Path) -> DataError:
     return DataError(
         f"{path.name} cannot be read as a workbook of {TITLES['xlsx']}",
         expected="a complete .xlsx, .xls, .xlsb or .ods file without a password",
