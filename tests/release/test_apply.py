@@ -13,6 +13,7 @@ from tests.release.fronts import front_of, people, small, write_csv
 import sfumato as sf
 from sfumato.cli import run
 from sfumato.errors import DataError, InputError
+from sfumato.release.policy import PolicyError
 from sfumato.release.publish import Release, publish
 from sfumato.systems.apply import apply_plan
 from sfumato.systems.verify import verify
@@ -160,3 +161,88 @@ def test_the_commands(
     assert "--point 0" in found["error"]["expected"]
     assert run(["publish", front, "--point", "0", "-o", str(tmp_path / "words")]) == 0
     assert "Measured on the file" in capsys.readouterr().out
+
+
+HANDED = {"k": "the first year is in the safe room", "raw": "the first year is in the safe room"}
+HANDED |= dict.fromkeys(("l", "t", "uniques"), "the first year is in the safe room")
+
+
+def counts_file(path: Path, **people: int) -> Path:
+    """A table of one quasi-identifier and an illness: so many people of each value."""
+    rows = [[value, f"{value}{number % 2}"] for value, count in people.items() for number in range(count)]
+    return write_csv(path, [["q", "ill"], *rows])
+
+
+def first_year(folder: Path, accept: dict[str, str]) -> Path:
+    columns = {"q": {"role": "quasi_identifier"}, "ill": {"role": "sensitive"}}
+    study = sf.Study(data={"path": str(counts_file(folder / "t.csv", a=2, b=40, c=40))}, columns=columns)
+    front = front_of(study, [{"q": 0}], anything=False)
+    return publish(front, 0, folder / "first", accept=accept, state=folder / "state").folder
+
+
+def test_a_reason_holds_for_the_next_table_unless_a_figure_is_worse(tmp_path: Path) -> None:
+    """k was 2: a table with k 2 needs no new reason, one with k 3 breaks nothing, one with k 1 does."""
+    first = first_year(tmp_path, HANDED)
+    same = apply_plan(first, counts_file(tmp_path / "same.csv", a=2, b=35, c=40), tmp_path / "a", state=tmp_path / "1")
+    assert {entry["rule"] for entry in same.manifest["accepted"]} == {"k", "raw", "t"} & set(HANDED) | {"k", "raw"}
+    assert HANDED["k"] in {entry["reason"] for entry in same.manifest["accepted"]}
+    better = apply_plan(
+        first, counts_file(tmp_path / "better.csv", a=9, b=35, c=40), tmp_path / "b", state=tmp_path / "2"
+    )
+    assert "k" not in {entry["rule"] for entry in better.manifest["accepted"]}
+    worse = counts_file(tmp_path / "worse.csv", a=1, b=35, c=40)
+    with pytest.raises(PolicyError) as refused:
+        apply_plan(first, worse, tmp_path / "c", state=tmp_path / "3")
+    found = {finding.key for finding in refused.value.findings}
+    assert {"k", "l"} <= found
+    assert "raw" not in found
+    assert "k was 2 there and is 1 here" in refused.value.what
+    accept = dict.fromkeys(found | {"uniques"}, "agreed again for the second year")
+    again = apply_plan(first, worse, tmp_path / "c", accept=accept, state=tmp_path / "3")
+    reasons = {entry["rule"]: entry["reason"] for entry in again.manifest["accepted"]}
+    assert reasons["k"] == "agreed again for the second year"
+    assert reasons["raw"] == HANDED["raw"]
+    # The release that was asked again hands down its own figures.
+    third = counts_file(tmp_path / "third.csv", a=1, b=36, c=40)
+    onward = apply_plan(tmp_path / "c", third, tmp_path / "d", accept={"t": "agreed again"}, state=tmp_path / "4")
+    assert {"k", "raw"} <= {entry["rule"] for entry in onward.manifest["accepted"]}
+
+
+def test_a_reason_that_was_not_needed_is_not_handed_down(tmp_path: Path) -> None:
+    """The first table meets k; what its run file accepts beside does not hold for a table that breaks it."""
+    columns = {"q": {"role": "quasi_identifier"}}
+    study = sf.Study(
+        data={"path": str(counts_file(tmp_path / "t.csv", a=20, b=40))}, columns=columns | {"ill": {"role": "drop"}}
+    )
+    front = front_of(study, [{"q": 0}], anything=False)
+    first = publish(front, 0, tmp_path / "first", accept=HANDED, state=tmp_path / "state").folder
+    with pytest.raises(PolicyError) as refused:
+        apply_plan(first, counts_file(tmp_path / "n.csv", a=2, b=40), tmp_path / "a", state=tmp_path / "1")
+    assert {finding.key for finding in refused.value.findings} == {"k"}
+
+
+@pytest.mark.parametrize("from_front", [False, True])
+def test_the_rule_earlier_is_never_handed_down(tmp_path: Path, from_front: bool) -> None:
+    """A trial with other labels was accepted beside the first; the next table has such a trial too, and is refused."""
+    study = small(tmp_path, rows=400)
+    policy = {"k": 3, "l": 1, "t": 1.0, "uniques": 1.0, "reason": "a table made for a test"}
+    earlier = {"rule": "earlier", "reason": "the other one was a trial"}
+    study = study.with_settings(
+        {
+            "policy": policy
+            | {"accept": [earlier, {"rule": "identifying", "column": "income", "reason": "a table made for a test"}]}
+        }
+    )
+    one, two = {"age": 2, "post code": 1, "sex": 0}, {"age": 1, "post code": 1, "sex": 1}
+    publish(front_of(study, [one], 60), 0, tmp_path / "one", state=tmp_path / "state")
+    second = front_of(study, [two], 60)
+    accepted = publish(second, 0, tmp_path / "two", state=tmp_path / "state")
+    assert "earlier" in {entry["rule"] for entry in accepted.manifest["accepted"]}
+    new, state = next_year(tmp_path), tmp_path / "fresh"
+    apply_plan(tmp_path / "one", new, tmp_path / "a", state=state)
+    second.save(tmp_path / "front")
+    plan = (tmp_path / "front", 0) if from_front else (tmp_path / "two", None)
+    with pytest.raises(PolicyError) as refused:
+        apply_plan(plan[0], new, tmp_path / "b", point=plan[1], state=state)
+    assert {finding.key for finding in refused.value.findings} == {"earlier"}
+    apply_plan(plan[0], new, tmp_path / "b", point=plan[1], accept={"earlier": "a trial as well"}, state=state)

@@ -17,6 +17,8 @@ from sfumato.errors import InputError
 from sfumato.release.policy import PolicyError, acceptances
 from sfumato.release.publish import publish
 from sfumato.study.policy import THRESHOLDS, PolicySettings, weaker_thresholds
+from sfumato.systems.registry import system_named
+from sfumato.systems.system import Publishing
 
 COARSE = {"age": 3, "post code": 3, "sex": 0}
 RAW = {"age": 0, "post code": 0, "sex": 0}
@@ -38,9 +40,12 @@ def refused(front: sf.Front, folder: Path, **options: Any) -> dict[str, str]:
 
 def test_the_raw_table_is_refused(tmp_path: Path) -> None:
     study = small(tmp_path).model_copy(update={"policy": PolicySettings(k=4)})
-    broken = refused(front_of(study, [RAW]), tmp_path / "out")
-    assert {"raw", "k", "uniques"} <= set(broken)
+    front = front_of(study, [RAW])
+    broken = refused(front, tmp_path / "out")
+    assert set(broken) == {"raw", "k", "l"}
     assert "no other record" in broken["k"]
+    accept = dict.fromkeys(("raw", "k", "l", "t"), "made up for a test")
+    assert "uniques" in refused(front, tmp_path / "out", accept=accept)
 
 
 def test_each_limit_is_measured(tmp_path: Path) -> None:
@@ -161,7 +166,7 @@ def test_the_command_line_refuses_with_3_and_accepts_with_a_reason(
     arguments = ["publish", str(tmp_path / "front"), "--point", "0", "-o", str(tmp_path / "out"), "--json"]
     assert run(arguments) == 3
     refusal = json.loads(capsys.readouterr().out)["error"]
-    assert {finding["key"] for finding in refusal["findings"]} == {"raw", "k", "uniques"}
+    assert {finding["key"] for finding in refusal["findings"]} == {"raw", "k"}
     accept = [f"--accept={key}=agreed with the review board" for key in ("raw", "k", "uniques")]
     assert run([*arguments, *accept]) == 0
     assert len(json.loads(capsys.readouterr().out)["accepted"]) == 3
@@ -224,7 +229,8 @@ def test_a_run_file_with_weaker_thresholds_and_no_reason_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_csv(tmp_path / "t.csv", [["q"], ["a"], ["a"]])
-    text = '[data]\npath = "t.csv"\n[columns.q]\nrole = "quasi_identifier"\nhierarchy = { build = "flat" }\n[policy]\nk = 1\n'
+    text = '[data]\npath = "t.csv"\n[columns.q]\nrole = "quasi_identifier"\nhierarchy = { build = "flat" }\n'
+    text += "[policy]\nk = 1\n"
     (tmp_path / "run.toml").write_text(text)
     assert run(["search", str(tmp_path / "run.toml"), "-o", str(tmp_path / "front"), "--json"]) == 2
     refusal = json.loads(capsys.readouterr().out)["error"]
@@ -255,3 +261,52 @@ def test_a_generalized_column_that_changes_no_released_record_is_raw(tmp_path: P
     study = sf.Study(data={"path": str(tmp_path / "t.csv")}, columns=columns)
     broken = refused(front_of(study, [{"q": 1}], 2, anything=False), tmp_path / "out")
     assert set(broken) == {"raw"}
+
+
+def test_what_classes_decide_is_refused_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No folder is begun, no engine writes, and the ledger is not read."""
+    front = front_of(small(tmp_path), [RAW], anything=False)
+
+    def never(*_: Any, **__: Any) -> None:
+        raise AssertionError("work was begun")
+
+    for name in ("new_folder", "build"):
+        monkeypatch.setattr(f"sfumato.release.publish.{name}", never)
+    broken = refused(front, tmp_path / "out")
+    assert {"raw", "k", "l"} <= set(broken)
+    assert not (tmp_path / "state").exists()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_foreseen_is_what_the_file_has(tmp_path: Path, seed: int) -> None:
+    """k, ℓ, t of classes before writing are those of plain code over the file that is written."""
+    missing = ("category", "drop", "wildcard")[seed % 3]
+    study = small(tmp_path, missing, rows=120 + 30 * seed)
+    levels = {"age": seed % 3, "post code": 1 + seed % 3, "sex": seed % 2}
+    front = front_of(study, [levels], 0 if missing == "wildcard" else 10 * seed)
+    draft = system_named("lattice").draft(sf.pick(front, point=0), Publishing())
+    strict = PolicySettings(k=1000, l=1000, t=1e-9, suppressed=0.0)
+    draft.study = draft.study.model_copy(update={"policy": strict})
+    foreseen = {finding.rule: dict(finding.figures) for finding in draft.foresee()}
+    release = publish(front, 0, tmp_path / "out", state=tmp_path / "state")
+    if missing != "wildcard":
+        with release.data.open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        classes: dict[tuple[str, ...], Counter[str]] = {}
+        for row in rows:
+            classes.setdefault(tuple(row[name] for name in levels), Counter())[row["ill"]] += 1
+        assert foreseen["k"] == {"k": min(map(Counter.total, classes.values()))}
+        assert foreseen["l"] == {"l": min(map(len, classes.values()))}
+        whole = Counter(row["ill"] for row in rows)
+        far = max(
+            sum(abs(held[v] / held.total() - whole[v] / whole.total()) for v in whole) / 2 for held in classes.values()
+        )
+        assert foreseen.get("t", {"t": 0.0})["t"] == pytest.approx(far)
+    figures = release.manifest["figures"]
+    assert foreseen["k"] == {"k": figures["k"]["value"]}
+    assert foreseen["l"] == {"l": figures["distinct_l"]["value"]}
+    assert foreseen.get("t", {"t": 0.0})["t"] == pytest.approx(figures["t_closeness"]["value"])
+    if front.points[0].suppressed:
+        assert foreseen["suppressed"]["suppressed"] == release.manifest["suppressed"] / release.manifest["records"]

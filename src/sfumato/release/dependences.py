@@ -52,19 +52,32 @@ def dependence_findings(
     by_column: dict[str, list[Dependence]] = {}
     for dependence in searched.dependences:
         by_column.setdefault(dependence.kept[0], []).append(dependence)
-    findings = [Finding("dependence", sentence(name, by_column[name]), name) for name in kept if name in by_column]
+    findings = [
+        Finding("dependence", sentence(name, by_column[name]), name, _figures(by_column[name]))
+        for name in kept
+        if name in by_column
+    ]
     findings += [
         Finding(
             "identifying",
             f"{one.column} is released unchanged, and {percent_down(one.share)} of the records have a value that no "
             "other has",
             one.column,
+            {"identifying": one.share},
         )
         for one in searched.identifying
         if study.columns[one.column].role is not Role.SENSITIVE
     ]
     vain = [d for name, listed in by_column.items() if name not in kept for d in listed]
     return findings, [_in_vain(dependence) for dependence in vain]
+
+
+def _figures(listed: Sequence[Dependence]) -> dict[str, float]:
+    """For how many of the records each protected column follows, as a share."""
+    shares: dict[str, float] = {}
+    for one in listed:
+        shares[one.protected] = max(one.right, shares.get(one.protected, 0.0))
+    return shares
 
 
 def sentence(name: str, listed: Sequence[Dependence]) -> str:

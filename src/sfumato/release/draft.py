@@ -11,7 +11,7 @@ from typing import Any
 from sfumato.auditing.whole import WholeFile
 from sfumato.release.history.shown import Description
 from sfumato.release.manifest import Content
-from sfumato.release.policy import Finding
+from sfumato.release.policy import Finding, Inherited
 from sfumato.sources.engines.engine import Engine
 from sfumato.sources.source import Source
 from sfumato.study import Study
@@ -43,8 +43,9 @@ class Measured:
 class Draft(ABC):
     """What a system supplies so that one of its plans can be published.
 
-    `fingerprint` is that of the table the plan was made for, `data` the name of the released file in the folder. The
-    methods are called once each, in this order; the first and the last two without an engine, for what opens its own.
+    `fingerprint` is that of the table the plan was made for, `data` the name of the released file in the folder,
+    `inherited` what an earlier release with this plan had accepted. The methods are called once each, in this order;
+    the first two and the last two without an engine, for what opens its own.
     """
 
     system: str
@@ -52,9 +53,14 @@ class Draft(ABC):
     source: Source
     fingerprint: str
     data: str
+    inherited: Sequence[Inherited] = ()
+
+    def foresee(self) -> Sequence[Finding]:
+        """What the plan is known to break of the policy before anything is written, by its classes."""
+        return ()
 
     def prepare(self, folder: Path) -> None:  # noqa: B027
-        """Work out what is to be released, as far as that needs no engine of its own."""
+        """Write what it takes to read the file back, as far as that needs no engine of its own."""
 
     @abstractmethod
     def describe(self, engine: Engine) -> Description | None:

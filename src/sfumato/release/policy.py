@@ -205,19 +205,88 @@ def policy_findings(policy: PolicySettings, known: Evidence) -> list[Finding]:
     return [finding for check in CHECKS.values() for finding in check(policy, known)]
 
 
-def refuse_unaccepted(findings: Sequence[Finding], given: Sequence[Acceptance]) -> None:
-    """Raise unless every finding was accepted with a reason."""
-    remaining = [finding for finding in findings if finding.accepted(given) is None]
+@dataclass(frozen=True)
+class Inherited:
+    """An acceptance of the release whose plan is applied, with the figures that it was given for."""
+
+    acceptance: Acceptance
+    figures: Mapping[str, float]
+
+    def covers(self, finding: Finding) -> bool:
+        """Whether a finding is what was accepted there, and no figure of it is worse."""
+        return finding.accepted([self.acceptance]) is not None and not self.worse(finding)
+
+    def worse(self, finding: Finding) -> list[str]:
+        """The figures of a finding that are worse than they were, in words."""
+        rule = RULES[finding.rule]
+        return [
+            f"{name} was {rule.shown(self.figures[name])} there and is {rule.shown(figure)} here"
+            if name in self.figures
+            else f"{name} was not accepted there"
+            for name, figure in finding.figures.items()
+            if name not in self.figures or rule.worse(figure, self.figures[name])
+        ]
+
+
+def inherited_from(accepted: Sequence[Mapping[str, Any]]) -> tuple[Inherited, ...]:
+    """What a release hands down of its acceptances, as its manifest has them: never those of the rule `earlier`.
+
+    An earlier release of other people says nothing about the releases of these.
+    """
+    try:
+        return tuple(
+            Inherited(
+                Acceptance.given(rule=entry["rule"], column=entry.get("column"), reason=entry["reason"]),
+                {str(name): float(figure) for name, figure in entry.get("figures", {}).items()},
+            )
+            for entry in accepted
+            if entry["rule"] != "earlier"
+        )
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise InputError(
+            "the acceptances in the manifest cannot be read", expected="a manifest as it was published"
+        ) from None
+
+
+def covering(
+    findings: Sequence[Finding], given: Sequence[Acceptance], inherited: Sequence[Inherited]
+) -> tuple[Acceptance, ...]:
+    """The acceptances that were given, and those of an earlier release that cover what is broken now."""
+    handed = [one.acceptance for one in inherited if any(one.covers(f) for f in findings if f.accepted(given) is None)]
+    return (*given, *handed)
+
+
+def refuse_unaccepted(
+    findings: Sequence[Finding],
+    given: Sequence[Acceptance],
+    inherited: Sequence[Inherited] = (),
+    *,
+    written: bool = True,
+) -> None:
+    """Raise unless every finding was accepted with a reason; `written` says that all rules were checked on a file."""
+    remaining = [finding for finding in findings if finding.accepted(covering([finding], given, inherited)) is None]
     if not remaining:
         return
-    keys = ", ".join(dict.fromkeys(finding.key for finding in remaining))
+    keys = list(dict.fromkeys(finding.key for finding in remaining))
+    lines = [f"  - {finding.what}{_not_covered(finding, inherited)}" for finding in remaining]
+    later = "" if written else "; the other rules are checked on the written file"
     raise PolicyError(
         remaining,
-        "the release does not meet the policy; nothing was written:\n"
-        + "\n".join(f"  - {finding.what}" for finding in remaining),
-        expected="a release that meets [policy], or an acceptance with a reason for each rule that is broken",
-        remedy=f"another point, other thresholds or other roles; or accept each of these with a reason: {keys}",
+        "the release does not meet the policy; nothing was written:\n" + "\n".join(lines),
+        expected=f"a release that meets [policy], or an acceptance with a reason for each rule that is broken{later}",
+        remedy="another point, other thresholds or other roles; or accept with a reason: "
+        + ", ".join(f'accept = {{"{key}": "…"}}' for key in keys),
     )
+
+
+def _not_covered(finding: Finding, inherited: Sequence[Inherited]) -> str:
+    """Why the reason that an earlier release gave does not cover a finding, if it gave one."""
+    for one in inherited:
+        if finding.accepted([one.acceptance]) is not None:
+            return (
+                f" The reason given for the release it comes from does not cover this: {'; '.join(one.worse(finding))}."
+            )
+    return ""
 
 
 def accepted_findings(findings: Sequence[Finding], given: Sequence[Acceptance]) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ from sfumato.release.history.earlier import Comparison, check, entered
 from sfumato.release.labels import Naming
 from sfumato.release.manifest import Content, Manifest
 from sfumato.release.metadata import metadata_pages
-from sfumato.release.policy import Finding, acceptances, accepted_findings, refuse_unaccepted
+from sfumato.release.policy import Finding, Inherited, acceptances, accepted_findings, covering, refuse_unaccepted
 from sfumato.release.recoding_draft import RecodingDraft
 from sfumato.release.sources import require_source, table_of
 from sfumato.report.release_pages import dictionary_page
@@ -95,6 +95,7 @@ def publish(
     table: FrequencyTable | None = None,
     names: Mapping[str, Naming] | None = None,
     warnings: Sequence[str] = (),
+    inherited: Sequence[Inherited] = (),
 ) -> Release:
     """Write point `number` of a front as a new release folder, whole or not at all.
 
@@ -103,12 +104,14 @@ def publish(
     `format` is csv, parquet, sav, dta or xlsx, that of the source unless given;
     `state` the folder of the ledger, the user's own unless given; `table` the source's frequency table where its
     hierarchies are not those that the study declares, and `names` how an earlier release named their groups;
-    `warnings` what else the publisher should know.
+    `warnings` what else the publisher should know, `inherited` what the release it comes from had accepted.
     """
     refuse_existing_folder(Path(folder).absolute())
     point = front.point(number)
     front = replace(front, study=front.study.with_accepted(acceptances(accept)))
-    draft = RecodingDraft.of(front, point, name, format, given=table, earlier=names or {}, noted=warnings)
+    draft = RecodingDraft.of(
+        front, point, name, format, given=table, earlier=names or {}, noted=warnings, inherited=inherited
+    )
     return publish_draft(draft, folder, reason=reason, state=state)
 
 
@@ -121,15 +124,17 @@ def publish_draft(draft: Draft, folder: str | Path, *, reason: str = "", state: 
     folder = Path(folder).absolute()
     refuse_existing_folder(folder)
     require_source(draft.source, draft.fingerprint)
-    with ExitStack() as stack, new_folder(folder, private=False) as inside:
-        with recording() as recorder:
+    accept = draft.study.policy.accept
+    with recording() as recorder:
+        refuse_unaccepted(draft.foresee(), accept, draft.inherited, written=False)
+        with ExitStack() as stack, new_folder(folder, private=False) as inside:
             measured, comparison, dictionary = build(draft, inside, state)
             findings = [*(comparison.findings if comparison is not None else ()), *measured.findings]
-            refuse_unaccepted(findings, draft.study.policy.accept)
+            refuse_unaccepted(findings, accept, draft.inherited)
             with stage("write the reports"):
                 manifest = _describe(draft, inside, measured, comparison, dictionary, findings, reason)
-        require_source(table_of(draft.study), draft.fingerprint)
-        late = stack.enter_context(entered(comparison, folder))  # ends after the folder has its name
+            require_source(table_of(draft.study), draft.fingerprint)
+            late = stack.enter_context(entered(comparison, folder))  # ends after the folder has its name
     return Release(folder, folder / draft.data, manifest, (*manifest["warnings"], *late), tuple(recorder.done))
 
 
@@ -167,7 +172,8 @@ def _describe(
     reason: str,
 ) -> Manifest:
     """Write the dictionary and the reports, then the manifest: the last file, without which nothing verifies."""
-    study, source = draft.study, draft.source
+    source, accept = draft.source, covering(findings, draft.study.policy.accept, draft.inherited)
+    study = draft.study.accepting(accept)
     content: Content = {
         "format": pack.FORMAT,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -17,13 +17,14 @@ from sfumato.errors import DataError, SfumatoError, shortened
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.measure import Measure
 from sfumato.measures.registry import with_settings
-from sfumato.measures.standard import GENERAL_LOSS
+from sfumato.measures.standard import DISTINCT_L, GENERAL_LOSS, T_CLOSENESS, K
 from sfumato.plans.recoding import ColumnRecoding, at_level
 from sfumato.release.columns import ColumnRecode
 from sfumato.runtime.json_files import without_infinities
 from sfumato.study import Study
 from sfumato.tables.domain import Domain
 
+RULED = (K, DISTINCT_L, T_CLOSENESS)  # the measures that rules of the policy are about
 FROM_SOURCE = {
     "originals": "needs the original values, so it is measured on the source",
     "population": "needs the population table, so it is measured on the source",
@@ -55,6 +56,16 @@ def figures_of(study: Study, classes: ClassTable, source: ClassTable | None) -> 
         elif chosen.available(classes) is None:
             figures[name] = without_infinities({"value": chosen.value(classes), "measured_on": "file"})
     return figures
+
+
+def ruled_figures(study: Study, classes: ClassTable, measures: Sequence[Measure] = RULED) -> dict[str, dict[str, Any]]:
+    """The figures that rules of the policy are about, of the classes of a plan."""
+    known = {chosen.name: chosen.with_settings(study.measures) for chosen in measures}
+    return {
+        name: without_infinities({"value": chosen.value(classes)})
+        for name, chosen in known.items()
+        if chosen.available(classes) is None
+    }
 
 
 def loss_of(classes: ClassTable) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from sfumato.errors import InputError, SfumatoError, shortened
 from sfumato.front import Front, Point
 from sfumato.hierarchies import Hierarchy
 from sfumato.measures.classes import ClassTable, classify
+from sfumato.measures.measure import Measure
 from sfumato.measures.planned import suppress_by_plan
 from sfumato.measures.registry import measure
 from sfumato.measures.standard import K
@@ -27,7 +29,16 @@ from sfumato.release.history.shown import Description, describe_recoding
 from sfumato.release.labels import Naming, named_trees, namings
 from sfumato.release.manifest import Content
 from sfumato.release.policy import Evidence, Finding, policy_findings
-from sfumato.release.readback import figure_value, figures_of, loss_of, refuse_differences, released_classes, unchanged
+from sfumato.release.readback import (
+    RULED,
+    figure_value,
+    figures_of,
+    loss_of,
+    refuse_differences,
+    released_classes,
+    ruled_figures,
+    unchanged,
+)
 from sfumato.release.recode import Below, Recoded, recode
 from sfumato.release.rows import differing_rows, refuse_torn, write_mixed
 from sfumato.report.release_pages import external_page, internal_page
@@ -75,9 +86,6 @@ class RecodingDraft(Draft):
     earlier: Mapping[str, Naming] = field(default_factory=dict)
     noted: Sequence[str] = ()
 
-    table: FrequencyTable = field(init=False)
-    planned: NamedPlan = field(init=False)
-    columns: tuple[ColumnRecode, ...] = field(init=False)
     files: Mapping[str, str] = field(init=False)
     hierarchies: Mapping[str, dict[str, Any]] = field(init=False)
     recoded: Recoded = field(init=False)
@@ -105,11 +113,24 @@ class RecodingDraft(Draft):
             **given,
         )
 
-    def prepare(self, folder: Path) -> None:
-        self.table = self.study.table() if self.given is None else self.given
+    @cached_property
+    def table(self) -> FrequencyTable:
+        return self.study.table() if self.given is None else self.given
+
+    @cached_property
+    def planned(self) -> NamedPlan:
+        table = self.table
         with stage("classify"):
-            self.planned = named_plan(self.study, self.table, self.point.recoding_plan, self.earlier)
-        self.columns = column_recodes(self.study, self.planned.levels, self.planned.trees)
+            return named_plan(self.study, table, self.point.recoding_plan, self.earlier)
+
+    @cached_property
+    def columns(self) -> tuple[ColumnRecode, ...]:
+        return column_recodes(self.study, self.planned.levels, self.planned.trees)
+
+    def foresee(self) -> Sequence[Finding]:
+        return class_findings(self.study, self.planned.classes)
+
+    def prepare(self, folder: Path) -> None:
         self.files = pack.write_hierarchies(folder, self.planned.trees)
         self.hierarchies = pack.about_hierarchies(
             self.study, folder, self.planned.trees, self.files, self.planned.names
@@ -214,6 +235,14 @@ def release_findings(
 ) -> list[Finding]:
     """What a recoded file breaks of the policy by its own figures; `classes` are those of the file."""
     known = Evidence(figures, classes.records, suppressed, unchanged(classes), whole)
+    return policy_findings(study.policy, known)
+
+
+def class_findings(study: Study, classes: ClassTable, measures: Sequence[Measure] = RULED) -> list[Finding]:
+    """What the classes of a plan break of the policy, before anything is written."""
+    known = Evidence(
+        ruled_figures(study, classes, measures), classes.records, classes.suppressed_rows, unchanged(classes)
+    )
     return policy_findings(study.policy, known)
 
 

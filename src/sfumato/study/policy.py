@@ -86,8 +86,8 @@ RULES: dict[str, RuleFacts] = {
         ),
         RuleFacts("raw", "", "some quasi-identifier of the released records is changed"),
         RuleFacts("attacks", "", "no attack on a protected group identifies an area"),
-        RuleFacts("dependence", "", "no unchanged column determines a protected one", columns=True),
-        RuleFacts("identifying", "", "no unchanged column is nearly unique by itself", columns=True),
+        RuleFacts("dependence", "", "no unchanged column determines a protected one", share=True, columns=True),
+        RuleFacts("identifying", "", "no unchanged column is nearly unique by itself", share=True, columns=True),
         RuleFacts("earlier", "", "no earlier release of the same people reveals more together with this one"),
     )
 }

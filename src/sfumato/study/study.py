@@ -288,8 +288,18 @@ class Study(Declaration):
         Returns:
             A new study.
         """
-        policy = self.policy.model_copy(update={"accept": (*self.policy.accept, *accepted)})
-        return self.model_copy(update={"policy": policy})
+        return self.accepting((*self.policy.accept, *accepted))
+
+    def accepting(self, accepted: Sequence[Acceptance]) -> Study:
+        """The same study with these acceptances, in place of those of its policy.
+
+        Args:
+            accepted: rules of the policy that a release may break, each with its reason.
+
+        Returns:
+            A new study.
+        """
+        return self.model_copy(update={"policy": self.policy.model_copy(update={"accept": tuple(accepted)})})
 
     def with_channel(self, **settings: Any) -> Study:
         """The same study with other settings of its [channel] section.

@@ -27,7 +27,7 @@ from sfumato.sources.frames import is_frame
 from sfumato.sources.settings import EngineOptions
 from sfumato.study import SearchSettings, Study, read, without_trees
 from sfumato.study.policy import Acceptance
-from sfumato.systems.applying import Applying, Unseen, limit_warnings, unknown, unseen_values
+from sfumato.systems.applying import Applying, Unseen, handed_down, limit_warnings, unknown, unseen_values
 from sfumato.systems.registry import VERIFIERS, load_front, system_named
 from sfumato.systems.system import System
 from sfumato.tables.frequency import FrequencyTable
@@ -65,6 +65,8 @@ def apply_plan(
     folder.
 
     It is a release like any other: measured on its file, held to the policy, entered in the ledger, verifiable.
+    What the release had accepted holds here too, unless a figure is worse than there: then a new reason is needed. A
+    reason for the rule `earlier` never holds for another table.
     Values that the plan's hierarchies do not know are an error, or with `unseen="star"` released as `*`.
     `run` is a run file of one's own, needed for a front that was made elsewhere.
 
@@ -94,7 +96,8 @@ def apply_plan(
         draft = own(Applying(Path(folder), point, table, unseen, accept, engine, options, run))
         return publish_draft(draft, target, reason=reason, state=state)
     saved = saved_plan(folder, point, run)
-    study = reading(saved.study, table).with_engine(engine, options)
+    kept, inherited = handed_down(Path(folder), saved.study)
+    study = reading(kept, table).with_engine(engine, options)
     with open_engine(study.engine, study.engine_options) as opened:
         strange = unseen_values(opened, study.source(), study, saved.trees)
     if strange and unseen == "error":
@@ -110,7 +113,16 @@ def apply_plan(
     front = _front(study, counts, plan)
     warnings = [*_star_warnings(strange), *limit_warnings(saved.study, front)]
     return publish(
-        front, 0, target, reason=reason, accept=accept, state=state, table=counts, names=names, warnings=warnings
+        front,
+        0,
+        target,
+        reason=reason,
+        accept=accept,
+        state=state,
+        table=counts,
+        names=names,
+        warnings=warnings,
+        inherited=inherited,
     )
 
 

@@ -10,6 +10,8 @@ from typing import Any
 from sfumato.errors import DataError, shortened
 from sfumato.front import Front
 from sfumato.hierarchies import Hierarchy
+from sfumato.release import pack
+from sfumato.release.policy import Inherited, inherited_from
 from sfumato.release.recode import complete_rows
 from sfumato.runtime.figures import percent
 from sfumato.sources.cells import MISSING
@@ -62,6 +64,18 @@ def unseen_values(engine: Engine, source: Source, study: Study, trees: Mapping[s
         if rows:
             strange.append(Unseen(name, tuple(str(value) for value, _ in rows), sum(int(n) for _, n in rows)))
     return tuple(strange)
+
+
+def handed_down(folder: Path, study: Study) -> tuple[Study, tuple[Inherited, ...]]:
+    """The study of a plan that is applied, and what its release had accepted.
+
+    A release hands down what its file broke, with the figures; nothing else that its run file accepts. A front hands
+    down what its run file accepts. The rule `earlier` is about the people of one table, so it is never handed down.
+    """
+    if (folder / pack.MANIFEST).is_file():
+        accepted: Any = pack.read_manifest(folder)["accepted"]
+        return study.accepting(()), inherited_from(accepted)
+    return study.accepting([one for one in study.policy.accept if one.rule != "earlier"]), ()
 
 
 def limit_warnings(study: Study, front: Front) -> list[str]:

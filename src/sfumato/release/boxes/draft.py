@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,13 @@ from sfumato.errors import InputError, SfumatoError
 from sfumato.front import Front, Point
 from sfumato.hierarchies.hierarchy import flat
 from sfumato.measures.classes import ClassTable, classify
+from sfumato.measures.standard import K
 from sfumato.plans.boxes import BoxPlan
 from sfumato.release import facts, pack
 from sfumato.release.boxes.assigned import Assigned, Earlier, assigned
 from sfumato.release.boxes.downcoding import downcode
 from sfumato.release.boxes.floors import refuse_floors
+from sfumato.release.boxes.foreseen import classes_before
 from sfumato.release.boxes.labels import BoxColumn
 from sfumato.release.boxes.readback import classes_in, dictionary_of, per_column, released_loss
 from sfumato.release.boxes.rows import BoxRows, bound_names, box_rows
@@ -32,8 +35,8 @@ from sfumato.release.formats import format_of, target_of
 from sfumato.release.history.shown import Description, describe_classes
 from sfumato.release.manifest import Content
 from sfumato.release.policy import Finding
-from sfumato.release.readback import figure_value, figures_of, loss_of, refuse_differences
-from sfumato.release.recoding_draft import release_findings, run_file_sections
+from sfumato.release.readback import RULED, figure_value, figures_of, loss_of, refuse_differences
+from sfumato.release.recoding_draft import class_findings, release_findings, run_file_sections
 from sfumato.release.rows import differing_rows, refuse_torn, write_mixed
 from sfumato.runtime.stages import stage
 from sfumato.sources.engines.engine import Engine
@@ -67,8 +70,6 @@ class BoxDraft(Draft):
     noted: Sequence[str] = ()
     beside: Beside = nothing
 
-    table: FrequencyTable = field(init=False)
-    plan: Assigned = field(init=False)
     rows: BoxRows = field(init=False)
     files: Mapping[str, str] = field(init=False)
     hierarchies: Mapping[str, dict[str, Any]] = field(init=False)
@@ -104,14 +105,32 @@ class BoxDraft(Draft):
             **given,
         )
 
-    def prepare(self, folder: Path) -> None:
-        plan = self.point.plan
-        if not isinstance(plan, BoxPlan):
+    @property
+    def boxes(self) -> BoxPlan:
+        """The plan of the point."""
+        if not isinstance(self.point.plan, BoxPlan):
             raise InputError("the point has no classes of its own", expected="a front of local recodings")
-        self.table = self.study.table() if self.given is None else self.given
+        return self.point.plan
+
+    @cached_property
+    def table(self) -> FrequencyTable:
+        return self.study.table() if self.given is None else self.given
+
+    @cached_property
+    def plan(self) -> Assigned:
+        boxes, table = self.boxes, self.table
         with stage("classify"):
-            self.plan = assigned(self.study, self.table, plan, self.salt, self.earlier)
-        refuse_floors(self.front, self.point, self.table)
+            made = assigned(self.study, table, boxes, self.salt, self.earlier)
+        refuse_floors(self.front, self.point, table)
+        return made
+
+    def foresee(self) -> Sequence[Finding]:
+        """Which records of a divided tuple are in which class is not known yet, so ℓ and t are those of the file."""
+        with stage("classify"):
+            classes = classes_before(self.study, self.table, self.boxes, self.plan)
+        return class_findings(self.study, classes, (K,) if len(self.plan.split) else RULED)
+
+    def prepare(self, folder: Path) -> None:
         self.plan.save(folder)
         own = {domain.name for domain in self.table.domains}
         trees = {n: d.hierarchy for n, d in pack.kept_domains(self.study, self.table).items() if n not in own}

@@ -33,6 +33,14 @@ def foreseen_classes(
 ) -> tuple[Assigned, ClassTable]:
     """A plan on its table, and the classes that its file would have."""
     made = assigned(study, table, plan, SALT)
+    return made, classes_before(study, table, plan, made, rng)
+
+
+def classes_before(
+    study: Study, table: FrequencyTable, plan: BoxPlan, made: Assigned, rng: np.random.Generator | None = None
+) -> ClassTable:
+    """The classes that the file of a plan would have; which records of a tuple are in which class is drawn."""
+    rng = np.random.default_rng(0) if rng is None else rng
     members = np.array(plan.members, dtype=np.int64).reshape(-1, 3)
     by = np.lexsort((members[:, 1], members[:, 0]))
     owner = np.repeat(members[by, 1], members[by, 2])  # of every record, tuple by tuple
@@ -44,7 +52,7 @@ def foreseen_classes(
     codes = np.stack([codes for _, codes in columns])
     gone = int(np.count_nonzero(~inside)) + table.removed
     file = from_codes([domain for domain, _ in columns], codes, drawn, label, removed=gone)
-    return made, classes_of(file, made.columns, study.weights_for(table))
+    return classes_of(file, made.columns, study.weights_for(table))
 
 
 def foreseen_boxes(study: Study, table: FrequencyTable, plan: BoxPlan) -> WholeFile:

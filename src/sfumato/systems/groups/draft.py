@@ -51,15 +51,24 @@ class Protected:
 
 @dataclass(eq=False, kw_only=True)
 class SwapDraft(Draft):
-    """A plan of swaps. `work_out` may take long, so it is asked only when all that is quickly seen has been checked."""
+    """A plan of swaps. `work_out` may take long, so it is asked only when all that is quickly seen has been checked.
+    `searched` is what the attacks found in the search."""
 
     system: str = "groups"
     plan: SwapPlan
     target: Source
     work_out: Callable[[], Protected]
+    searched: Sequence[Mapping[str, Any]] = ()
 
     swapped: Swapped = field(init=False)
     whole: WholeFile = field(init=False)
+
+    def foresee(self) -> Sequence[Finding]:
+        """What attacks found when the point was searched."""
+        try:
+            return attack_findings(self.searched)
+        except (KeyError, TypeError):  # the front says it otherwise than it was saved, which is found out below
+            return ()
 
     def describe(self, engine: Engine) -> Description:
         with stage("exchange places"):
@@ -146,7 +155,7 @@ def attack_findings(attacks: Sequence[Mapping[str, Any]]) -> list[Finding]:
         f"{sealed['finding']} of {sealed['attacks']} sealed attacks on the written file still identify an area "
         "that must not be identified."
     )
-    return [Finding("attacks", what)]
+    return [Finding("attacks", what, figures={"attacks": sealed["finding"]})]
 
 
 def external_facts(manifest: Content) -> dict[str, Any]:

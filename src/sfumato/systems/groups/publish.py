@@ -65,6 +65,7 @@ def protection_draft(
         data=pack.data_name(source, name, kind),
         target=target_of(source, kind),
         plan=swaps_of(chosen),
+        searched=chosen.details.get("residual", ()),
         work_out=lambda: _worked_out(front, chosen.id, Run(progress)),
     )
 

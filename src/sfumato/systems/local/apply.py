@@ -26,7 +26,7 @@ from sfumato.release.verify import study_of
 from sfumato.sources.cells import MISSING
 from sfumato.sources.engines.engine import open_engine
 from sfumato.study import Study, read, without_trees
-from sfumato.systems.applying import Applying, Unseen, limit_warnings, unknown, unseen_values
+from sfumato.systems.applying import Applying, Unseen, handed_down, limit_warnings, unknown, unseen_values
 from sfumato.systems.local.criteria import limits_of
 from sfumato.systems.local.fitting import fitted_classes
 from sfumato.systems.local.pages import pages_of
@@ -46,7 +46,8 @@ def apply_boxes(given: Applying) -> Draft:
     """The release of another table by the classes of a release, or of a point of a front."""
     saved = saved_boxes(given.folder, given.point, given.run)
     plan = saved.plan
-    study = reading(saved.study, given.table).with_engine(given.engine, given.options)
+    kept, inherited = handed_down(given.folder, saved.study)
+    study = reading(kept, given.table).with_engine(given.engine, given.options)
     trees = {column.name: flat(column.name, column.values) for column in plan.columns}
     with open_engine(study.engine, study.engine_options) as engine:
         strange = unseen_values(engine, study.source(), study, trees)
@@ -59,7 +60,7 @@ def apply_boxes(given: Applying) -> Draft:
     table = study.table(trees={**saved.trees, **trees}, distances=saved.distances)
     front, earlier = _front(study, table, plan, moved, saved.k)
     noted = [*_noted(strange), *limit_warnings(study, front)]
-    return BoxDraft.of(front, front.points[0], pages_of, given=table, earlier=earlier, noted=noted)
+    return BoxDraft.of(front, front.points[0], pages_of, given=table, earlier=earlier, noted=noted, inherited=inherited)
 
 
 @dataclass(frozen=True, eq=False)
