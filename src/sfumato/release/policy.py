@@ -236,7 +236,7 @@ def inherited_from(accepted: Sequence[Mapping[str, Any]]) -> tuple[Inherited, ..
     try:
         return tuple(
             Inherited(
-                Acceptance.given(rule=entry["rule"], column=entry.get("column"), reason=entry["reason"]),
+                Acceptance.checked(rule=entry["rule"], column=entry.get("column"), reason=entry["reason"]),
                 {str(name): float(figure) for name, figure in entry.get("figures", {}).items()},
             )
             for entry in accepted

@@ -238,10 +238,18 @@ def release_findings(
     return policy_findings(study.policy, known)
 
 
-def class_findings(study: Study, classes: ClassTable, measures: Sequence[Measure] = RULED) -> list[Finding]:
-    """What the classes of a plan break of the policy, before anything is written."""
+def class_findings(
+    study: Study,
+    classes: ClassTable,
+    measures: Sequence[Measure] = RULED,
+    own: Mapping[str, Mapping[str, Any]] | None = None,
+) -> list[Finding]:
+    """What the classes of a plan break of the policy, before anything is written; `own` are figures of a system."""
     known = Evidence(
-        ruled_figures(study, classes, measures), classes.records, classes.suppressed_rows, unchanged(classes)
+        {**ruled_figures(study, classes, measures), **(own or {})},
+        classes.records,
+        classes.suppressed_rows,
+        unchanged(classes),
     )
     return policy_findings(study.policy, known)
 

@@ -128,7 +128,13 @@ class BoxDraft(Draft):
         """Which records of a divided tuple are in which class is not known yet, so ℓ and t are those of the file."""
         with stage("classify"):
             classes = classes_before(self.study, self.table, self.boxes, self.plan)
-        return class_findings(self.study, classes, (K,) if len(self.plan.split) else RULED)
+        return class_findings(self.study, classes, (K,) if len(self.plan.split) else RULED, self.own_figures)
+
+    @cached_property
+    def own_figures(self) -> Mapping[str, dict[str, Any]]:
+        """The figures of its system, which follow from the plan."""
+        with stage("measure the plan"):
+            return self.beside(self.study, self.plan)
 
     def prepare(self, folder: Path) -> None:
         self.plan.save(folder)
@@ -176,7 +182,7 @@ class BoxDraft(Draft):
         figures = {
             **figures_of(self.study, after, None),
             **table_figures(self.plan),
-            **self.beside(self.study, self.plan),
+            **self.own_figures,
         }
         loss = loss_of(after)
         self._compare(after, figures, loss, suppressed)
