@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from collections.abc import Mapping
+from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -43,6 +44,14 @@ class ChannelSettings(Settings):
     sweeps: int = Field(default=4, ge=0, le=10**6)
     seed: Seed = 1
 
+    @model_validator(mode="before")
+    @classmethod
+    def _square_if_given(cls, values: Any) -> Any:
+        """Limits for combinations of columns are kept by square matrices, so that engine is the default then."""
+        if isinstance(values, Mapping) and values.get("given") and "engine" not in values:
+            return {**values, "engine": "square"}
+        return values
+
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         coarse = self.designed_for == "coarse"
@@ -54,6 +63,10 @@ class ChannelSettings(Settings):
             ("invariant", self.invariant and self.design not in (None, "exact"), 'design = "exact"'),
             ("gain", self.gain is not None and self.engine != "exact", exact),
             ("privacy", bool(self.privacy) and self.local, "delta"),
+            ("given", bool(self.given) and self.engine != "square", 'engine = "square"'),
+            ("given", bool(self.given) and self.prior is not None, "no prior file"),
+            ("given", bool(self.given) and self.design == "uniform", 'design = "coarse"'),
+            ("given", bool(set(self.given) & set(self.columns)), "columns that are not disguised"),
         )
         for name, broken, needed in wrong:
             if broken:

@@ -8,13 +8,22 @@ max(δ, g·p) if e^ε ≤ odds(max(δ, g·p)) / odds(p), and the least of these 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
-from sfumato.errors import UnreachableError
+import numpy as np
+
+from sfumato.errors import InputError, UnreachableError
+from sfumato.sources.engines.engine import open_engine
+from sfumato.sources.value_counts import require
 from sfumato.study import ChannelSettings, Study
 from sfumato.study.policy import PolicySettings
-from sfumato.systems.channel.prior import Prior
+from sfumato.systems.channel.engines.barrier import CellLimit
+from sfumato.systems.channel.given import cell_counts
+from sfumato.systems.channel.prior import Prior, coarse, complete_columns
+from sfumato.systems.channel.readback import Rows
 
 LEAST = 0.01  # a smaller ε is not searched for
+MOST_CELLS = 64  # with limits of their own
 
 
 def safe_epsilon(delta: float, gain: float) -> float:
@@ -63,6 +72,59 @@ def used_settings(study: Study, prior: Prior | None = None) -> ChannelSettings:
     elif settings.delta is None:
         changed["delta"] = settings.most_posterior
     return settings.model_copy(update=changed)
+
+
+@dataclass(frozen=True, eq=False)
+class GivenCells:
+    """The cells of the columns in `given`: a limit for each large one, and how many there are and are small."""
+
+    limits: tuple[CellLimit, ...]
+    cells: int
+    small: int
+    epsilon: float  # that keeps all limits by itself
+
+
+def given_cells(study: Study, prior: Prior) -> GivenCells | None:
+    """The limits that a matrix must keep for records with the same values of the columns in `given`.
+
+    Where the design rounds the shares, it rounds those of the cells too, and the limits are tightened by what that can
+    do to the odds.
+    """
+    settings, policy = study.channel, study.policy
+    if not settings.given:
+        return None
+    with open_engine(study.engine, study.engine_options) as engine:
+        source = study.opened()
+        require(source, settings.given)
+        rows = Rows(engine, source, "raw", tuple(complete_columns(study, settings.columns))).attach()
+        counts = cell_counts(rows, [(prior.columns, prior.cells)], settings.given)
+    large = np.flatnonzero(counts.totals >= policy.response_records)
+    delta, step = rule_delta(policy, settings.delta), settings.step if settings.designed_for == "coarse" else 0.0
+    limits, epsilon = [], math.inf
+    for row in counts.table(large):
+        shares = np.zeros(len(row))
+        shares[row > 0] = coarse(row[row > 0] / row.sum(), step) if step else row[row > 0] / row.sum()
+        top = float(shares.max())
+        wide = max(delta, policy.response * top / (1.0 + step))
+        if wide >= 1.0:
+            continue
+        cap = wide / (wide + (1.0 - wide) * (1.0 + step))
+        if _odds(cap) < _odds(top) * math.exp(LEAST):
+            raise UnreachableError(
+                f"the shares given {', '.join(settings.given)} leave no room between {top:.3f} and {cap:.3f}",
+                expected="a larger delta or allowed gain, or a design closer to the true shares",
+                remedy=f"coarsen = {settings.step / 10:g} under [channel], or leave given out and set keep",
+            )
+        limits.append(CellLimit(shares / prior.designed, cap))
+        epsilon = min(epsilon, math.log(_odds(cap) / _odds(top)))
+    if len(limits) > MOST_CELLS:
+        least = policy.response_records
+        raise InputError(
+            f"{', '.join(settings.given)} make {len(limits)} combinations with {least} records or more",
+            expected=f"at most {MOST_CELLS} combinations with limits of their own",
+            remedy="fewer columns in given; keep bounds ε for any number of combinations",
+        )
+    return GivenCells(tuple(limits), len(counts.names), len(counts.names) - len(large), epsilon)
 
 
 def _odds(share: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from sfumato.measures import channel as measures
 from sfumato.runtime.arrays import Floats
 from sfumato.runtime.stages import Progress
 from sfumato.study import ChannelSettings
+from sfumato.systems.channel.design import GivenCells
 from sfumato.systems.channel.engines.exact import ExactSearch
 from sfumato.systems.channel.engines.generation import MOST_CATEGORIES, Optimum
 from sfumato.systems.channel.engines.invariant import InvariantSearch
@@ -20,12 +22,14 @@ from sfumato.systems.channel.engines.optrr import Archive, OptrrSettings, optrr
 from sfumato.systems.channel.engines.square import SquareSearch, SquareSettings
 from sfumato.systems.channel.posteriors import capped_rays, output_name, set_name
 from sfumato.systems.channel.prior import Prior
+from sfumato.systems.channel.response import grr
 
 SEEDING = 2_000  # generations of OptRR whose archive the square engine polishes
 BOUND_LEVELS = 16
 CAPPED_CATEGORIES = 12
 CLOSE = 1e-6  # a privacy that was asked for is reached so closely
 ROUNDING = 1e-12
+MOST_EPSILON = 12.0  # of a start; beyond it the truth is reported as good as always
 CORRECTIONS = 8
 DESIGNS = {
     "exact": "the shares of the table",
@@ -64,7 +68,9 @@ def local_matrices(prior: Prior, settings: ChannelSettings, progress: Progress) 
     return candidates
 
 
-def limited_matrices(prior: Prior, settings: ChannelSettings, progress: Progress) -> list[Candidate]:
+def limited_matrices(
+    prior: Prior, settings: ChannelSettings, progress: Progress, cells: GivenCells | None = None
+) -> list[Candidate]:
     """What the engine finds within δ and the cap on the gain."""
     measures.attainable(prior.shares, settings.most_posterior)
     measures.require_room(prior.shares, settings.most_posterior)
@@ -75,7 +81,7 @@ def limited_matrices(prior: Prior, settings: ChannelSettings, progress: Progress
             expected="a design closer to the true shares, or wider limits",
             remedy=f"coarsen = {settings.step / 10:g} under [channel], or a higher delta or gain",
         )
-    return list(_engine_matrices(prior, settings, delta, gain, progress))
+    return list(_engine_matrices(prior, settings, delta, gain, progress, cells))
 
 
 def design_limits(settings: ChannelSettings) -> tuple[float, float | None]:
@@ -114,7 +120,12 @@ def levels_of(shares: Floats, settings: ChannelSettings, span: tuple[float, floa
 
 
 def _engine_matrices(
-    prior: Prior, settings: ChannelSettings, delta: float, gain: float | None, progress: Progress
+    prior: Prior,
+    settings: ChannelSettings,
+    delta: float,
+    gain: float | None,
+    progress: Progress,
+    cells: GivenCells | None,
 ) -> Iterator[Candidate]:
     """What the engine finds for the shares of the design, level by level."""
     shares = prior.designed
@@ -139,9 +150,11 @@ def _engine_matrices(
                 return
     elif settings.engine == "square":
         seeding = OptrrSettings(generations=SEEDING, seed=settings.seed, records=prior.records)
-        archive = optrr(shares, delta, seeding) if settings.epsilon is None else None
+        archive = optrr(shares, delta, seeding) if settings.epsilon is None and cells is None else None
+        if cells is not None:
+            span = (_least_privacy(shares, delta, settings, span, cells), span[1])
         levels = levels_of(shares, settings, span)
-        yield from map(Candidate, square_matrices(shares, delta, settings, levels, archive, progress))
+        yield from map(Candidate, square_matrices(shares, delta, settings, levels, archive, progress, cells))
     elif settings.epsilon is not None:
         raise InputError(
             "OptRR cannot cap ε", expected="an engine that can", remedy='engine = "square" under [channel]'
@@ -174,8 +187,12 @@ def square_matrices(
     levels: Floats,
     archive: Archive | None,
     progress: Progress,
+    cells: GivenCells | None = None,
 ) -> list[Floats]:
-    """The square engine's matrix for each level, or none; levels between them lead the way to the ceiling."""
+    """The square engine's matrix for each level, or none; levels between them lead the way to the ceiling.
+
+    With limits for cells, randomized response with an ε that keeps them all is a start that is feasible.
+    """
     low, high = float(1.0 - delta), float(1.0 - shares.max())
     between = high - (high - low) * 0.1 * 0.55 ** np.arange(6)
     wanted = np.unique(np.append(levels, between[between > low]))
@@ -185,10 +202,31 @@ def square_matrices(
             best = archive.best_at(float(level))
             if best is not None:
                 seeds[number].append(archive.matrices[best])
+    limits = () if cells is None else cells.limits
+    if cells is not None:
+        for own in seeds:
+            own.append(_safe_start(len(shares), settings, cells))
     chosen = SquareSettings(sweeps=settings.sweeps, seed=settings.seed)
-    matrices = SquareSearch(shares, delta, wanted, chosen, settings.epsilon).run(seeds, progress)
+    matrices = SquareSearch(shares, delta, wanted, chosen, settings.epsilon, limits).run(seeds, progress)
     near = [np.abs(levels - level).min() < ROUNDING for level in wanted]
     return [matrix for matrix, kept in zip(matrices, near, strict=True) if matrix is not None and kept]
+
+
+def _safe_start(categories: int, settings: ChannelSettings, cells: GivenCells) -> Floats:
+    """Generalized randomized response with the largest ε that keeps every limit whatever the shares are."""
+    most = min(cells.epsilon, settings.epsilon if settings.epsilon is not None else math.inf)
+    return grr(categories, min(most, MOST_EPSILON))
+
+
+def _least_privacy(
+    shares: Floats, delta: float, settings: ChannelSettings, span: tuple[float, float], cells: GivenCells
+) -> float:
+    """The privacy of the best matrix that only the limits for cells and ε hold back: lower levels give no other."""
+    chosen = SquareSettings(sweeps=0, seed=settings.seed)
+    search = SquareSearch(shares, delta, [span[0]], chosen, settings.epsilon, cells.limits)
+    found = search.run([[_safe_start(len(shares), settings, cells)]])[0]
+    least = span[0] if found is None else measures.privacy(found, shares)
+    return min([max(least, span[0]), *settings.privacy])
 
 
 def _candidates(shares: Floats, settings: ChannelSettings, delta: float, gain: float | None) -> Floats | None:

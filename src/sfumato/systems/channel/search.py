@@ -14,7 +14,7 @@ from sfumato.front import Front, Objective, Point
 from sfumato.measures import channel as measures
 from sfumato.plans.channel import Channel
 from sfumato.study import ChannelSettings, Study
-from sfumato.systems.channel.design import used_settings
+from sfumato.systems.channel.design import given_cells, used_settings
 from sfumato.systems.channel.matrices import (
     CLOSE,
     Candidate,
@@ -47,13 +47,19 @@ def search_channel(study: Study, run: Run, prior: Prior | None = None) -> Front:
     fingerprint = "" if study.channel.prior is not None else study.opened().fingerprint
     prior = prior_of(study) if prior is None else prior
     settings = used_settings(study, prior)
+    cells = given_cells(study, prior)
+    if cells is not None and cells.small and settings.epsilon is None:  # what is too small for a limit has this one
+        bounded = {"epsilon": study.policy.response_epsilon, "delta": settings.most_posterior}
+        settings = settings.model_copy(update=bounded)
     # What the study asks for is stated, also where a bound on ε takes care of it.
     asked = {"delta": study.channel.delta or settings.delta, "gain": study.channel.gain}
     stated = settings.model_copy(update=asked)
     # These matrices are small: more threads would only wait for each other, and change the last digits.
     with threadpool_limits(1):
         candidates = (
-            local_matrices(prior, settings, run.tell) if settings.local else limited_matrices(prior, settings, run.tell)
+            local_matrices(prior, settings, run.tell)
+            if settings.local
+            else limited_matrices(prior, settings, run.tell, cells)
         )
         points = _points(prior, settings, stated, candidates, bounds_of(prior, settings))
     exact = settings.engine == "exact" and not settings.invariant and prior.design is None
@@ -81,6 +87,9 @@ def search_channel(study: Study, run: Run, prior: Prior | None = None) -> Front:
             "range": list(measures.attainable(prior.shares, settings.most_posterior)),
             "tolerance": CLOSE,
             "designed_for": designed_for_text(settings),
+            "given": None
+            if cells is None
+            else {"columns": list(settings.given), "limited": len(cells.limits), "small": cells.small},
         },
         found_how=f"{_proof(settings, exact)}, {settings.engine}{seed}",
     )

@@ -51,8 +51,14 @@ class Channels:
         if not over_epsilon(front):
             said.append(f"privacy can range from {low:.4f} to {high:.4f}")
         said.append(f"matrices are designed for {details['designed_for']}")
+        given = details.get("given")
+        if given is not None:
+            said.append(
+                f"limits for {number(given['limited'])} combinations of {others_words(given['columns'])}"
+                + (f", ε for {number(given['small'])} smaller ones" if given["small"] else "")
+            )
         cap, keep = details["epsilon_cap"], front.study.channel.keep
-        if keep and cap is not None and front.study.channel.epsilon is None:
+        if keep and cap is not None and given is None and front.study.channel.epsilon is None:
             said.append(
                 f"ε is at most {cap:.4g}, so that the policy rule response holds beside {', '.join(keep)}: "
                 f"given = {list(keep)} under [channel] searches for these columns alone"

@@ -5,10 +5,15 @@ The joint distribution J (reports × truths) has column sums P. Over J, heights 
     minimise log f(J),  f = tr(D S⁻¹ D) = Σ_y r_y ‖D J⁻¹ e_y‖²,  r = J·1,
     with  0 ≤ J_yx ≤ t_y ≤ δ·r_y,  Σ t ≤ limit,  and where ε is capped  u_y ≤ J_yx/P_x ≤ e^ε·u_y.
 
+and for each cell of other columns with the likelihood ratios ρ = P(x|z)/P(x)  ρ_x·J_yx ≤ cap·Σ ρ_x'·J_yx' .
+
 All constraints are linear, A x + b ≥ 0; f is not convex: where the Hessian is not positive it is shifted until it is.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
@@ -21,23 +26,52 @@ SINGULAR = 1e13
 STEPS = 12  # Newton steps for one barrier weight, at most
 
 
-class Barrier:
-    """The problem for one prior, δ, limit on the accuracy, and maybe a cap on ε. A point is x = (J, t, u)."""
+@dataclass(frozen=True, eq=False)
+class CellLimit:
+    """For records with some values of other columns: P(x|z)/P(x) by category, and the largest posterior allowed."""
 
-    def __init__(self, prior: Floats, delta: float, limit: float, epsilon: float | None = None) -> None:
-        self.prior, self.delta, self.limit, self.epsilon = prior, delta, limit, epsilon
+    ratios: Floats
+    cap: float
+
+    def worst(self, joint: Floats) -> float:
+        """The largest posterior there, given any report of a joint distribution."""
+        here = joint * self.ratios
+        reported = here.sum(axis=1)
+        return float((here.max(axis=1)[reported > 0] / reported[reported > 0]).max())
+
+    def rows(self) -> Floats:
+        """The constraint for one report: a matrix that makes its row of J into slacks."""
+        held = self.ratios > 0
+        return np.asarray((self.cap * self.ratios[None, :] - np.diag(self.ratios))[held])
+
+
+class Barrier:
+    """The problem for one prior, δ, limit on the accuracy, maybe a cap on ε, and cells. A point is x = (J, t, u)."""
+
+    def __init__(
+        self,
+        prior: Floats,
+        delta: float,
+        limit: float,
+        epsilon: float | None = None,
+        cells: Sequence[CellLimit] = (),
+    ) -> None:
+        self.prior, self.delta, self.limit, self.epsilon, self.cells = prior, delta, limit, epsilon, cells
         n = self.n = len(prior)
-        cells = np.eye(n * n)
+        identity: Floats = np.eye(n * n)
         rows = np.repeat(np.eye(n), n, axis=0)  # the row of each cell
         none = np.zeros((n * n, n))
         blocks: list[list[Floats]] = [
-            [cells, none],
-            [-cells, rows],
+            [identity, none],
+            [-identity, rows],
             [delta * rows.T, -np.eye(n)],
             [np.zeros((1, n * n)), -np.ones((1, n))],
         ]
+        for cell in self.cells:
+            held = np.kron(np.eye(n), cell.rows())
+            blocks.append([held, np.zeros((len(held), n))])
         if epsilon is not None:
-            likely = cells / np.tile(prior, n)[:, None]
+            likely = identity / np.tile(prior, n)[:, None]
             blocks = [[*block, np.zeros((len(block[0]), n))] for block in blocks]
             blocks += [[likely, none, -rows], [-likely, none, np.exp(epsilon) * rows]]
         self.matrix = np.block(blocks)
@@ -76,6 +110,8 @@ class Barrier:
     def _fits(self, joint: Floats) -> bool:
         top = joint.max(axis=1)
         if top.sum() >= self.limit or (top >= self.delta * joint.sum(axis=1)).any() or joint.min() <= 0:
+            return False
+        if any(cell.worst(joint) >= cell.cap for cell in self.cells):
             return False
         likely = joint / self.prior
         return self.epsilon is None or bool((likely.max(axis=1) < np.exp(self.epsilon) * likely.min(axis=1)).all())

@@ -18,7 +18,7 @@ from sfumato.measures.channel import privacy as privacy_of
 from sfumato.measures.channel import spread, worst_posterior
 from sfumato.runtime.arrays import Floats
 from sfumato.runtime.stages import Progress
-from sfumato.systems.channel.engines.barrier import Barrier
+from sfumato.systems.channel.engines.barrier import Barrier, CellLimit
 
 EARLY, COARSE, LATE = 0.02, 3e-5, 1e-4
 RACERS = 2
@@ -56,8 +56,9 @@ class SquareSearch:
         levels: Sequence[float] | Floats,
         settings: SquareSettings | None = None,
         epsilon: float | None = None,
+        cells: Sequence[CellLimit] = (),
     ) -> None:
-        self.prior, self.delta, self.epsilon = prior, delta, epsilon
+        self.prior, self.delta, self.epsilon, self.cells = prior, delta, epsilon, cells
         self.levels = np.sort(np.asarray(levels, dtype=np.float64))
         self.settings = settings or SquareSettings()
         self.rng = np.random.default_rng(self.settings.seed)
@@ -151,7 +152,8 @@ class SquareSearch:
         limit, commonest = 1.0 - float(self.levels[level]), float(self.prior.max())
         # Slightly inside the true limits, to leave room for the entries that are then set to zero.
         delta = self.delta - HAIR * (self.delta - commonest)
-        return Barrier(self.prior, delta, limit - HAIR * (limit - commonest), self.epsilon)
+        cells = [CellLimit(cell.ratios, cell.cap * (1.0 - HAIR)) for cell in self.cells]
+        return Barrier(self.prior, delta, limit - HAIR * (limit - commonest), self.epsilon, cells)
 
     def _value(self, level: int) -> float:
         held = self.best[level]
@@ -167,6 +169,8 @@ class SquareSearch:
             if privacy_of(matrix, self.prior) < level - TOLERANCE:
                 continue
             if self.epsilon is not None and epsilon_of(matrix) > self.epsilon + TOLERANCE:
+                continue
+            if any(cell.worst(candidate) > cell.cap + TOLERANCE for cell in self.cells):
                 continue
             spread_of_matrix = spread(matrix, self.prior)
             if spread_of_matrix < self._value(target) * (1 - 1e-9):
