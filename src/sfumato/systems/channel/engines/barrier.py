@@ -68,7 +68,7 @@ class Barrier:
             [np.zeros((1, n * n)), -np.ones((1, n))],
         ]
         for cell in self.cells:
-            held = np.kron(np.eye(n), cell.rows())
+            held = np.asarray(np.kron(np.eye(n), cell.rows()), dtype=np.float64)
             blocks.append([held, np.zeros((len(held), n))])
         if epsilon is not None:
             likely = identity / np.tile(prior, n)[:, None]
