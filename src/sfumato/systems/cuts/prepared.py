@@ -30,7 +30,7 @@ from sfumato.systems.cuts.asked import Asked
 from sfumato.systems.cuts.moves import Moves
 from sfumato.systems.cuts.problem import RULES, CutProblem
 from sfumato.systems.cuts.space import CutSpace
-from sfumato.systems.cuts.values import FiguredCuts, MeasuredCuts
+from sfumato.systems.cuts.values import FiguredCuts, MeasuredCuts, UnitCuts
 from sfumato.systems.cuts.variation import jolted, offspring
 from sfumato.systems.goals import check_algorithm, check_weights, goal_of
 from sfumato.systems.run import Run, Searcher
@@ -64,7 +64,7 @@ class CutSearch:
         self.space = CutSpace.of(self.table, along, breaks)
         self.sought = [goal_of(study, o.name, o.direction or None) for o in self.asked.objectives]
         self.limits = [goal_of(study, name, None, limit) for name, limit in settings.constraints.items()]
-        maximum = budget(settings.max_suppression, self.table.records)
+        maximum = budget(settings.max_suppression, self.table.persons)
         if self.asked.rule == "below_mean" and maximum:  # the rule itself knows no budget
             self.limits.append(Goal(SUPPRESSION_LOSS, SUPPRESSION_LOSS.direction, maximum / self.table.records))
         _check(self)
@@ -79,15 +79,27 @@ class CutSearch:
             threads=settings.threads,
         )
         goals = [*self.sought, *self.limits]
+        self.in_units = self.table.units is not None or self.table.households is not None
+        if self.in_units and (self.asked.by_diversity or self.asked.rule not in ("none", "within", "demanded")):
+            raise StudyError(
+                f'suppression = "{self.asked.rule}"{" by diversity" if self.asked.by_diversity else ""} '
+                "counts records, and the records of this table belong to units",
+                expected='suppression by size in units: suppression = "within", or a constraint on k',
+            )
         known = FiguredCuts.known(self.asked.rule, self.asked.by_diversity)
-        self.fast = all(goal.measure.name in known and not goal.measure.parameters for goal in goals)
+        self.fast = not self.in_units and all(
+            goal.measure.name in known and not goal.measure.parameters for goal in goals
+        )
         if not self.fast and self.asked.rule not in ("none", "within", "below_mean", "demanded"):
             raise StudyError(
                 f'suppression = "{self.asked.rule}" with {shortened(g.measure.name for g in goals)}',
                 expected="objectives among " + ", ".join(known),
                 remedy='suppression = "within"',
             )
-        self.evaluator = (FiguredCuts if self.fast else MeasuredCuts)(self.problem, goals)
+        units = self.table.units is not None and UnitCuts.answers(goals)
+        units &= not any(domain.wildcard for domain in self.table.domains)
+        evaluator = FiguredCuts if self.fast else UnitCuts if units else MeasuredCuts
+        self.evaluator = evaluator(self.problem, goals)
 
     @property
     def objectives(self) -> int:

@@ -10,13 +10,16 @@ import numpy as np
 from sfumato.algorithms import memetic
 from sfumato.algorithms.dominance import non_dominated
 from sfumato.algorithms.memetic import State
-from sfumato.errors import UnreachableError
+from sfumato.errors import MeasureError, UnreachableError
 from sfumato.front import Front, Objective, Point, numbered
+from sfumato.measures.standard import GENERAL_LOSS
 from sfumato.study import SearchSettings, Study
 from sfumato.systems.cuts import class_tally as tally
 from sfumato.systems.cuts.asked import Asked
+from sfumato.systems.cuts.moves import Bits
 from sfumato.systems.cuts.prepared import CutSearch
 from sfumato.systems.cuts.state import packed, unpacked
+from sfumato.systems.cuts.values import MeasuredCuts
 from sfumato.systems.goals import number
 from sfumato.systems.run import Run, Searcher
 from sfumato.tables.frequency import FrequencyTable
@@ -83,15 +86,11 @@ def _front(ready: CutSearch, state: State, seconds: float) -> Front:
     bits = np.stack([state.bits[member] for member in members])
     variants = [state.variants[member] for member in members]
     natural = ready.evaluator.values(bits)
-    figures = ready.problem.figures(bits)
-    general, gone = ready.problem.losses(figures)
-    points = []
-    for row, variant in enumerate(variants):
-        values = {o.name: number(natural[row, variant, j]) for j, o in enumerate(ready.asked.objectives)}
-        shown = figures[row, variant]
-        plan = ready.space.plan(bits[row], *_suppressed(ready.asked, shown))
-        loss = float(general[row, variant] + gone[row, variant])
-        points.append(Point(0, values, loss, int(shown[tally.SUPPRESSED]), plan))
+    values = [
+        {o.name: number(natural[row, variant, j]) for j, o in enumerate(ready.asked.objectives)}
+        for row, variant in enumerate(variants)
+    ]
+    points = (_points_in_units if ready.in_units else _points)(ready, bits, variants, values)
     objectives = tuple(
         Objective(o.name, o.direction or goal.direction, o.taken)
         for o, goal in zip(ready.asked.objectives, ready.sought, strict=True)
@@ -107,6 +106,7 @@ def _front(ready: CutSearch, state: State, seconds: float) -> Front:
         seconds=round(seconds, 3),
         fingerprint=ready.table.fingerprint,
         rows=ready.table.records,
+        units=None if ready.table.units is None else ready.table.units.number,
         certificate={
             "generations": state.generation,
             "seed": ready.settings.seed,
@@ -114,6 +114,34 @@ def _front(ready: CutSearch, state: State, seconds: float) -> Front:
         },
         system="cuts",
     ).with_classes(ready.table)
+
+
+def _points(ready: CutSearch, bits: Bits, variants: list[int], values: list[dict[str, float]]) -> list[Point]:
+    """Candidates as points, by the compiled figures."""
+    figures = ready.problem.figures(bits)
+    general, gone = ready.problem.losses(figures)
+    points = []
+    for row, variant in enumerate(variants):
+        shown = figures[row, variant]
+        plan = ready.space.plan(bits[row], *_suppressed(ready.asked, shown))
+        loss = float(general[row, variant] + gone[row, variant])
+        points.append(Point(0, values[row], loss, int(shown[tally.SUPPRESSED]), plan))
+    return points
+
+
+def _points_in_units(ready: CutSearch, bits: Bits, variants: list[int], values: list[dict[str, float]]) -> list[Point]:
+    """Candidates as points, by their class tables: the threshold of size counts units."""
+    if not isinstance(ready.evaluator, MeasuredCuts) or any(variants):
+        raise MeasureError("figures in units of a rule that counts records", expected="class tables")
+    points = []
+    for one, known in zip(bits, values, strict=True):
+        classes = ready.evaluator.classes(one)
+        below = 0 if ready.asked.rule == "none" or not classes.kept.any() else int(classes.size[classes.kept].min())
+        loss = GENERAL_LOSS.value(classes) / GENERAL_LOSS.highest(classes)
+        units = None if ready.table.units is None else classes.suppressed_units
+        plan = ready.space.plan(one, below, 0)
+        points.append(Point(0, known, loss, classes.suppressed_rows, plan, suppressed_units=units))
+    return points
 
 
 def _suppressed(asked: Asked, figures: tally.Table) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -12,8 +13,10 @@ from sfumato.measures.facts import CutFigures, Form
 from sfumato.measures.goal import Goal
 from sfumato.measures.measure import Measure
 from sfumato.measures.registry import known_measures
+from sfumato.measures.standard import GENERAL_LOSS, K
 from sfumato.measures.suppression import suppress_below, suppress_diversity_below, suppress_within
-from sfumato.runtime.arrays import Floats
+from sfumato.measures.unit_releases import DEMANDED, MEASURED, SOUGHT, releases_of
+from sfumato.runtime.arrays import Counts64, Floats
 from sfumato.systems.cuts import class_tally as tally
 from sfumato.systems.cuts.moves import Bits, Moves
 from sfumato.systems.cuts.problem import CutProblem
@@ -89,7 +92,7 @@ class MeasuredCuts(FiguredCuts):
     def values(self, bits: Bits) -> Floats:
         result = []
         for classes in map(self.classes, bits):
-            fits = self.problem.rule != "demanded" or classes.suppressed_rows <= self.problem.budget
+            fits = self.problem.rule != "demanded" or classes.suppressed_units <= self.problem.budget
             result.append([goal.measure.value(classes) if fits else np.nan for goal in self.goals])
         return np.array(result, dtype=np.float64).reshape(len(bits), 1, len(self.goals))
 
@@ -101,3 +104,46 @@ class MeasuredCuts(FiguredCuts):
             kept = moves.kept(some)
             result.append((kept, self.values(kept.made(np.arange(len(kept))))))
         return result
+
+
+class UnitCuts(MeasuredCuts):
+    """The same where only sizes in units and the general loss are asked for: counted in compiled loops.
+
+    A unit may have records in several classes, so nothing adds up and each candidate is counted from the tuples.
+    """
+
+    @staticmethod
+    def answers(goals: Sequence[Goal]) -> bool:
+        """Whether it knows the measures of some goals."""
+        return all(goal.measure.name in (K.name, GENERAL_LOSS.name) for goal in goals)
+
+    def values(self, bits: Bits) -> Floats:
+        problem, table = self.problem, self.problem.table
+        mode = {"demanded": DEMANDED, "within": SOUGHT}.get(problem.rule, MEASURED)
+        rows = [
+            releases_of(table, problem.space.recoding(one), mode, problem.floor, problem.budget, every=False)[0][0]
+            for one in bits
+        ]
+        found = np.array(rows, dtype=np.int64).reshape(len(bits), 3 + len(table.domains))
+        k, units, records, hidden = found[:, 0], found[:, 1], found[:, 2], found[:, 3:]
+        leaves = np.maximum(np.array([domain.leaves for domain in table.domains]) - 1, 1)
+        whole = np.array([self._covered(one) for one in bits]).reshape(len(bits), len(table.domains))
+        lost = (whole - hidden - (table.records - records)[:, None]) / leaves @ problem.weights
+        loss = lost + records * problem.weights.sum()
+        known = {K.name: k.astype(np.float64), GENERAL_LOSS.name: loss}
+        values = np.stack([known[goal.measure.name] for goal in self.goals], axis=1)
+        values[(units > problem.budget) & (mode == DEMANDED)] = np.nan
+        return values[:, None, :]
+
+    def _covered(self, bits: Bits) -> list[int]:
+        """The leaves that labels cover with nothing suppressed, for each column."""
+        recoding = self.problem.space.recoding(bits)
+        return [int(counts @ part.covers[part.groups]) for counts, part in zip(self._margins, recoding, strict=True)]
+
+    @cached_property
+    def _margins(self) -> list[Counts64]:
+        table = self.problem.table
+        return [
+            np.bincount(codes, weights=table.counts, minlength=len(domain.labels)).astype(np.int64)
+            for domain, codes in zip(table.domains, table.codes, strict=True)
+        ]

@@ -34,9 +34,9 @@ from sfumato.measures.thresholds import (
     releases,
     value_at,
 )
+from sfumato.measures.unit_releases import releases_of
 from sfumato.plans.recoding import at_levels
 from sfumato.runtime.arrays import Codes, Counts64, Floats
-from sfumato.systems.lattice.by_units import releases_in_units
 from sfumato.systems.lattice.rollup import Releases, RollUp, covered_leaves, full_sums
 from sfumato.systems.lattice.rule import FAILING, SUM_K, SUM_L, WRONG, Rule
 from sfumato.systems.lattice.tallies import Reads
@@ -232,33 +232,39 @@ class LatticeProblem:
     def _in_units(self, nodes: Codes) -> Figures:
         """The figures of nodes where units have records in several tuples."""
         size = self.thresholds[0]
-        limit = size.limit - HALF
-        found = releases_in_units(self.table, nodes, size.mode, limit, self.budget, not self.paper)
-        number = np.diff(found.start)
-        node = np.repeat(np.arange(len(nodes)), number)
+        least = int(np.ceil(size.limit - HALF)) if np.isfinite(size.limit) else 0
+        parts = [
+            releases_of(self.table, at_levels(self.table, node), size.mode, least, self.budget, not self.paper)
+            for node in nodes.tolist()
+        ]
+        start = np.concatenate([[0], np.cumsum([len(rows) for rows, _, _ in parts])]).astype(np.int64)
+        node = np.repeat(np.arange(len(nodes)), np.diff(start))
+        found = np.concatenate([np.empty((0, 3 + len(self.shape)), np.int64), *(rows for rows, _, _ in parts)])
+        best = np.array([highest for _, highest, _ in parts], dtype=np.float64)
+        units, records, hidden = found[:, 1], found[:, 2], found[:, 3:]
         sums = full_sums(self._covered, nodes)
-        kept = self.table.records - found.records
-        released = NodeFigures(self.table, self.weights, nodes[node], kept, sums[node] - found.hidden)
+        kept = self.table.records - records
+        released = NodeFigures(self.table, self.weights, nodes[node], kept, sums[node] - hidden)
         whole = NodeFigures(self.table, self.weights, nodes, np.full(len(nodes), self.table.rows), sums)
-        worst = found.k.astype(np.float64)
+        worst = found[:, 0].astype(np.float64)
         values, bounds = [], []
         for goal in self.goals:
             measure = goal.measure
             if is_criterion(measure, goal.direction):
                 values.append(_natural(measure, worst))
-                bounds.append(_natural(measure, found.best.astype(np.float64)))
+                bounds.append(_natural(measure, best))
             else:
                 values.append(_walked_value(measure, released))
                 bounds.append(_walked_value(measure, whole))
         return Figures(
-            found.start,
+            start,
             _columns(values, len(worst)),
             _walked_value(GENERAL_LOSS, released),
-            found.units,
-            found.records,
+            units,
+            records,
             worst[:, None],
             _columns(bounds, len(nodes)),
-            found.failing,
+            np.array([short for _, _, short in parts], dtype=np.int64),
         )
 
     @property

@@ -1,40 +1,22 @@
-"""The releases of nodes where units have records in several tuples and class sizes in units alone decide.
+"""The releases of a recoding where units have records in several tuples and class sizes in units alone decide.
 
-Such counts do not add up from node to node, so each node is counted from the tuples: the classes, the distinct units of
-each class, and for each unit the smallest of its classes, below which the unit is suppressed.
+Such counts do not add up from one recoding to the next, so each is counted from the tuples: the classes, the distinct
+units of each class, and for each unit the smallest of its classes, below which the unit is suppressed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
-
 import numpy as np
 
 from sfumato.errors import MeasureError
-from sfumato.measures.classes import folded
+from sfumato.measures.classes import flattened, folded
 from sfumato.measures.kernels import class_index
+from sfumato.plans.recoding import Recoding
 from sfumato.runtime.arrays import Codes, Counts64, Index
 from sfumato.runtime.compiled import compiled
-from sfumato.systems.lattice.rule import DEMANDED, SOUGHT
 from sfumato.tables.frequency import FrequencyTable
 
-
-class UnitReleases(NamedTuple):
-    """The releases of nodes, the one that suppresses most first; `start[i]:start[i + 1]` are those of node i.
-
-    Of each release the smallest class that is left (0 if none is), the units and records suppressed, and in each column
-    the leaves that labels of suppressed records cover. Of each node the highest size within reach, and the units that
-    fall short of a demanded one.
-    """
-
-    start: Counts64
-    k: Counts64
-    units: Counts64
-    records: Counts64
-    hidden: Counts64
-    best: Counts64
-    failing: Counts64
+MEASURED, DEMANDED, SOUGHT = range(3)  # as in thresholds: nothing goes, what falls short goes, any threshold
 
 
 @compiled
@@ -137,57 +119,22 @@ def node_releases(
     return result, int(result[0, 0]), int(failing)
 
 
-def releases_in_units(
-    table: FrequencyTable, nodes: Codes, mode: int, limit: float, budget: int, every: bool
-) -> UnitReleases:
-    """The releases of some nodes, in the order they are given."""
+def releases_of(
+    table: FrequencyTable, recoding: Recoding, mode: int, least: int, budget: int, every: bool
+) -> tuple[Counts64, int, int]:
+    """The releases of one recoding, the one that suppresses most first, with its best k and its failing units.
+
+    A release is a row: the smallest class that is left (0 if none is), the units and the records suppressed, and in
+    each column the leaves that labels of suppressed records cover. With SOUGHT every threshold within the budget is one
+    (without `every` the highest alone), with DEMANDED classes below `least` go.
+    """
     units = table.units
     if units is None:
         raise MeasureError("units of a table that has none", expected="a unit column")
     tuple_of, unit_start = units.by_unit
-    trees = [domain.hierarchy for domain in table.domains]
-    start = np.concatenate([[0], np.cumsum([len(tree.leaves) for tree in trees])[:-1]]).astype(np.int64)
-    least = int(np.ceil(limit)) if np.isfinite(limit) else 0
-    parts: list[Counts64] = []
-    best, failing = [], []
-    given = folded(table.packed)
-    for node in nodes.tolist():
-        groups, covers, radix = _at(table, node)
-        index, first = class_index(*given, groups, start, radix)
-        found, most, short = node_releases(
-            index,
-            first,
-            table.codes,
-            table.counts,
-            tuple_of,
-            unit_start,
-            covers,
-            start,
-            mode,
-            least,
-            budget,
-            every,
-        )
-        parts.append(found)
-        best.append(most)
-        failing.append(short)
-    every_part = np.concatenate(parts) if parts else np.empty((0, 3 + len(trees)), dtype=np.int64)
-    return UnitReleases(
-        np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64),
-        every_part[:, 0],
-        every_part[:, 1],
-        every_part[:, 2],
-        every_part[:, 3:],
-        np.array(best, dtype=np.int64),
-        np.array(failing, dtype=np.int64),
+    groups, start, radix = flattened(recoding)
+    index, first = class_index(*folded(table.packed), groups, start, radix)
+    covers = np.concatenate([part.covers[part.groups] for part in recoding]).astype(np.int64)
+    return node_releases(
+        index, first, table.codes, table.counts, tuple_of, unit_start, covers, start, mode, least, budget, every
     )
-
-
-def _at(table: FrequencyTable, node: Sequence[int]) -> tuple[Index, Counts64, Counts64]:
-    """The groups of all codes at a node, the leaves under each, and the groups of each column."""
-    trees = [domain.hierarchy for domain in table.domains]
-    maps = [tree.maps[level] for tree, level in zip(trees, node, strict=True)]
-    sizes = [tree.sizes[level] for tree, level in zip(trees, node, strict=True)]
-    covers = np.concatenate([size[part] for size, part in zip(sizes, maps, strict=True)]).astype(np.int64)
-    radix = np.array([len(size) for size in sizes], dtype=np.int64)
-    return np.concatenate(maps).astype(np.uint32), covers, radix
