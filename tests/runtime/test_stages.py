@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import pytest
+
+import sfumato as sf
+from sfumato.runtime.stages import recording, stage
 
 PEAK = "from sfumato.runtime.stages import peak_memory; print(peak_memory())"
 
@@ -14,3 +21,44 @@ def test_the_memory_of_the_process_that_started_this_one_does_not_count() -> Non
     held = np.ones(100_000_000)  # 800 MB
     peak = int(subprocess.run([sys.executable, "-c", PEAK], capture_output=True, text=True, check=True).stdout)
     assert 0 < peak < held.nbytes / 2
+
+
+def test_the_stages_of_nested_work_add_up_to_no_more_than_it_took() -> None:
+    """A search that runs other searches was counted twice: 30.7 s of stages in 15.7 s."""
+    began = time.perf_counter()
+    with recording() as outer, stage("search"):
+        time.sleep(0.02)
+        for _ in range(2):
+            with recording() as inner, stage("search"):
+                time.sleep(0.05)
+                with stage("count classes"):
+                    time.sleep(0.03)
+            assert [round(done.seconds, 1) for done in inner.done] == pytest.approx([0.0, 0.1], abs=0.06)
+    took = time.perf_counter() - began
+    assert [done.name for done in outer.done] == ["count classes", "search", "count classes", "search", "search"]
+    assert sum(done.seconds for done in outer.done) == pytest.approx(took, rel=0.05)
+    assert 0.02 <= outer.done[-1].seconds < took - 0.15
+    assert all(done.cpu_seconds >= 0 for done in outer.done)
+
+
+@pytest.mark.parametrize("reading", ["strict", "agreeing"])
+@pytest.mark.parametrize("after", [None, "lattice"])
+def test_the_stages_of_cells_are_within_the_time_of_the_search(reading: str, after: str | None, tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({name: rng.integers(0, 5, 300) for name in "abc"})
+    column = {"role": "quasi_identifier", "hierarchy": {"build": "flat"}}
+    frame.to_csv(tmp_path / "p.csv", index=False)
+    cells = {"k": [3, 5], "reading": reading, "after": after, "bases": 2, "exact": 0}
+    study = sf.Study(
+        data={"path": str(tmp_path / "p.csv")},
+        columns=dict.fromkeys("abc", column),
+        search={"system": "cells"},
+        cells=cells,
+    )
+    began = time.perf_counter()
+    front = sf.search(study)
+    took = time.perf_counter() - began
+    searched = sum(float(done["seconds"]) for done in front.stages if done["stage"] == "search")
+    assert len([done for done in front.stages if done["stage"] == "search"]) > 1
+    assert searched == pytest.approx(front.seconds, rel=0.1, abs=0.05)
+    assert sum(float(done["seconds"]) for done in front.stages) <= took + 0.01

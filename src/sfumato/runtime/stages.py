@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 Tell = Callable[[str, float | None], None]  # a stage's name and the share of it that is done
@@ -17,7 +17,11 @@ Progress = Callable[[int, int], bool | None]  # called with (done, total); True 
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage that has ended: seconds by the clock and of the processor, and the most memory held until then."""
+    """A stage that has ended: seconds by the clock and of the processor, and the most memory held until then.
+
+    The seconds of a stage are its own: those of stages inside it are theirs. So the seconds of all stages add up to
+    no more than the work took.
+    """
 
     name: str
     seconds: float
@@ -41,6 +45,7 @@ class Recorder:
     outer: Recorder | None = None
     done: list[Stage] = field(default_factory=list)
     open: list[str] = field(default_factory=list)
+    inside: list[list[float]] = field(default_factory=list)  # for each open stage what stages inside it took
 
     @property
     def heard(self) -> bool:
@@ -56,12 +61,19 @@ class Recorder:
 
     def began(self, name: str) -> None:
         self.open.append(name)
+        self.inside.append([0.0, 0.0])
         if self.outer is not None:
             self.outer.began(name)
 
     def ended(self, stage: Stage) -> None:
+        """Note a stage with all that it took, less what the stages inside it took."""
         self.open.pop()
-        self.done.append(stage)
+        clock, cpu = self.inside.pop()
+        own = replace(stage, seconds=max(stage.seconds - clock, 0.0), cpu_seconds=max(stage.cpu_seconds - cpu, 0.0))
+        self.done.append(own)
+        if self.inside:
+            self.inside[-1][0] += stage.seconds
+            self.inside[-1][1] += stage.cpu_seconds
         if self.outer is not None:
             self.outer.ended(stage)
 
