@@ -11,7 +11,7 @@ import pytest
 from tests.release.fronts import small
 
 import sfumato as sf
-from sfumato.cli import as_options, run
+from sfumato.cli import run
 from sfumato.decide.fit import fitted
 from sfumato.decide.limits import Limits, Wish
 from sfumato.decide.notes import publish_command, unreachable
@@ -20,6 +20,7 @@ from sfumato.decide.searches import search_command
 from sfumato.errors import InputError, UnreachableError
 from sfumato.measures.facts import Form
 from sfumato.runtime.figures import percent
+from sfumato.runtime.wording import as_options
 
 FLAT: dict[str, Any] = {"role": "quasi_identifier", "hierarchy": {"build": "flat"}}
 OWN = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import io
 import os
-import re
 import sys
 import traceback
 from functools import cache
@@ -43,6 +42,7 @@ from sfumato.runtime import process
 from sfumato.runtime.inputs import kept_inputs, unsealed_inputs
 from sfumato.runtime.scratch import sweep
 from sfumato.runtime.stages import recording
+from sfumato.runtime.wording import as_options
 from sfumato.version import __version__
 
 # Typer carries click inside itself or beside itself, depending on its version.
@@ -196,38 +196,9 @@ def _usage(error: Any) -> SfumatoError:
     return InputError(error.format_message(), expected="the options of this command", remedy=f"{where} --help")
 
 
-FLAGS = ("max_loss", "min_k", "max_risk", "min_l", "max_suppression")
-WORDS = {
-    "overwrite = True": "--force",
-    "suppress_below of": "--suppress-below of",
-    "report it with its trace": "report it with the trace that --debug prints",
-}
-SETTING = re.compile(r"(?<![\w.])((?:min|max)_[a-z_]+) = ([0-9.e+-]+)")
-
-
 def _failed(error: SfumatoError, as_json: bool) -> int:
     if as_json:
         emit({"error": {k: as_options(v) if isinstance(v, str) else v for k, v in error.as_dict().items()}})
     else:
         note(f"error: {as_options(str(error))}")
     return error.exit_code
-
-
-def as_options(text: str) -> str:
-    """Parameters named in a text of the library, written as options of the command line.
-
-    >>> as_options("max_loss = 0.3 reaches point 4"), as_options("min_privacy = 0.6")
-    ('--max-loss 0.3 reaches point 4', '--limit min_privacy=0.6')
-    >>> as_options("search.max_suppression = 5.0 is not valid")  # a key of the run file
-    'search.max_suppression = 5.0 is not valid'
-    >>> as_options("another name, or overwrite = True"), as_options("suppress_below of at most 9")
-    ('another name, or --force', '--suppress-below of at most 9')
-    """
-
-    def option(match: re.Match[str]) -> str:
-        name, value = match[1], match[2]
-        return f"--{name.replace('_', '-')} {value}" if name in FLAGS else f"--limit {name}={value}"
-
-    for parameter, words in WORDS.items():
-        text = text.replace(parameter, words)
-    return SETTING.sub(option, text)

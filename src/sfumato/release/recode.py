@@ -153,7 +153,7 @@ def _neutralised(study: Study, released: Sequence[Column], columns: Sequence[Col
     if formulas:
         raise HierarchyError(
             f"{shortened(formulas)} would be released with labels that a spreadsheet takes for formulas",
-            expected="labels that do not start with = + - @, where neutralise_formulas = true",
+            expected="labels that start with none of the signs =, +, - and @, where neutralise_formulas = true",
             remedy="a hierarchy with other labels",
         )
     own = {column.name for column in columns}

@@ -36,9 +36,9 @@ def open_source(settings: DataSettings, folder: Path | None = None, frame: Frame
         return _open_frame(settings, frame)
     if settings.path == FOREIGN:
         raise DataError(
-            "the folder was made by somebody else, or was changed since, so no table that it names is opened",
+            "the folder was made elsewhere, or was changed since, so no table that it names is opened",
             expected="a run file of your own that names the table",
-            remedy="give your run file as well (run)",
+            remedy='give run = "run.toml", a run file of your own',
         )
     if is_database(settings.path):
         return _open_database(settings, folder or Path())

@@ -155,7 +155,7 @@ def _check_weights(engine: Engine, name: str, complete: str) -> None:
         raise DataError(
             f"the weight column {name} cannot be used: {wrong}",
             expected="a number from 0 in every row",
-            remedy='mend it, or set decimal = "," or role = "drop"',
+            remedy='correct it, or set decimal = "," or role = "drop"',
         )
 
 

@@ -8,6 +8,7 @@ import traceback
 from typing import Any
 
 from sfumato.errors import MemoryLimitError, SfumatoError
+from sfumato.runtime.wording import on_page
 
 
 def explained(error: BaseException) -> dict[str, str]:
@@ -19,7 +20,7 @@ def explained(error: BaseException) -> dict[str, str]:
             "try": "sfumato serve --memory 16 gives each worker 16 GB",
         }
     if isinstance(error, SfumatoError):
-        return error.as_dict()
+        return {name: on_page(text) if isinstance(text, str) else text for name, text in error.as_dict().items()}
     if isinstance(error, OSError):
         return {
             "what": f"a file cannot be used: {error.strerror}",

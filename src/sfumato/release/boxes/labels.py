@@ -209,5 +209,5 @@ def _refuse_unreadable(study: Study, name: str, labels: Mapping[Run, str | None]
     if study.data.neutralise_formulas and any(label != neutralised(label) for label in given):
         raise HierarchyError(
             f"{name} would be released with labels that a spreadsheet takes for formulas",
-            expected="labels that do not start with = + - @, where neutralise_formulas = true",
+            expected="labels that start with none of the signs =, +, - and @, where neutralise_formulas = true",
         )

@@ -97,7 +97,7 @@ export function error(told) {
   const expected = found.expected?.replace(/^Input should be /, "");
   return h("div", { class: "error", role: "alert" },
     h("b", {}, sentence(found.what)), expected && h("span", {}, `Expected: ${expected}.`),
-    found.try && h("span", {}, `Try: ${found.try.replace(/\b(max|min)_([a-z_]+) = /g, (_, end, name) => `${end === "max" ? "maximum" : "minimum"} ${name.replaceAll("_", " ")} `)}`));
+    found.try && h("span", {}, `Try: ${found.try}`));
 }
 
 // A table that can be scrolled, by the keyboard too; every table of a view has a label of its own.
