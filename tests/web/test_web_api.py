@@ -128,7 +128,7 @@ def test_orders_breaks_weights_and_a_population_are_declared_or_refused(bench: h
     found = bench.get(f"{at}/order", params={"column": "sex"}).json()
     assert (found["order"], found["by"]) == (["M", "F"], "given")
     assert "does not name each" in put(sex={"order": ["M"]}).json()["error"]["what"]
-    assert "constrained = false" in put(age={"breaks": [30, 40]}).json()["error"]["try"]  # it has a hierarchy
+    assert "“Cuts may join”: no" in put(age={"breaks": [30, 40]}).json()["error"]["try"]  # it has a hierarchy
     assert "are not ascending" in put(age={"breaks": [40, 30], "constrained": False}).json()["error"]["what"]
     assert put(age={"breaks": [30, 40], "constrained": False}).status_code == 200
     assert bench.get(f"{at}/order", params={"column": "age"}).json()["units"] == 3
