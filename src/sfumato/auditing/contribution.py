@@ -27,19 +27,30 @@ def contributions(classes: ClassTable) -> list[Contribution]:
     """
     # Only released records: one that is suppressed stays so, whatever is hidden.
     kept = classes.kept[classes.index]
+    units = classes.table.units
     table = replace(
-        classes.table, codes=classes.table.codes[:, kept], counts=classes.table.counts[kept], population=None
+        classes.table,
+        codes=classes.table.codes[:, kept],
+        counts=classes.table.counts[kept],
+        population=None,
+        units=None if units is None else units.within(kept),
+        households=None,
+        household_of=None,
     )
-    uniques, matches = _risks(classify(table, classes.recoding), classes.records)
+    persons = classes.table.persons
+    uniques, matches = _risks(classify(table, classes.recoding), persons)
     listed = []
     for position, column in enumerate(table.columns):
         rest = classify(table, without(classes.recoding, position))
-        uniques_left, matches_left = _risks(rest, classes.records)
+        uniques_left, matches_left = _risks(rest, persons)
         listed.append(Contribution(column, uniques - uniques_left, matches - matches_left, int(rest.size.min())))
     return listed
 
 
-def _risks(classes: ClassTable, records: int) -> tuple[float, float]:
-    """The share of unique records and of right matches, within the file."""
-    rows, size = classes.rows, classes.size
-    return float(rows[size == 1].sum()) / records, float((rows / size).sum()) / records
+def _risks(classes: ClassTable, persons: int) -> tuple[float, float]:
+    """The share of unique persons and of right matches, within the file."""
+    unique, matched = (
+        classes.per_class(values, hidden=0.0).in_units("min").total()
+        for values in (classes.size == 1, 1.0 / classes.size)
+    )
+    return unique / persons, matched / persons

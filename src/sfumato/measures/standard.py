@@ -9,11 +9,12 @@ from __future__ import annotations
 from sfumato.measures.facts import Form
 from sfumato.measures.loss import general_loss, generalization_loss, suppression_loss, table_error
 from sfumato.measures.measure import Measure
-from sfumato.measures.privacy import distinct_l, k, prosecutor_risk, t_closeness, weighted_k, weighted_l
+from sfumato.measures.privacy import distinct_l, households, k, prosecutor_risk, t_closeness, weighted_k, weighted_l
 
 K: Measure = k.MEASURE
 DISTINCT_L: Measure = distinct_l.MEASURE
 T_CLOSENESS: Measure = t_closeness.MEASURE
+HOUSEHOLDS: Measure = households.NUMBER
 PROSECUTOR_RISK: Measure = prosecutor_risk.MEASURE
 WEIGHTED_K: Measure = weighted_k.MEASURE
 WEIGHTED_L: Measure = weighted_l.MEASURE

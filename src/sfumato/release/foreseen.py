@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from sfumato.auditing.whole import WholeFile, whole_file
 from sfumato.front import Front, Point
 from sfumato.measures.classes import classify
@@ -11,10 +9,10 @@ from sfumato.measures.planned import suppress_by_plan
 from sfumato.plans.boxes import BoxPlan
 from sfumato.release import pack
 from sfumato.release.boxes.foreseen import foreseen_boxes
-from sfumato.release.columns import ColumnRecode, column_recodes
-from sfumato.release.recode import Below, Recoded, recode
+from sfumato.release.columns import column_recodes
+from sfumato.release.recode import Below, recode
+from sfumato.release.recoding_draft import as_source, persons_of
 from sfumato.sources.engines.engine import open_engine
-from sfumato.sources.source import TEXT, Column, Source
 from sfumato.tables.frequency import FrequencyTable
 
 VIEW = "foreseen"
@@ -32,15 +30,7 @@ def foreseen(front: Front, point: Point, table: FrequencyTable) -> WholeFile:
     below = Below.of(plan, classes, columns)
     with open_engine(study.engine, study.engine_options) as engine:
         recoded = recode(engine, study.source(), study, columns, below)
+        if table.units is not None:
+            return persons_of(engine, study, recoded, columns, classes).whole
         engine.run(f"CREATE OR REPLACE TEMP VIEW {VIEW} AS {recoded.sql()}")
-        return whole_file(engine, study, _as_source(recoded, columns), VIEW)
-
-
-def _as_source(recoded: Recoded, columns: tuple[ColumnRecode, ...]) -> Source:
-    """The released columns as they stand in the view: by position, generalized ones as text."""
-    generalized = {column.name for column in columns if column.level > 0}
-    released = tuple(
-        Column(column.name, TEXT if column.name in generalized else column.type, position)
-        for position, column in enumerate(recoded.columns)
-    )
-    return replace(recoded.source, columns=released)
+        return whole_file(engine, study, as_source(recoded, columns), VIEW)

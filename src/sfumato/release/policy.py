@@ -13,7 +13,7 @@ from typing import Any
 
 from sfumato.auditing.whole import WholeFile
 from sfumato.errors import InputError, UnreachableError
-from sfumato.measures.standard import DISTINCT_L, T_CLOSENESS, K
+from sfumato.measures.standard import DISTINCT_L, HOUSEHOLDS, T_CLOSENESS, K
 from sfumato.runtime.figures import percent
 from sfumato.study.policy import KEYS, REASON_EXPECTED, RULES, Acceptance, PolicySettings, Rule
 
@@ -85,7 +85,7 @@ def acceptances(given: Mapping[str, str] | Sequence[Acceptance]) -> tuple[Accept
 class Evidence:
     """What is known of a release: its figures, counts of records, and the file as a whole once it is written.
 
-    `raw` says that no quasi-identifier of the released records is changed.
+    `raw` says that no quasi-identifier of the released records is changed, `noun` what is counted: records or persons.
     """
 
     figures: Mapping[str, Mapping[str, Any]]
@@ -93,6 +93,7 @@ class Evidence:
     suppressed: int
     raw: bool
     whole: WholeFile | None = None
+    noun: str = "record"
 
     def figure(self, name: str) -> float | None:
         """A figure by the name of its measure, if there is one."""
@@ -106,7 +107,11 @@ Check = Callable[[PolicySettings, Evidence], list[Finding]]
 def _raw(_: PolicySettings, known: Evidence) -> list[Finding]:
     if not known.raw or known.records == known.suppressed:
         return []
-    gone = f", and {percent(known.suppressed / known.records)} of the records are removed" if known.suppressed else ""
+    gone = (
+        f", and {percent(known.suppressed / known.records)} of the {known.noun}s are removed"
+        if known.suppressed
+        else ""
+    )
     what = f"No quasi-identifier of the released records is changed{gone}: these are original records."
     return [Finding("raw", what)]
 
@@ -117,8 +122,8 @@ def _k(policy: PolicySettings, known: Evidence) -> list[Finding]:
     k = known.figure(K.name)
     if k is None or not RULES["k"].broken(k, policy.k):
         return []
-    crowd = "no other record" if k <= 1 else f"as few as {k - 1:.0f} {'other' if k == 2 else 'others'}"
-    what = f"Some records share their quasi-identifiers with {crowd}: k is {k:.0f}, below {policy.k}."
+    crowd = f"no other {known.noun}" if k <= 1 else f"as few as {k - 1:.0f} {'other' if k == 2 else 'others'}"
+    what = f"Some {known.noun}s share their quasi-identifiers with {crowd}: k is {k:.0f}, below {policy.k}."
     return [Finding("k", what, figures={"k": k})]
 
 
@@ -166,11 +171,23 @@ def _t(policy: PolicySettings, known: Evidence) -> list[Finding]:
     return [Finding("t", what, figures={"t": distance})]
 
 
+def _households(policy: PolicySettings, known: Evidence) -> list[Finding]:
+    number = known.figure(HOUSEHOLDS.name)
+    if number is None or not RULES["households"].broken(number, policy.households):
+        return []
+    several = "household" if number <= 1 else "households"
+    what = (
+        f"Some classes hold the persons of {number:.0f} {several}, below {policy.households}: "
+        "what such a class shows of them is known of the household."
+    )
+    return [Finding("households", what, figures={"households": number})]
+
+
 def _suppressed(policy: PolicySettings, known: Evidence) -> list[Finding]:
     if known.suppressed <= policy.suppressed * known.records:
         return []
     share = known.suppressed / max(known.records, 1)
-    what = f"{percent(share)} of the records are suppressed, more than {percent(policy.suppressed)}."
+    what = f"{percent(share)} of the {known.noun}s are suppressed, more than {percent(policy.suppressed)}."
     return [Finding("suppressed", what, figures={"suppressed": share})]
 
 
@@ -184,8 +201,8 @@ def unique_findings(policy: PolicySettings, whole: WholeFile) -> list[Finding]:
     if not known.columns or known.unique <= policy.uniques * known.records:
         return []
     what = (
-        f"{known.unique:,} of {known.records:,} released records ({percent(known.unique_share)}) are unique over "
-        f"the quasi-identifiers and the columns that are released unchanged, more than {percent(policy.uniques)}."
+        f"{known.unique:,} of {known.records:,} released {whole.counted} ({percent(known.unique_share)}) are unique "
+        f"over the quasi-identifiers and the columns that are released unchanged, more than {percent(policy.uniques)}."
     )
     return [Finding("uniques", what, figures={"uniques": known.unique_share})]
 
@@ -195,6 +212,7 @@ CHECKS: dict[Rule, Check] = {
     "k": _k,
     "l": _l,
     "t": _t,
+    "households": _households,
     "suppressed": _suppressed,
     "uniques": _uniques,
 }

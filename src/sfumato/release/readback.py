@@ -17,15 +17,17 @@ from sfumato.errors import DataError, SfumatoError, shortened
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.measure import Measure
 from sfumato.measures.registry import with_settings
-from sfumato.measures.standard import DISTINCT_L, GENERAL_LOSS, T_CLOSENESS, K
+from sfumato.measures.standard import DISTINCT_L, GENERAL_LOSS, HOUSEHOLDS, T_CLOSENESS, K
 from sfumato.plans.recoding import ColumnRecoding, at_level
 from sfumato.release.columns import ColumnRecode
 from sfumato.runtime.json_files import without_infinities
 from sfumato.study import Study
 from sfumato.tables.domain import Domain
 
-RULED = (K, DISTINCT_L, T_CLOSENESS)  # the measures that rules of the policy are about
+RULED = (K, DISTINCT_L, T_CLOSENESS, HOUSEHOLDS)  # the measures that rules of the policy are about
+IN_UNITS = "counts persons or households, whose numbers are not in the file, so it is measured on the source"
 FROM_SOURCE = {
+    "household": IN_UNITS,
     "originals": "needs the original values, so it is measured on the source",
     "population": "needs the population table, so it is measured on the source",
 }
@@ -48,10 +50,12 @@ def measures_of(study: Study) -> dict[str, Measure]:
 def figures_of(study: Study, classes: ClassTable, source: ClassTable | None) -> dict[str, dict[str, Any]]:
     """Every measure of the released file; where only the source can answer, measured there, and said so."""
     figures: dict[str, dict[str, Any]] = {}
+    in_units = source is not None and source.table.counts_units
     for name, chosen in measures_of(study).items():
-        if chosen.reads in FROM_SOURCE:
+        reason = IN_UNITS if in_units and chosen.kind == "privacy" else FROM_SOURCE.get(chosen.reads)
+        if reason is not None:
             if source is not None and chosen.available(source) is None:
-                entry = {"value": chosen.value(source), "measured_on": "source", "reason": FROM_SOURCE[chosen.reads]}
+                entry = {"value": chosen.value(source), "measured_on": "source", "reason": reason}
                 figures[name] = without_infinities(entry)
         elif chosen.available(classes) is None:
             figures[name] = without_infinities({"value": chosen.value(classes), "measured_on": "file"})

@@ -31,8 +31,8 @@ from sfumato.tables.missing import present
 class Below:
     """Classes that are suppressed: smaller than `size`, or with fewer different sensitive values than `diversity`.
 
-    What the engine cannot count, other criteria and crowds where missing values match anything, is `listed`: the groups
-    of every class that goes.
+    What the engine cannot count, other criteria, units, and crowds where missing values match anything, is `listed`:
+    the groups of every class that goes.
     """
 
     size: int = 0
@@ -44,7 +44,7 @@ class Below:
     def of(cls, plan: RecodingPlan, classes: ClassTable, columns: Sequence[ColumnRecode]) -> Below:
         """What a plan suppresses of some classes; `columns` say how the engine numbers their groups."""
         limits = plan.limits if isinstance(plan, LevelPlan) else {}
-        if not limits and classes.pairs is None:
+        if not limits and classes.pairs is None and not classes.table.counts_units:
             return cls(plan.suppress_below, plan.diversity_below)
         groups = []
         for column, domain, codes in zip(columns, classes.table.domains, classes.table.codes, strict=True):
@@ -83,6 +83,7 @@ class Recoded:
     suppressed: int
     neutralised: frozenset[str] = frozenset()
     coded: frozenset[str] = frozenset()
+    unit: str = ""
 
     @property
     def names(self) -> list[str]:
@@ -93,9 +94,10 @@ class Recoded:
         """Rows of the released file."""
         return self.records - self.suppressed
 
-    def sql(self) -> str:
-        """The released rows; their columns are `c0`, `c1`, …"""
+    def sql(self, unit: bool = False) -> str:
+        """The released rows; their columns are `c0`, `c1`, … With `unit`, which no file gets, the person of each."""
         cells = ", ".join(f"{self._cell(column)} AS c{position}" for position, column in enumerate(self.columns))
+        cells += ", r.unit_text" if unit else ""
         keys = " AND ".join(f"r.g{i} = s.g{i}" for i in range(len(self.hidden)))
         return f"SELECT {cells} FROM recoded AS r JOIN sizes AS s ON {keys} WHERE NOT ({self.below.sql})"
 
@@ -127,7 +129,7 @@ def recode(
     _refuse_unknown(engine, columns)
     _sizes(engine, columns, len(values), below)
     _spellings(engine, columns, _kept(columns, below))
-    _view(engine, source, target, released, columns, complete)
+    _view(engine, source, target, released, columns, complete, unit_cell(source, study))
     read = int(engine.rows("SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM tuples")[0][0])
     records, gone = engine.rows(
         f"SELECT CAST(coalesce(sum(n), 0) AS BIGINT), "
@@ -142,7 +144,8 @@ def recode(
     names = frozenset(column.name for column in columns)
     plain = _neutralised(study, released, columns)
     coded = frozenset(column.name for column in columns if column.level > 0)
-    return Recoded(source, target, released, names, below, read, int(records), int(gone), plain, coded)
+    own = unit_cell(source, study)
+    return Recoded(source, target, released, names, below, read, int(records), int(gone), plain, coded, own)
 
 
 def _neutralised(study: Study, released: Sequence[Column], columns: Sequence[ColumnRecode]) -> frozenset[str]:
@@ -158,6 +161,12 @@ def _neutralised(study: Study, released: Sequence[Column], columns: Sequence[Col
         )
     own = {column.name for column in columns}
     return frozenset(column.name for column in released if column.is_text and column.name not in own)
+
+
+def unit_cell(source: Source, study: Study) -> str:
+    """The SQL of the person that a row belongs to; empty where rows are persons."""
+    names = [name for name in study.named(Role.UNIT) if name in source.names]
+    return cleaned(source, source.column(names[0])) if names else ""
 
 
 def complete_rows(source: Source, study: Study) -> str:
@@ -284,10 +293,12 @@ def _view(
     released: Sequence[Column],
     columns: Sequence[ColumnRecode],
     complete: str,
+    unit: str,
 ) -> None:
-    """The records with their groups and released cells, as a view."""
-    rows = ", ".join([*(raw_cell(source, column, target) for column in released), *_keys(source, columns)])
-    cells = [_cell(column, columns) for column in released]
+    """The records with their groups and released cells, and the person of each where units are declared, as a view."""
+    own = [f"{unit} AS unit_text"] if unit else []
+    rows = ", ".join([*(raw_cell(source, column, target) for column in released), *_keys(source, columns), *own])
+    cells = [*(_cell(column, columns) for column in released), *(["k.unit_text"] if unit else [])]
     engine.run(
         f"CREATE OR REPLACE TEMP VIEW recoded AS SELECT {', '.join([*_groups(columns), *cells])} "
         f"FROM (SELECT {rows} FROM raw WHERE {complete}) AS k {_joins(columns)} CROSS JOIN spellings AS p"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from sfumato.release.formats import format_of, target_of
 from sfumato.release.history.shown import Description, describe_recoding
 from sfumato.release.labels import Naming, named_trees, namings
 from sfumato.release.manifest import Content
+from sfumato.release.persons import Persons, refuse_other_classes
 from sfumato.release.policy import Evidence, Finding, policy_findings
 from sfumato.release.readback import (
     RULED,
@@ -45,7 +46,7 @@ from sfumato.report.release_pages import external_page, internal_page
 from sfumato.runtime.stages import stage
 from sfumato.sources.engines.engine import Engine
 from sfumato.sources.labelled.writing import Written
-from sfumato.sources.source import Source
+from sfumato.sources.source import TEXT, Column, Source
 from sfumato.study import Study
 from sfumato.tables.frequency import FrequencyTable
 
@@ -90,6 +91,7 @@ class RecodingDraft(Draft):
     hierarchies: Mapping[str, dict[str, Any]] = field(init=False)
     recoded: Recoded = field(init=False)
     whole: WholeFile = field(init=False)
+    persons: Persons | None = field(init=False, default=None)
     warnings: list[str] = field(init=False)
     dependences: Sequence[Finding] = field(init=False)
 
@@ -154,6 +156,8 @@ class RecodingDraft(Draft):
             self.warnings = extreme_warnings(extreme_columns(engine, self.study, written))
         with stage("measure all columns together"):
             self.whole = whole_file(engine, self.study, written)
+            if self.table.units is not None:
+                self.persons = persons_of(engine, self.study, self.recoded, self.columns, self.planned.classes)
         with stage("look for dependences"):
             self.dependences, in_vain = dependence_findings(engine, self.source, self.study, self.columns)
         self.warnings += [*in_vain, *_label_warnings(self.columns, self.planned.names), *_name_warnings(self.recoded)]
@@ -162,7 +166,10 @@ class RecodingDraft(Draft):
         front, recoded = self.front, self.recoded
         after = released_classes(own, self.columns, recoded.suppressed)
         before = classify(self.table, weights=self.study.weights_for(self.table))
-        figures, loss = figures_of(self.study, after, self.planned.classes), loss_of(after)
+        planned = self.planned.classes
+        refuse_other_classes(planned, after)
+        figures, loss = figures_of(self.study, after, planned), loss_of(after)
+        counted = planned if self.table.counts_units else after
         compare_figures(front, self.point, self.planned.classes, recoded, figures, loss)
         return Measured(
             columns=recoded.names,
@@ -190,14 +197,15 @@ class RecodingDraft(Draft):
                 "front": front.as_dict(),
                 "comparison": {
                     "measures": facts.before_after(self.study, before, figures),
-                    "columns": facts.per_column(before, after, self.columns),
+                    "columns": facts.per_column(before, counted, self.columns),
                     "small_before": facts.small_classes(before),
-                    "small_after": facts.small_classes(after),
+                    "small_after": facts.small_classes(counted),
                 },
+                **({} if self.persons is None else {"persons": self.persons.as_dict()}),
             },
             findings=[
                 *self.dependences,
-                *release_findings(self.study, figures, self.whole, recoded.suppressed, after),
+                *release_findings(self.study, figures, self.whole, recoded.suppressed, after, self.persons),
             ],
             warnings=[*self.noted, *self.warnings],
             hierarchies=self.hierarchies,
@@ -232,10 +240,23 @@ def release_findings(
     whole: WholeFile,
     suppressed: int,
     classes: ClassTable,
+    persons: Persons | None = None,
 ) -> list[Finding]:
     """What a recoded file breaks of the policy by its own figures; `classes` are those of the file."""
-    known = Evidence(figures, classes.records, suppressed, unchanged(classes), whole)
+    if persons is not None:
+        known = Evidence(figures, persons.number, persons.suppressed, unchanged(classes), persons.whole, "person")
+    else:
+        known = Evidence(figures, classes.records, suppressed, unchanged(classes), whole)
     return policy_findings(study.policy, known)
+
+
+def persons_of(
+    engine: Engine, study: Study, recoded: Recoded, columns: Sequence[ColumnRecode], classes: ClassTable
+) -> Persons:
+    """The persons of a release, by the rows that were recoded."""
+    engine.run(f"CREATE OR REPLACE TEMP VIEW persons AS {recoded.sql(unit=True)}")
+    whole = whole_file(engine, study, as_source(recoded, columns), "persons", "unit_text")
+    return Persons(classes.table.persons, classes.suppressed_units, whole)
 
 
 def class_findings(
@@ -247,11 +268,22 @@ def class_findings(
     """What the classes of a plan break of the policy, before anything is written; `own` are figures of a system."""
     known = Evidence(
         {**ruled_figures(study, classes, measures), **(own or {})},
-        classes.records,
-        classes.suppressed_rows,
+        classes.table.persons,
+        classes.suppressed_units,
         unchanged(classes),
+        noun="record" if classes.table.units is None else "person",
     )
     return policy_findings(study.policy, known)
+
+
+def as_source(recoded: Recoded, columns: Sequence[ColumnRecode]) -> Source:
+    """The released columns of a view of recoded rows: by position, generalized ones as text."""
+    generalized = {column.name for column in columns if column.level > 0}
+    released = tuple(
+        Column(column.name, TEXT if column.name in generalized else column.type, position)
+        for position, column in enumerate(recoded.columns)
+    )
+    return replace(recoded.source, columns=released)
 
 
 def write_run_file(
@@ -333,6 +365,9 @@ def compare_figures(
         ("loss", point.loss, loss),
         (K.name, K.value(planned), figure_value(figures[K.name])),
     ]
+    if planned.table.units is not None:
+        stated = -1 if point.suppressed_units is None else point.suppressed_units
+        pairs.append(("the number of suppressed persons", stated, planned.suppressed_units))
     for name, expected in point.values.items():
         if name not in figures:
             raise SfumatoError(f"{name} could not be measured on the released file", expected="every objective")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.auditing.whole import whole_file
-from sfumato.measures.classes import classify
+from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.planned import suppress_by_plan
 from sfumato.measures.standard import K
 from sfumato.plans.levels import LevelPlan
@@ -18,15 +18,17 @@ from sfumato.release.dictionary import data_dictionary, labels_in
 from sfumato.release.facts import released_loss
 from sfumato.release.formats import target_of
 from sfumato.release.manifest import Content, Manifest
-from sfumato.release.readback import figure_value, figures_of, loss_of, released_classes, same
+from sfumato.release.persons import stated_persons, with_stated
+from sfumato.release.readback import figure_value, figures_of, loss_of, measures_of, released_classes, same
 from sfumato.release.recode import Below, recode
-from sfumato.release.recoding_draft import pages_of, release_findings
+from sfumato.release.recoding_draft import pages_of, persons_of, release_findings
 from sfumato.release.rows import differing_rows
 from sfumato.release.sources import table_of
 from sfumato.release.verification import Difference
 from sfumato.release.verify import Again, Check, Verifier
 from sfumato.runtime.figures import number
 from sfumato.sources.engines.engine import open_engine
+from sfumato.sources.roles import Role
 from sfumato.study import Study
 
 
@@ -38,7 +40,7 @@ def measure_again(check: Check, agrees: Callable[[ColumnRecode, Any], bool]) -> 
     manifest, data, own = check.manifest, check.data, check.own
     columns = columns_of(check)
     classes = released_classes(own, columns, int(manifest["suppressed"]))
-    figures = figures_of(own, classes, None)
+    figures = with_stated(figures_of(own, classes, None), manifest["figures"])
     pairs = {name: (entry, figures.get(name)) for name, entry in manifest["figures"].items()}
     differences = [
         Difference(data, f"its {name} is not the {figure_value(entry):.10g} of the manifest")
@@ -65,33 +67,63 @@ def measure_again(check: Check, agrees: Callable[[ColumnRecode, Any], bool]) -> 
             manifest["dictionary"]["columns_left_out"],
             labels_in(classes),
         ),
-        findings=release_findings(check.study, figures, whole, int(manifest["suppressed"]), classes),
+        findings=release_findings(
+            check.study, figures, whole, manifest["suppressed"], classes, stated_persons(manifest["own"])
+        ),
         differences=[*differences, *_point(manifest), *_plan(manifest, columns, agrees)],
     )
 
 
 def rows_again(check: Check, study: Study) -> list[Difference]:
-    """Recode the source again: the same rows, in any order."""
-    below = below_again(check, study)
+    """Recode the source again: the same rows, in any order, and the same figures of what the file does not hold."""
+    columns, stated = columns_of(check), check.manifest["own"].get("persons")
+    classes = classes_again(check, study, columns)
+    plan = _level_plan(check)
+    below = Below(plan.suppress_below, plan.diversity_below) if classes is None else Below.of(plan, classes, columns)
+    persons = None
     with open_engine(study.engine, study.engine_options) as engine:
         source = table_of(study)
         target = target_of(source, check.written.format)
-        recoded = recode(engine, source, study, columns_of(check), below, target)
+        recoded = recode(engine, source, study, columns, below, target)
         torn = differing_rows(engine, recoded, check.written)
-    return [Difference(check.data, f"{torn} rows differ from the source recoded again")] if torn else []
+        if classes is not None and classes.table.units is not None:
+            persons = persons_of(engine, study, recoded, columns, classes).as_dict()
+    differences = [Difference(check.data, f"{torn} rows differ from the source recoded again")] if torn else []
+    if persons != stated:
+        differences.append(Difference(pack.MANIFEST, "its figures of persons are not those of the source"))
+    return differences if classes is None else [*differences, *_figures_on_source(check, study, classes)]
 
 
-def below_again(check: Check, study: Study) -> Below:
-    """Which classes the published plan suppresses; where the engine cannot count it, by the classes of the source."""
-    point, own = check.manifest["point"], check.manifest["own"]
-    columns = columns_of(check)
-    plan = LevelPlan(own["levels"], point["suppress_below"], point.get("diversity_below", 0), point.get("limits", {}))
-    if not plan.limits and not any(column.wild_group >= 0 for column in columns):
-        return Below(plan.suppress_below, plan.diversity_below)
+def _figures_on_source(check: Check, study: Study, classes: ClassTable) -> list[Difference]:
+    """Figures that need the source are those of its classes."""
+    differences = []
+    for name, chosen in measures_of(study).items():
+        entry = check.manifest["figures"].get(name)
+        if entry is None or entry["measured_on"] != "source":
+            continue
+        if chosen.available(classes) is not None or not same(figure_value(entry), chosen.value(classes)):
+            differences.append(Difference(pack.MANIFEST, f"its {name} is not that of the source"))
+    return differences
+
+
+def _level_plan(check: Check) -> LevelPlan:
+    point = check.manifest["point"]
+    levels, limits = check.manifest["own"]["levels"], point.get("limits", {})
+    return LevelPlan(levels, point["suppress_below"], point.get("diversity_below", 0), limits)
+
+
+def classes_again(check: Check, study: Study, columns: Sequence[ColumnRecode]) -> ClassTable | None:
+    """The classes of the source under the published plan, where the engine alone cannot count them."""
+    plan = _level_plan(check)
+    declared = study.named(Role.UNIT) or study.named(Role.HOUSEHOLD)
+    on_source = any(entry["measured_on"] == "source" for entry in check.manifest["figures"].values())
+    wild = any(column.wild_group >= 0 for column in columns)
+    if not (plan.limits or wild or declared or on_source):
+        return None
     distances = {name: result.distance for name, result in check.own.columns.items() if result.distance is not None}
     table = study.table(trees={column.name: column.tree for column in columns}, distances=distances)
-    classes = suppress_by_plan(classify(table, plan.recoding(table)), plan, study.measures)
-    return Below.of(plan, classes, columns)
+    classes = classify(table, plan.recoding(table), study.weights_for(table))
+    return suppress_by_plan(classes, plan, study.measures)
 
 
 def columns_of(check: Check) -> tuple[ColumnRecode, ...]:

@@ -17,7 +17,18 @@ from sfumato.errors import StudyError
 from sfumato.runtime.settings import Settings
 
 Rule = Literal[
-    "k", "l", "t", "suppressed", "uniques", "raw", "attacks", "dependence", "identifying", "earlier", "response"
+    "k",
+    "l",
+    "t",
+    "households",
+    "suppressed",
+    "uniques",
+    "raw",
+    "attacks",
+    "dependence",
+    "identifying",
+    "earlier",
+    "response",
 ]
 RULE_K: Rule = "k"
 RULE_RESPONSE: Rule = "response"
@@ -70,6 +81,7 @@ RULES: dict[str, RuleFacts] = {
         RuleFacts("k", "at least", "k at least {limit}"),
         RuleFacts("l", "at least", "ℓ at least {limit}"),
         RuleFacts("t", "below", "t below {limit}"),
+        RuleFacts("households", "at least", "at least {limit} households in a class, where households are declared"),
         RuleFacts("suppressed", "at most", "at most {limit} of the records suppressed", share=True),
         RuleFacts(
             "uniques",
@@ -143,7 +155,8 @@ class PolicySettings(Settings):
     """What every release must keep to, measured on the written file.
 
     `k` and `l` are the least k and the least number of different sensitive values in a class; `t` the distance from
-    the distribution of the whole file that no class may reach (1 allows any); `suppressed` the largest share of
+    the distribution of the whole file that no class may reach (1 allows any); `households` the fewest households in
+    a class, where a household column is declared; `suppressed` the largest share of
     records that may be suppressed; `uniques` the largest share that may be unique over quasi-identifiers and all
     columns that are released unchanged. A threshold that is weaker than its default needs a `reason`.
 
@@ -155,6 +168,7 @@ class PolicySettings(Settings):
     k: int = Field(default=3, ge=1)
     l: int = Field(default=2, ge=1)
     t: float = Field(default=0.9, gt=0, le=1)
+    households: int = Field(default=2, ge=1)
     suppressed: float = Field(default=1.0, ge=0, le=1)
     uniques: float = Field(default=0.001, ge=0, le=1)
     response: float = Field(default=1.5, ge=1, le=1000)

@@ -92,6 +92,11 @@ class FrequencyTable:
         """The units in the table and those removed from it before: records where every row is a unit."""
         return self.records if self.units is None else self.units.number
 
+    @property
+    def counts_units(self) -> bool:
+        """Whether figures of disclosure count persons or households, of which one may have several records."""
+        return self.units is not None or self.households is not None
+
     def units_for(self, column: str) -> Units | None:
         """What ℓ, t and the like of a sensitive column count: households where it is constant within them."""
         households = self.households

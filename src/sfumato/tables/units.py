@@ -76,6 +76,14 @@ class Units:
         entries = self.values[column]
         return len(np.unique(entries.unit.astype(np.int64) << 32 | entries.values)) == self.number
 
+    def within(self, kept: Flags) -> Units:
+        """The units of some tuples, which are numbered anew."""
+        position = np.cumsum(kept) - 1
+        entries = kept[self.tuple_of]
+        known, unit = np.unique(self.unit[entries], return_inverse=True)
+        tuple_of = position[self.tuple_of[entries]].astype(np.int64)
+        return Units(self.kind, len(known), int(kept.sum()), tuple_of, unit.astype(np.int32), self.rows[entries], {})
+
     def in_classes(self, index: Index, classes: int, pairs: Pairs | None = None) -> Counts64:
         """n: the distinct units of each class, or of the classes it hides among.
 
