@@ -215,9 +215,11 @@ def _front(study: Study, table: FrequencyTable, plan: LevelPlan) -> Front:
     classes = suppress_by_plan(classes, plan, study.measures)
     measures = [K, GENERAL_LOSS]
     values = {measure.name: measure.value(classes) for measure in measures}
-    point = Point(0, values, loss_of(classes), classes.suppressed_rows, plan)
+    units = None if classes.table.units is None else classes.suppressed_units
+    point = Point(0, values, loss_of(classes), classes.suppressed_rows, plan, suppressed_units=units)
     objectives = tuple(Objective(measure.name, measure.direction) for measure in measures)
-    return Front(study, objectives, (point,), "applied", False, 1, 1, 0.0, table.fingerprint, table.records)
+    about = (1, 1, 0.0, table.fingerprint, table.records, None if table.units is None else table.persons)
+    return Front(study, objectives, (point,), "applied", False, *about)
 
 
 def _star_warnings(strange: Sequence[Unseen]) -> list[str]:
