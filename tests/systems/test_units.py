@@ -92,3 +92,15 @@ def test_one_row_for_each_unit_is_the_table_without_units() -> None:
     )
     one, two = sf.search(study, max_suppression=0.1), sf.search(without, max_suppression=0.1)
     assert [(p.values, p.loss, p.suppressed) for p in one] == [(p.values, p.loss, p.suppressed) for p in two]
+
+
+def test_a_limit_of_suppression_is_a_share_of_persons() -> None:
+    """One person with many records: a large share of the records, a small one of the persons."""
+    table = visits(80)
+    front = sf.search(study_of(table), max_suppression=0.2)
+    point = next(p for p in front if p.suppressed_units)
+    share = front.suppressed_share(point)
+    assert share == point.suppressed_units / table["patient"].nunique()
+    assert sf.pick(front, max_suppressed=share).point.suppressed_units <= point.suppressed_units
+    answer = sf.ask(front, max_loss=1.0, max_suppression=share)
+    assert answer.offer.suppression <= share

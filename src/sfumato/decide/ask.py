@@ -244,7 +244,7 @@ def ask(
         )
     usual = searched_limit(front)
     given = usual if max_suppression is None else max_suppression
-    limits = checked(front.rows, max_loss, given, min_k, min_l)
+    limits = checked(front.persons, max_loss, given, min_k, min_l)
     wish = _wish(front, limits, prefer)
     other = study_for(front, limits) if search is not None and takes_seconds(front) else None
 
@@ -340,7 +340,7 @@ def _offers(front: Front, limits: Limits, wish: Wish, usual: float, folder: Path
     others = any(isinstance(point.plan, LevelPlan) and point.plan.limits for point in front.points)
     if front.classes is not None and stated and not others:
         reached = max(reach(limits.max_suppression, 0.5), reach(USUAL_SUPPRESSION, 0.5))
-        return _demanded(front, offers_of(front, int(np.ceil(reached * front.rows))))
+        return _demanded(front, offers_of(front, int(np.ceil(reached * front.persons))))
     if limits.max_suppression != usual:
         why = (
             "it was saved without its classes" if stated else f"{wish.privacy.title} cannot be derived from class sizes"

@@ -22,11 +22,11 @@ def figures(front: Front) -> dict[str, Callable[[Point], float]]:
     result = {name: reader(name) for name in front.points[0].values}
     result["loss"] = lambda point: point.loss
     if front.recodes:
-        result["suppressed"] = lambda point: point.suppressed / front.rows
+        result["suppressed"] = lambda point: front.suppressed_share(point)
         result[K.name] = class_size
         result["risk"] = lambda point: 1.0 / max(class_size(point), 1.0)
     elif K.name in result:
-        result["suppressed"] = lambda point: point.suppressed / front.rows
+        result["suppressed"] = lambda point: front.suppressed_share(point)
         result["risk"] = lambda point: 1.0 / max(float(point.values[K.name]), 1.0)
     return result
 

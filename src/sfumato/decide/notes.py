@@ -32,7 +32,7 @@ class NothingWithinError(UnreachableError):
 
 def unreachable(front: Front, limits: Limits, wish: Wish) -> NothingWithinError:
     """Nothing is within the limits: say the nearest value of each that would do, the others kept."""
-    offers = offers_of(front, front.rows) if wish.privacy.form is not None else points_of(front)
+    offers = offers_of(front, front.persons) if wish.privacy.form is not None else points_of(front)
     near: dict[str, float] = {}
     for name in limits.given():
         free = limits.without(name).met(offers)

@@ -88,7 +88,7 @@ class Offers:
 
     @property
     def suppression(self) -> Floats:
-        return self.suppressed / self.front.rows
+        return self.suppressed / self.front.persons
 
     @cached_property
     def _own(self) -> Mapping[str, Floats]:
@@ -123,7 +123,7 @@ class Offers:
             weighted_k=mean if np.isfinite(mean) else None,
             loss=float(self.loss[position]),
             suppressed=whole(self.suppressed),
-            suppression=whole(self.suppressed) / self.front.rows,
+            suppression=whole(self.suppressed) / self.front.persons,
             suppress_below=whole(self.suppress_below),
             diversity_below=whole(self.diversity_below),
             value=float(self.values(privacy)[position]),
@@ -213,7 +213,7 @@ def points_of(front: Front) -> Offers:
         mean,
         other,
         np.array([point.loss for point in front.points], dtype=np.float64),
-        np.array([point.suppressed for point in front.points], dtype=np.int64),
+        np.array([front.suppressed_count(point) for point in front.points], dtype=np.int64),
         np.array([size for size, _ in below], dtype=np.int64),
         np.array([least for _, least in below], dtype=np.int64),
     )

@@ -64,11 +64,11 @@ class Asker:
         return self._first(), self._second(), self._third(), self._fourth()
 
     def _limits(self, **given: float) -> Limits:
-        return Limits(self.offers.front.rows, self.max_loss, self.max_suppression, **given)
+        return Limits(self.offers.front.persons, self.max_loss, self.max_suppression, **given)
 
     def _first(self) -> Question:
         asks = f"What privacy without suppressing anyone, with a loss of at most {percent(self.max_loss, 0.0)}?"
-        limits = Limits(self.offers.front.rows, self.max_loss, 0.0)
+        limits = Limits(self.offers.front.persons, self.max_loss, 0.0)
         # Points whose classes have labels of their own do not tell how large these are, but their k.
         told = np.isfinite(self.offers.weighted_k[limits.without("max_loss").met(self.offers)]).any()
         return self._one(1, asks, limits, Wish(WEIGHTED if told else K))
@@ -182,7 +182,7 @@ class Asker:
         )
 
     def _suppressed(self) -> str:
-        return Limits(self.offers.front.rows, max_suppression=self.max_suppression).says()
+        return Limits(self.offers.front.persons, max_suppression=self.max_suppression).says()
 
     def _none(self, limits: Limits) -> str:
         """That no release answers, and what stands in the way: the loss, or the suppression already."""

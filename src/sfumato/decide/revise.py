@@ -45,6 +45,7 @@ def with_suppression(
         result = measure(objective.name).with_settings(front.study.measures)
         values[objective.name] = objective.value(result, classes)
     loss = GENERAL_LOSS.value(classes) / (sum(weights) * table.records)
-    changed = Point(number, values, float(loss), classes.suppressed_rows, plan)
+    units = None if table.units is None else classes.suppressed_units
+    changed = Point(number, values, float(loss), classes.suppressed_rows, plan, suppressed_units=units)
     points = (*front.points[:number], changed, *front.points[number + 1 :])
     return replace(front, points=points, exact=False, classes=None)

@@ -185,9 +185,13 @@ class Front:
         """What a suppression limit is a share of: the units, or the records where every record is a unit."""
         return self.rows if self.units is None else self.units
 
+    def suppressed_count(self, point: Point) -> int:
+        """The units, or the records where every record is a unit, that a point suppresses."""
+        return point.suppressed if point.suppressed_units is None else point.suppressed_units
+
     def suppressed_share(self, point: Point) -> float:
-        """The share of units, or of records, that a point suppresses."""
-        return (point.suppressed if point.suppressed_units is None else point.suppressed_units) / self.persons
+        """The same as a share of all."""
+        return self.suppressed_count(point) / self.persons
 
     @property
     def recodes(self) -> bool:
