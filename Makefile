@@ -8,7 +8,7 @@ EVERY := not published and not scale and not site and not package
 QUICK := not long and $(EVERY)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo compiled test test-long test-fast coverage test-hostile installed-scale test-scale test-published lint audit-dependencies bench docs test-docs test-package sbom bench-peers pictures clean
+.PHONY: help demo compiled test test-skipped test-long test-fast coverage test-hostile installed-scale test-scale test-published lint audit-dependencies bench docs test-docs test-package sbom bench-peers pictures clean
 
 help:  ## Show what there is to make.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -52,6 +52,9 @@ compiled: $(STAMP)  ## Compile the loops once, so that not every worker of the t
 
 test: $(STAMP)  ## Check style, types and import direction, then run all tests but the slow ones: ten minutes on two cores.
 	@$(MAKE) --no-print-directory -j 2 lint compiled
+	$(BIN)/python -m pytest -m "$(QUICK)" -n 3 --dist loadfile --no-loadscope-reorder
+
+test-skipped: $(SCALE)  ## Run the tests of `make test` that SFUMATO_ONLY, a file that SFUMATO_SKIPPED wrote, lists.
 	$(BIN)/python -m pytest -m "$(QUICK)" -n 3 --dist loadfile --no-loadscope-reorder
 
 test-long: $(STAMP)  ## The tests of more than a few seconds each: whole journeys in a browser, kills, spoiled folders, larger tables.

@@ -79,8 +79,16 @@ def write(tmp_path: Path) -> Callable[[str, str], Path]:
 LONG = ("tests/web", "tests/hostile", "tests/release", "tests/systems", "tests/frames", "tests/labelled")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The folders that take longest come first, so that no worker is left alone with one of their files at the end."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The folders that take longest come first, so that no worker is left alone with one of their files at the end.
+
+    With SFUMATO_ONLY, a file that SFUMATO_SKIPPED wrote, only the tests run that were skipped then.
+    """
+    if os.environ.get("SFUMATO_ONLY"):
+        skipped = tuple(Path(os.environ["SFUMATO_ONLY"]).read_text("utf-8").split("\n"))
+        chosen = [item for item in items if item.nodeid in skipped or item.nodeid.partition("::")[0] in skipped]
+        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+        items[:] = chosen
     items.sort(key=lambda item: next((n for n, folder in enumerate(LONG) if item.nodeid.startswith(folder)), len(LONG)))
 
 
@@ -92,8 +100,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """With SFUMATO_NO_SKIPS a skip is a failure: CI has all the data."""
+    """With SFUMATO_NO_SKIPS a skip is a failure: CI has all the data. SFUMATO_SKIPPED is a file for what was skipped."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if os.environ.get("SFUMATO_SKIPPED") and reporter is not None and not hasattr(session.config, "workerinput"):
+        skipped = [report.nodeid for report in reporter.stats.get("skipped", [])]
+        Path(os.environ["SFUMATO_SKIPPED"]).write_text("\n".join(skipped), "utf-8")
     if os.environ.get("SFUMATO_NO_SKIPS") and reporter is not None and reporter.stats.get("skipped"):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

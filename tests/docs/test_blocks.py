@@ -25,7 +25,7 @@ LONG = dict.fromkeys(
     ],
     pytest.mark.site,
 )
-LONG["howto/spark.md"] = pytest.mark.scale
+LONG |= dict.fromkeys(["howto/spark.md", "howto/database.md"], pytest.mark.scale)  # they need other extras
 PAGES = sorted(path.relative_to(DOCS).as_posix() for folder in FOLDERS for path in (DOCS / folder).glob("*.md"))
 
 
