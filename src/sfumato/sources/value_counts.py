@@ -25,18 +25,28 @@ class Tally:
         return sum(self.counts)
 
 
-def tally(engine: Engine, source: Source, columns: Sequence[str], complete: Sequence[str] = ()) -> Tally:
-    """Count the rows by their cleaned values. Rows that miss a value of a column in `complete` are left out."""
+def tally(
+    engine: Engine, source: Source, columns: Sequence[str], complete: Sequence[str] = (), unit: str | None = None
+) -> Tally:
+    """Count the rows by their cleaned values. Rows that miss a value of a column in `complete` are left out.
+
+    With a column of persons (`unit`) the counts are of persons, once for each combination that a person has.
+    """
     require(source, columns)
     engine.attach(source, "raw")
     cells = ", ".join(f"{cell_sql(source, name)} AS k{i}" for i, name in enumerate(columns))
     keys = ", ".join(f"k{i}" for i in range(len(columns)))
-    result = engine.rows(f"SELECT {keys}, count(*) FROM (SELECT {cells} FROM raw) AS t GROUP BY {keys} ORDER BY {keys}")
+    person = "1" if unit is None else cell_sql(source, unit)
+    counted = "count(*)" if unit is None else "count(DISTINCT u)"
+    result = engine.rows(
+        f"SELECT {keys}, {counted}, count(*) FROM (SELECT {cells}, {person} AS u FROM raw) AS t "
+        f"GROUP BY {keys} ORDER BY {keys}"
+    )
     places = [columns.index(name) for name in complete]
     kept = [row for row in result if all(row[position] != MISSING for position in places)]
     dropped = sum(int(row[-1]) for row in result) - sum(int(row[-1]) for row in kept)
-    cells_kept = tuple(tuple(map(str, row[:-1])) for row in kept)
-    return Tally(tuple(columns), cells_kept, tuple(int(row[-1]) for row in kept), dropped)
+    cells_kept = tuple(tuple(map(str, row[:-2])) for row in kept)
+    return Tally(tuple(columns), cells_kept, tuple(int(row[-2]) for row in kept), dropped)
 
 
 def cell_sql(source: Source, name: str) -> str:

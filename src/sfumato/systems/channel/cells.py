@@ -24,13 +24,17 @@ TIED = 1e-9  # scores that differ by less are one score: the guess is drawn amon
 class CellCounts:
     """How many records (or persons) have each code in each cell; one entry for each pair that occurs.
 
-    `cells` are any whole numbers that tell the cells apart, `codes` positions of categories or of reports.
+    `cells` are any whole numbers that tell the cells apart, `codes` positions of categories or of reports. `persons`
+    are the persons of each cell in order, where one may have several codes, and `moving` is how many persons are in
+    more than one cell.
     """
 
     cells: Counts64
     codes: Counts64
     counts: Floats
     size: int
+    persons: Floats | None = None
+    moving: int = 0
 
     @cached_property
     def names(self) -> Counts64:
@@ -46,6 +50,11 @@ class CellCounts:
     def totals(self) -> Floats:
         """The records of each cell."""
         return np.bincount(self.places, weights=self.counts, minlength=len(self.names)).astype(np.float64)
+
+    @property
+    def sizes(self) -> Floats:
+        """The persons of each cell; its records, where records are not of persons."""
+        return self.totals if self.persons is None else self.persons
 
     @property
     def records(self) -> float:

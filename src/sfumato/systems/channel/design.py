@@ -19,7 +19,7 @@ from sfumato.study import ChannelSettings, Study
 from sfumato.study.policy import PolicySettings
 from sfumato.systems.channel.engines.barrier import CellLimit
 from sfumato.systems.channel.given import cell_counts
-from sfumato.systems.channel.prior import Prior, coarse, complete_columns
+from sfumato.systems.channel.prior import Prior, coarse, complete_columns, unit_of
 from sfumato.systems.channel.readback import Rows
 
 LEAST = 0.01  # a smaller ε is not searched for
@@ -96,9 +96,9 @@ def given_cells(study: Study, prior: Prior) -> GivenCells | None:
     with open_engine(study.engine, study.engine_options) as engine:
         source = study.opened()
         require(source, settings.given)
-        rows = Rows(engine, source, "raw", tuple(complete_columns(study, settings.columns))).attach()
+        rows = Rows(engine, source, "raw", tuple(complete_columns(study, settings.columns)), unit_of(study)).attach()
         counts = cell_counts(rows, [(prior.columns, prior.cells)], settings.given)
-    large = np.flatnonzero(counts.totals >= policy.response_records)
+    large = np.flatnonzero(counts.sizes >= policy.response_records)
     delta, step = rule_delta(policy, settings.delta), settings.step if settings.designed_for == "coarse" else 0.0
     limits, epsilon = [], math.inf
     for row in counts.table(large):

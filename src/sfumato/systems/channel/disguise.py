@@ -15,7 +15,6 @@ from sfumato.release.manifest import Content
 from sfumato.release.policy import acceptances
 from sfumato.release.publish import Release, publish_draft
 from sfumato.release.sources import table_of
-from sfumato.runtime.arrays import Floats
 from sfumato.runtime.atomic import refuse_existing_folder
 from sfumato.runtime.stages import stage
 from sfumato.sources.engines.engine import Engine, require_order
@@ -26,8 +25,8 @@ from sfumato.study.policy import Acceptance, PolicySettings
 from sfumato.systems.channel import draw
 from sfumato.systems.channel.contents import CHANNEL, Disguise, Disguised, count_file, pages_of, private_text
 from sfumato.systems.channel.given import given_others
-from sfumato.systems.channel.prior import complete_columns
-from sfumato.systems.channel.readback import Agreement, Rows, agreement, differing_rows
+from sfumato.systems.channel.prior import complete_columns, unit_of
+from sfumato.systems.channel.readback import Agreement, Rows, Truth, agreement, differing_rows
 
 ENDINGS = (".csv", ".csv.gz", ".parquet")
 
@@ -105,14 +104,16 @@ class DisguiseDraft(Draft):
 
     def write(self, engine: Engine, folder: Path) -> Study:
         what = self.what
-        self.rows_read = write_reports(engine, self.source, what, self.complete, folder / what.data)
-        counts = true_counts(Rows(engine, self.source, "raw", self.complete).attach(), what.channels)
-        (folder / CHANNEL).write_text(private_text(what.channels, counts), encoding="utf-8")
+        path, unit = folder / what.data, unit_of(self.study)
+        self.rows_read = write_reports(engine, self.source, what, self.complete, path, unit)
+        rows = Rows(engine, self.source, "raw", self.complete, unit_of(self.study)).attach()
+        counts, persons = true_counts(rows, what.channels), rows.persons(what.hidden)
+        (folder / CHANNEL).write_text(private_text(what.channels, counts, persons), encoding="utf-8")
         like = draw.plain_file(self.source, Path(what.data))
         return pack.write_run_file(folder, self.study, like, what.columns, what.data, {})
 
     def compare(self, engine: Engine, own: Study) -> None:
-        rows = Rows(engine, self.source, "raw", self.complete).attach()
+        rows = Rows(engine, self.source, "raw", self.complete, unit_of(self.study)).attach()
         with stage("compare every row"):
             torn, self.agreed, self.disguised = read_back(rows, self.what, table_of(own), self.study.policy)
         if torn:
@@ -194,8 +195,10 @@ def _kept(study: Study, source: Source, own: Sequence[str], keep: Sequence[str] 
     return list(keep)
 
 
-def write_reports(engine: Engine, source: Source, what: Disguise, complete: Sequence[str], path: Path) -> int:
-    """Draw a report for every record and write the file; how many rows the source has."""
+def write_reports(
+    engine: Engine, source: Source, what: Disguise, complete: Sequence[str], path: Path, unit: str | None = None
+) -> int:
+    """Draw a report for every record (every person and value) and write the file; how many rows the source has."""
     seed = what.test_seed
     numbers = draw.system_draw if seed is None else draw.seeded_draw(seed)
     if what.keep_order or seed is not None:  # one stream of rows, one stream of numbers
@@ -203,8 +206,9 @@ def write_reports(engine: Engine, source: Source, what: Disguise, complete: Sequ
     truth = tally(engine, source, what.hidden, complete)
     for channel in what.channels:
         draw.check_known(engine, source, channel, truth)
-    sql = draw.reading(source, what.channels, what.kept, complete)
-    change = draw.changer(what.channels, len(what.kept), numbers, what.keep_order, seed)
+    sql = draw.reading(source, what.channels, what.kept, complete, unit)
+    secret = None if unit is None else draw.secret(seed)
+    change = draw.changer(what.channels, len(what.kept), numbers, what.keep_order, seed, secret)
     engine.stream(sql, change, "disguised")
     listed = ", ".join(f"x{i} AS c{i}" for i in range(len(what.columns)))
     ordered = f"SELECT {listed} FROM disguised ORDER BY place"
@@ -212,10 +216,10 @@ def write_reports(engine: Engine, source: Source, what: Disguise, complete: Sequ
     return truth.records + truth.dropped
 
 
-def true_counts(source: Rows, channels: Sequence[Channel]) -> tuple[Floats, ...]:
-    """How many records of the source have each category, channel by channel."""
+def true_counts(source: Rows, channels: Sequence[Channel]) -> tuple[Truth, ...]:
+    """How many records (and persons) of the source have each category, channel by channel."""
     counts = tuple(source.everybody(channel.columns, channel.cells) for channel in channels)
-    if any((row > 0).sum() < 2 for row in counts):
+    if any((truth.rows > 0).sum() < 2 for truth in counts):
         raise InputError("a column has fewer than two values in the table", expected="something to disguise")
     return counts
 
@@ -226,6 +230,6 @@ def read_back(source: Rows, what: Disguise, file: Source, policy: PolicySettings
     written = Rows(source.engine, file, "written").attach()
     counts = true_counts(source, what.channels)
     given = given_others(source, written, what.channels, what.kept, policy)
-    disguised = count_file(source.engine, what, file, counts, given)
+    disguised = count_file(source.engine, what, file, counts, given, source.persons(what.hidden))
     torn = differing_rows(source, written, what.kept)
     return torn, agreement(source, written, what.channels, what.kept), disguised

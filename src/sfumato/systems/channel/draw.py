@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -53,20 +54,32 @@ def check_known(engine: Engine, source: Source, channel: Channel, counted_cells:
         )
 
 
-def reading(source: Source, channels: Sequence[Channel], kept: Sequence[str], complete: Sequence[str]) -> str:
+def reading(
+    source: Source, channels: Sequence[Channel], kept: Sequence[str], complete: Sequence[str], unit: str | None = None
+) -> str:
+    """The rows to disguise: truths, plain columns, and the person that a row belongs to."""
     parts = []
     for position, channel in enumerate(channels):
         joined = f" || chr({ord(BETWEEN)}) || ".join(cell_sql(source, name) for name in channel.columns)
         parts.append(f"{joined} AS t{position}")
     parts += [f"{cleaned(source, source.column(name))} AS k{position}" for position, name in enumerate(kept)]
+    parts += [f"{cell_sql(source, unit)} AS person"] if unit is not None else []
     kept_rows = present(cleaned(source, source.column(name)) for name in complete)
     return f"SELECT {', '.join(parts)} FROM raw WHERE {kept_rows}"
 
 
 def changer(
-    channels: Sequence[Channel], kept: int, draw: Draw, keep_order: bool, test_seed: int | None
+    channels: Sequence[Channel],
+    kept: int,
+    draw: Draw,
+    keep_order: bool,
+    test_seed: int | None,
+    secret: bytes | None = None,
 ) -> Callable[[Any], Any]:
-    """What happens to a batch: codes of the truth, reports drawn, a place in the new order."""
+    """What happens to a batch: codes of the truth, reports drawn, a place in the new order.
+
+    With a `secret` the last column names the person, who has one report for each different value.
+    """
     import pyarrow
     import pyarrow.compute
 
@@ -81,7 +94,11 @@ def changer(
         for position in range(len(channels)):
             codes = pyarrow.compute.index_in(batch.column(position), truths[position])
             codes = np.asarray(codes.to_numpy(zero_copy_only=False), dtype=np.int64)
-            reports = reported(codes, steps[position], draw(len(codes)))
+            if secret is None:
+                bits = draw(len(codes))
+            else:
+                bits = drawn_once(secret, position, codes, batch.column(len(channels) + kept))
+            reports = reported(codes, steps[position], bits)
             arrays.append(labels[position].take(pyarrow.array(reports)))
         arrays += [batch.column(len(channels) + position) for position in range(kept)]
         if test_seed is not None:
@@ -110,6 +127,28 @@ def reported(codes: npt.NDArray[np.int64], steps: Floats, bits: npt.NDArray[np.u
         here = np.flatnonzero(codes == truth)
         reports[here] = np.searchsorted(steps[truth], uniform[here], side="right")
     return reports
+
+
+def drawn_once(secret: bytes, channel: int, codes: npt.NDArray[np.int64], persons: Any) -> npt.NDArray[np.uint64]:
+    """64 bits for each row that depend on the person and the value alone, by a keyed hash: a draw that is repeated.
+
+    The key comes from the operating system and is recorded nowhere, so nothing but the file shows what was drawn.
+    """
+    listed = persons.dictionary_encode()
+    held = listed.dictionary.to_pylist()
+    numbers = np.asarray(listed.indices.to_numpy(zero_copy_only=False), dtype=np.int64)
+    size = int(codes.max(initial=0)) + 1
+    pairs, place = np.unique(numbers * size + codes, return_inverse=True)
+    bits = np.empty(len(pairs), dtype=np.uint64)
+    for row, pair in enumerate(pairs.tolist()):
+        text = f"{channel}{BETWEEN}{pair % size}{BETWEEN}{held[pair // size]}".encode()
+        bits[row] = int.from_bytes(blake2b(text, digest_size=8, key=secret).digest(), "little")
+    return np.asarray(bits[place.ravel()])
+
+
+def secret(test_seed: int | None) -> bytes:
+    """The key of one publication."""
+    return os.urandom(32) if test_seed is None else test_seed.to_bytes(32, "little", signed=True)
 
 
 def system_draw(count: int) -> npt.NDArray[np.uint64]:

@@ -18,6 +18,7 @@ from sfumato.plans.channel import SEVERAL, Channel
 from sfumato.runtime.arrays import Floats
 from sfumato.runtime.json_files import without_infinities
 from sfumato.systems.channel.families import least_error
+from sfumato.systems.channel.readback import Truth
 from sfumato.systems.channel.recovery import inversion_matrix, linear_error, weighted_matrix
 
 STEP = 0.05  # what the guarantees that the public reads are rounded to: exact ones would tell the shares
@@ -26,9 +27,13 @@ HEADLINES = ("worst_posterior", "best_guess", "guess_from_file")  # given the ot
 EXACT_SHARES = "the shares of the table"
 
 
-def figures_of(channel: Channel, counts: Floats) -> dict[str, Any]:
-    """Every figure of a channel on the shares of a table; `mse_of_estimate` is that of the estimate analysts make."""
+def figures_of(channel: Channel, counts: Floats, effective: float | None = None) -> dict[str, Any]:
+    """Every figure of a channel on the shares of a table; `mse_of_estimate` is that of the estimate analysts make.
+
+    `effective` is how many independent rows that estimate has, where rows of a person repeat one report.
+    """
     records = int(counts.sum())
+    rows = records if effective is None else max(int(effective), 1)
     present = counts > 0
     shares, matrix = counts[present] / records, channel.matrix[:, present]
     said = measures.figures(matrix, shares, records)
@@ -38,7 +43,7 @@ def figures_of(channel: Channel, counts: Floats) -> dict[str, Any]:
         "epsilon": measures.epsilon(channel.matrix),
         "mse": said.error,
         "mse_to_file": said.error_to_file,
-        "mse_of_estimate": linear_error(estimator(channel), channel.matrix, counts / records, records),
+        "mse_of_estimate": linear_error(estimator(channel), channel.matrix, counts / records, rows),
         "lower_bound": least_error(shares, said, records),
         "loss": said.loss,
         "largest_gain": said.gain,
@@ -70,17 +75,22 @@ def attributes_of(channel: Channel, counts: Floats) -> dict[str, dict[str, float
     return attributes
 
 
-def about_channel(channel: Channel, counts: Floats, reports: Floats) -> dict[str, Any]:
-    """All that the publisher reads of a channel: figures, categories with their shares and gains, reports."""
+def about_channel(channel: Channel, truth: Truth, reports: Floats) -> dict[str, Any]:
+    """All that the publisher reads of a channel: figures, categories with their shares and gains, reports.
+
+    Figures and shares are of the reports drawn, one a person for each value; the reports in the file are rows.
+    """
+    counts, rows = truth.draws, truth.rows.sum()
     records = counts.sum()
-    gain, expected = measures.gains(channel.matrix, counts / records), channel.matrix @ counts / records
+    gain, expected = measures.gains(channel.matrix, counts / records), channel.matrix @ truth.rows / rows
     notes = {name: value for name, value in channel.notes.items() if name != "front"}
     return {
         "name": channel.name,
         "columns": list(channel.columns),
         "square": channel.square,
         "tells_shares": tells_shares(channel),
-        "figures": figures_of(channel, counts),
+        "figures": figures_of(channel, counts, truth.effective),
+        "effective": int(truth.effective),
         "attributes": attributes_of(channel, counts),
         "designed": notes,
         "front": front_of(channel),
@@ -95,7 +105,7 @@ def about_channel(channel: Channel, counts: Floats, reports: Floats) -> dict[str
             for x, name in enumerate(channel.categories)
         ],
         "reports": [
-            {"name": name, "expected": float(expected[y]), "observed": float(reports[y] / records)}
+            {"name": name, "expected": float(expected[y]), "observed": float(reports[y] / rows)}
             for y, name in enumerate(channel.outputs)
         ],
     }
@@ -125,8 +135,8 @@ def public_notes(channel: Channel, about: Mapping[str, Any], given: Mapping[str,
     figures given the other columns of the file.
     """
     figures = about["figures"]
-    even, records = np.full(channel.size, 1.0 / channel.size), sum(one["records"] for one in about["categories"])
-    error = linear_error(estimator(channel), channel.matrix, even, records)
+    even = np.full(channel.size, 1.0 / channel.size)
+    error = linear_error(estimator(channel), channel.matrix, even, max(about["effective"], 1))
     notes: dict[str, Any] = {
         **_guarantees(figures),
         "epsilon": None if figures["epsilon"] is None else math.ceil(figures["epsilon"] * 1000 - 1e-9) / 1000,

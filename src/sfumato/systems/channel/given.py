@@ -48,20 +48,34 @@ def cell_counts(
         terms.append(f"{table}.code * {stride}")
         taken += len(columns)
     cell = engine.hashed([f"t.k{taken + i}" for i in range(len(kept))]) if kept else "0"
+    person = f", t.k{taken + len(kept)} AS person" if rows.unit else ""
     coded_rows = (
-        f"SELECT {cell} AS cell, CAST(coalesce({' + '.join(terms)}, -1) AS BIGINT) AS code "
-        f"FROM ({rows.sql([*names, *kept])}) AS t{''.join(joins)}"
+        f"SELECT {cell} AS cell, CAST(coalesce({' + '.join(terms)}, -1) AS BIGINT) AS code{person} "
+        f"FROM ({rows.sql([*names, *kept, *rows.units])}) AS t{''.join(joins)}"
     )
-    found = engine.arrays(f"SELECT cell, code, count(*) AS n FROM ({coded_rows}) AS c GROUP BY cell, code")
+    counted = "count(DISTINCT person)" if rows.unit else "count(*)"
+    found = engine.arrays(f"SELECT cell, code, {counted} AS n FROM ({coded_rows}) AS c GROUP BY cell, code")
     codes = np.asarray(found["code"]).astype(np.int64)
     if (codes < 0).any():
         raise DataError(
             f"some rows have a value of {', '.join(names)} that is not in the list of the channel",
             expected="only known values",
         )
-    cells_found = np.asarray(found["cell"])
-    wide = cells_found.astype(np.uint64 if cells_found.dtype.kind == "u" else np.int64).view(np.int64)
-    return CellCounts(wide, codes, np.asarray(found["n"]).astype(np.float64), size)
+    counts = np.asarray(found["n"]).astype(np.float64)
+    if not rows.unit:
+        return CellCounts(_whole(found["cell"]), codes, counts, size)
+    sizes = engine.arrays(f"SELECT cell, count(DISTINCT person) AS n FROM ({coded_rows}) AS c GROUP BY cell")
+    order = np.argsort(_whole(sizes["cell"]))
+    each = f"SELECT person FROM ({coded_rows}) AS c GROUP BY person HAVING count(DISTINCT cell) > 1"
+    moving = engine.rows(f"SELECT count(*) FROM ({each}) AS p")[0][0]
+    persons = np.asarray(sizes["n"]).astype(np.float64)[order]
+    return CellCounts(_whole(found["cell"]), codes, counts, size, persons, int(moving))
+
+
+def _whole(cells: Any) -> Any:
+    """Hashes of 64 bits as signed numbers, whatever the engine calls them."""
+    found = np.asarray(cells)
+    return found.astype(np.uint64 if found.dtype.kind == "u" else np.int64).view(np.int64)
 
 
 def given_others(
@@ -87,14 +101,18 @@ def figures_given(
             remedy="disguise fewer columns, or columns with fewer categories",
         )
     matrix = product(channels).matrix
-    large = np.flatnonzero(truth.totals >= policy.response_records)
+    large = np.flatnonzero(truth.sizes >= policy.response_records)
     table = truth.table(large)
     most = epsilon(matrix)
     limits = {name: getattr(policy, name) for name in LIMITS}
     small = float(truth.totals.sum() - truth.totals[large].sum())
     return {
         "columns": list(kept),
+        "counted": "records" if truth.persons is None else "persons",
         "records": int(truth.records),
+        "in_several_cells": truth.moving,
+        "smallest": int(truth.sizes.min()),
+        "alone": int((truth.sizes == 1).sum()),
         "cells": len(truth.names),
         "small_cells": len(truth.names) - len(large),
         "small_share": small / truth.records,
@@ -111,6 +129,7 @@ def public_given(given: Given) -> dict[str, Any]:
     """What the public reads of the rule: its limits, ε, and how many records ε alone covers, which the file shows."""
     return {
         "columns": list(given["columns"]),
+        "counted": given["counted"],
         "records_least": given["limits"]["response_records"],
         "small_share": math.ceil(given["small_share"] * 1000 - SLACK) / 1000,
         "epsilon": None if given["epsilon"] is None else math.ceil(given["epsilon"] * 1000 - SLACK) / 1000,
@@ -137,7 +156,7 @@ def headline_rows(figures: Given, beside: Given | None) -> list[list[str]]:
         [f"given {others}: best guess right", percent(given["best_guess"])],
         [f"given {others}: guess learned from the file right", percent(given["guess_from_file"])],
         [
-            f"given {others}: worst posterior (combinations of {least} records or more)",
+            f"given {others}: worst posterior (combinations of {least} {beside['counted']} or more)",
             "–" if worst is None else f"{worst:.4f}",
         ],
         [
@@ -146,7 +165,9 @@ def headline_rows(figures: Given, beside: Given | None) -> list[list[str]]:
         ],
     ]
     if beside["small_cells"]:
-        rows.append(["records in smaller combinations, covered by ε alone", percent(beside["small_share"])])
+        rows.append(
+            [f"{beside['counted']} in smaller combinations, covered by ε alone", percent(beside["small_share"])]
+        )
     return rows
 
 
@@ -222,11 +243,16 @@ def response_findings(given: Given | None, policy: PolicySettings) -> list[Findi
         for name, said in given["channels"].items()
         if said["cells_over"]
     ]
-    small = given["small_cells"]
-    if small and (given["epsilon"] is None or given["epsilon"] > policy.response_epsilon):
+    small = given["small_cells"] or given["in_several_cells"]
+    if given["in_several_cells"] and (given["epsilon"] is None or given["epsilon"] > policy.response_epsilon):
         listed.append(
-            f"{percent(given['small_share'])} of the records are in combinations of {_names(given)} with fewer than "
-            f"{policy.response_records} records, which are covered by ε alone: ε is "
+            f"{given['in_several_cells']:,} persons have rows with different values of {_names(given)}, which ε alone "
+            f"covers, and at most {policy.response_epsilon:g} is allowed. The rule is met {_nearest(given, policy)}."
+        )
+    elif small and (given["epsilon"] is None or given["epsilon"] > policy.response_epsilon):
+        listed.append(
+            f"{percent(given['small_share'])} of the {given['counted']} are in combinations of {_names(given)} with "
+            f"fewer than {policy.response_records} {given['counted']}, which are covered by ε alone: ε is "
             f"{'infinite' if given['epsilon'] is None else format(given['epsilon'], '.3g')}, and at most "
             f"{policy.response_epsilon:g} is allowed. The rule is met {_nearest(given, policy)}."
         )
@@ -241,7 +267,7 @@ def _over(name: str, said: Given, given: Given, policy: PolicySettings, several:
         f"Given {beside}, a report of {name} makes a category up to {percent(said['worst_posterior'])} probable. "
         f"Allowed are {percent(said['delta'])}, or {policy.response:g} times the largest share of the combination. "
         f"More is reached in {said['cells_over']} of {given['cells']} combinations, with "
-        f"{percent(said['share_over'])} of the records. "
+        f"{percent(said['share_over'])} of the {given['counted']}. "
         f"The rule is met {_nearest(given, policy)}."
     )
 
@@ -253,7 +279,7 @@ def _names(given: Given) -> str:
 def _nearest(given: Given, policy: PolicySettings) -> str:
     """The release nearest to this one that keeps the rule."""
     allowed = [said["epsilon_allowed"] for said in given["channels"].values()]
-    if given["small_cells"]:
+    if given["small_cells"] or given["in_several_cells"]:
         allowed.append(policy.response_epsilon)
     known = [one for one in allowed if one is not None]
     without = f"without {_names(given)}" if given["columns"] else "with one disguised column"

@@ -78,8 +78,20 @@ def prior_of(study: Study) -> Prior:
             )
     with open_engine(study.engine, study.engine_options) as engine:
         source = study.opened()
-        result = tally(engine, source, settings.columns, complete_columns(study, settings.columns))
+        complete, unit = complete_columns(study, settings.columns), unit_of(study)
+        result = tally(engine, source, settings.columns, complete, unit)
     return designed_for(prior_from(result, settings.records), settings)
+
+
+def unit_of(study: Study) -> str | None:
+    """The column with the person that a row belongs to, if one is declared; a household is an error."""
+    for name in study.named(Role.HOUSEHOLD):
+        raise StudyError(
+            f"{name} is a household column, and randomized response gives one report to each person",
+            expected="at most a unit column; a value that all of a household share would have several reports",
+            remedy=f'role = "unit" for {name} gives one report to each household and value, or role = "drop"',
+        )
+    return next(iter(study.named(Role.UNIT)), None)
 
 
 def designed_for(prior: Prior, settings: ChannelSettings) -> Prior:

@@ -10,15 +10,12 @@ import math
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from sfumato.errors import InputError
 from sfumato.release import pack
 from sfumato.release.manifest import Content
 from sfumato.release.sources import table_of
 from sfumato.release.verification import Difference
 from sfumato.release.verify import Again, Check, Verifier
-from sfumato.runtime.arrays import Floats
 from sfumato.sources.engines.engine import open_engine
 from sfumato.sources.settings import DataSettings
 from sfumato.study import Study
@@ -27,22 +24,22 @@ from sfumato.systems.channel import draw
 from sfumato.systems.channel.contents import CHANNEL, Disguise, Disguised, count_file, pages_of, read_private
 from sfumato.systems.channel.disguise import read_back
 from sfumato.systems.channel.given import LIMITS, others_words
-from sfumato.systems.channel.prior import complete_columns
-from sfumato.systems.channel.readback import LEVEL, Agreement, Rows, chance_of
+from sfumato.systems.channel.prior import complete_columns, unit_of
+from sfumato.systems.channel.readback import LEVEL, Agreement, Persons, Rows, Truth, chance_of
 
 CLOSE = 1e-6  # of a figure that is worked out again; the certified bound comes from an iteration
 
 
 def measure_again(check: Check) -> Again:
     """Count the reports again, and work every figure out anew."""
-    manifest, (what, counts) = check.manifest, _stated(check)
+    manifest, (what, counts, persons) = check.manifest, _stated(check)
     given = manifest["own"]["given"]
     plain = draw.plain_file(check.written, Path(check.data))
     expected = pack.file_settings(plain, what.columns, check.data, trim=check.study.data.trim)
     if check.own.data != DataSettings(**expected):
         raise InputError(f"{pack.RUN} does not read the file as analysts do", expected="Parquet, or plain CSV")
     with open_engine(check.own.engine, check.own.engine_options) as engine:
-        disguised = count_file(engine, what, check.written, counts, given)
+        disguised = count_file(engine, what, check.written, counts, given, persons)
     warnings = disguised.warnings()
     again = {"records": disguised.records, "suppressed": 0, "loss": disguised.loss, "figures": disguised.figures}
     stated = {**manifest, **manifest["own"], "warnings": manifest["warnings"][: len(warnings)]}
@@ -69,13 +66,14 @@ def measure_again(check: Check) -> Again:
     )
 
 
-def _stated(check: Check) -> tuple[Disguise, tuple[Floats, ...]]:
+def _stated(check: Check) -> tuple[Disguise, tuple[Truth, ...], Persons | None]:
     """What was disguised by the account of the folder, and the counts of the categories that it keeps."""
-    channels, counts = read_private(check.folder)
+    channels, counts, persons = read_private(check.folder)
     own = check.manifest["own"]
     if not isinstance(own["keep_order"], bool) or not (own["test_seed"] is None or isinstance(own["test_seed"], int)):
         raise InputError("its manifest does not say how it was drawn", expected="keep_order and test_seed")
-    return Disguise(channels, tuple(own["kept"]), check.data, own["keep_order"], own["test_seed"]), counts
+    what = Disguise(channels, tuple(own["kept"]), check.data, own["keep_order"], own["test_seed"])
+    return what, counts, persons
 
 
 def given_fits(given: Any, disguised: Disguised, policy: PolicySettings) -> bool:
@@ -99,15 +97,16 @@ def _disagreement(check: Check, agreed: Agreement) -> list[Difference]:
 
 def rows_again(check: Check, study: Study) -> list[Difference]:
     """Compare the plain columns with the source row by row, and the reports with what the channel makes of it."""
-    what, counts = _stated(check)
+    what, counts, persons = _stated(check)
     complete = tuple(complete_columns(study, what.hidden))
     with open_engine(study.engine, study.engine_options) as engine:
-        source = Rows(engine, table_of(study), "raw", complete).attach()
+        source = Rows(engine, table_of(study), "raw", complete, unit_of(check.study)).attach()
         torn, agreed, again = read_back(source, what, check.written, check.study.policy)
     differences = _disagreement(check, agreed)
     if torn:
         differences.append(Difference(check.data, f"{torn} rows differ from the source in their plain columns"))
-    if not all(np.array_equal(one, two) for one, two in zip(again.counts, counts, strict=True)):
+    same = all(one.same(two) for one, two in zip(again.counts, counts, strict=True))
+    if not same or again.persons != persons:
         differences.append(Difference(CHANNEL, "its counts are not those of the source"))
     if not alike(again.given, check.manifest["own"]["given"]):
         differences.append(
