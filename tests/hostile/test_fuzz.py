@@ -50,7 +50,7 @@ def faults_of(
     codes[f"{words} {code}"] += 1
     wrong = set(seen) - (NAMED_BY_RUN_FILE if kind.endswith(" run") else set())
     faults += [f"it did: {event}" for event in sorted(wrong)]
-    if code not in (0, 1, 2, 3) or (code == 1 and command[0] != "verify") or "internal error" in text:
+    if code not in (0, 2, 3, 4) or (code == 4 and command[0] != "verify") or "internal error" in text:
         faults.append(f"exit {code}: {text[-1500:]}")
     if SECRET in text:
         faults.append("the password was shown")

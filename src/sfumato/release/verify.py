@@ -16,6 +16,7 @@ from typing import Any
 from sfumato.auditing.whole import WholeFile
 from sfumato.errors import InputError, SfumatoError, StudyError
 from sfumato.release import pack
+from sfumato.release.closed import files_of, plain_data
 from sfumato.release.described import codebook_of, described
 from sfumato.release.manifest import Content, Manifest
 from sfumato.release.policy import Finding
@@ -25,9 +26,9 @@ from sfumato.release.verification import (
     BROKEN,
     Difference,
     Verification,
+    compare_pages,
     file_differences,
     manifest_differences,
-    page_differences,
     unaccepted,
     unfinished_release,
 )
@@ -35,8 +36,6 @@ from sfumato.sources.engines.engine import open_engine
 from sfumato.sources.settings import EngineOptions
 from sfumato.sources.source import Source
 from sfumato.study import Study, read
-
-REQUIRED = (pack.RUN, *pack.DICTIONARY, *pack.METADATA, pack.INTERNAL, pack.EXTERNAL)
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,8 @@ class Verifier:
     """What a system supplies so that its releases can be verified, shown and applied.
 
     `pages` draws the reports again, `measure` measures the file again, `rows` compares it with the study's source, and
-    `says` is what a release guarantees, in a clause. `files` are those it has beyond the ones of every release.
+    `says` is what a release guarantees, in a clause. `files` are those it has beyond the ones of every release, by the
+    name of its data file.
     `own_records` is why its plan is of no use for another table, and empty if it can be applied to one.
     """
 
@@ -89,7 +89,7 @@ class Verifier:
     measure: Callable[[Check], Again]
     rows: Callable[[Check, Study], list[Difference]]
     says: Callable[[Content], str]
-    files: tuple[str, ...] = ()
+    files: Callable[[str], tuple[str, ...]] = lambda _: ()
     attack: Attack | None = None
     own_records: str = ""
 
@@ -100,20 +100,28 @@ def verify_release(
     source: Any,
     engine: str,
     options: EngineOptions,
+    other_version: bool = False,
 ) -> Verification:
-    """Compare a release folder with what was published, by the verifier of the system that its manifest names."""
+    """Compare a release folder with what was published, by the verifier of the system that its manifest names.
+
+    With `other_version` a release counts as verified although another version drew its pages.
+    """
     folder = Path(folder)
     incomplete = unfinished_release(folder)
     if incomplete is not None:
         return incomplete
     differences: list[Difference] = []
-    compared, not_compared = ["files", "figures", "reports"], []
+    compared, not_compared = ["files", "figures"], list[str]()
+    unread: tuple[str, ...] = ()
     try:
         manifest = pack.read_manifest(folder)
         verifier = verifier_of(verifiers, manifest)
         differences += manifest_differences(manifest)
-        differences += file_differences(folder, manifest, (*REQUIRED, *verifier.files))
         study = study_of(manifest).with_engine(engine, options)
+        if not plain_data(manifest["data"]):
+            raise InputError("it names a data file that a release cannot have", expected=f"a file in {pack.PUBLIC}")
+        known = files_of(manifest, study, verifier.files(manifest["data"]))
+        differences += file_differences(folder, manifest, known)
     except SfumatoError as error:
         return Verification(folder, (*differences, Difference(pack.MANIFEST, error.what)))
     except BROKEN:
@@ -126,7 +134,11 @@ def verify_release(
         listed = manifest["files"]
         files = {name: listed[f"{pack.PUBLIC}/{name}"] for name in data_files(listed, manifest["data"])}
         drawn = {**dictionary_pages(manifest, files), **verifier.pages(folder, manifest)}
-        differences += page_differences(folder, manifest, drawn)
+        pages = compare_pages(folder, manifest, drawn)
+        differences += pages.differences
+        unread = pages.unread
+        compared += [] if unread else ["reports"]
+        not_compared += [f"the words of {name}, which version {_version(manifest)} drew" for name in unread]
     data = str(manifest["data"])
     check = None
     with _noted(differences, data, "it cannot be measured"):
@@ -148,7 +160,12 @@ def verify_release(
                 differences += verifier.attack.compare(check, source)
     elif verifier.attack is not None:
         not_compared.append(verifier.attack.otherwise)
-    return Verification(folder, tuple(differences), tuple(compared), tuple(not_compared))
+    return Verification(folder, tuple(differences), tuple(compared), tuple(not_compared), unread, other_version)
+
+
+def _version(manifest: Manifest) -> str:
+    """The version that made a release, as its manifest says."""
+    return str(manifest["versions"].get("sfumato", "unknown"))[:20]
 
 
 @contextmanager
@@ -158,8 +175,9 @@ def _noted(differences: list[Difference], file: str, what: str) -> Iterator[None
         yield
     except SfumatoError as error:
         differences.append(Difference(file, f"{what}: {error.what}"))
-    except (*BROKEN, OSError):
-        differences.append(Difference(pack.MANIFEST, "its figures cannot be compared"))
+    except (*BROKEN, OSError) as error:
+        what = f"{what}: an entry of the manifest is missing or of another kind ({type(error).__name__})"
+        differences.append(Difference(pack.MANIFEST, what))
 
 
 def _measured(check: Check, again: Again) -> list[Difference]:

@@ -98,7 +98,7 @@ def test_protect_publish_verify(census: Path, tmp_path: Path, capsys: Capture, m
     assert code == 0
     assert seen["members"] == {}  # nobody can tell the members from the release
     (release / "public" / "data.parquet").write_bytes((census / "survey.parquet").read_bytes())
-    assert run(["verify", str(release)]) == 1
+    assert run(["verify", str(release)]) == 4
     capsys.readouterr()
     assert run(["search", str(census / "run.toml"), "-o", str(out)]) == 2  # it already exists
 

@@ -144,6 +144,6 @@ def box_verifier(pages: Pages, beside: Beside = nothing, own_records: str = "") 
         measure=partial(measure_again, beside=beside),
         rows=rows_again,
         says=says,
-        files=(FILE,),
+        files=lambda _: (FILE,),
         own_records=own_records,
     )

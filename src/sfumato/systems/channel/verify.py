@@ -17,6 +17,7 @@ from sfumato.release.sources import table_of
 from sfumato.release.verification import Difference
 from sfumato.release.verify import Again, Check, Verifier
 from sfumato.sources.engines.engine import open_engine
+from sfumato.sources.mark import mark_of
 from sfumato.sources.settings import DataSettings
 from sfumato.study import Study
 from sfumato.study.policy import PolicySettings
@@ -152,6 +153,6 @@ DISGUISES = Verifier(
     measure=measure_again,
     rows=rows_again,
     says=says,
-    files=(CHANNEL,),
+    files=lambda data: (CHANNEL, mark_of(Path(data)).as_posix()),
     own_records="its reports were drawn for its own records",
 )

@@ -134,9 +134,10 @@ def verify(places: Places, study: str, release: str) -> dict[str, Any]:
         engine=declared.engine,
         engine_options=declared.engine_options,
     )
+    pages = [f"{name}: another version drew it, and its words were not compared" for name in checked.pages]
     verdict = {
         "verified": bool(checked),
-        "differences": [str(difference) for difference in checked.differences],
+        "differences": [*(str(difference) for difference in checked.differences), *pages],
         "not_compared": list(checked.not_compared),
     }
     note = folder.parent / f"{release}.json"
