@@ -55,8 +55,10 @@ def search(
     """Find the front of a table: every plan that no other one beats, by the system that the run file names."""
     from sfumato.errors import InputError
     from sfumato.study import read
+    from sfumato.systems.foresight import foresee
     from sfumato.systems.registry import system_named
-    from sfumato.systems.search import search as find
+    from sfumato.systems.run import Run
+    from sfumato.systems.search import run_search
 
     if output is not None and output.exists() and not resume:
         raise InputError(f"{output} already exists", expected="a new folder", remedy="another name with -o")
@@ -71,14 +73,19 @@ def search(
     if state is not None and state.exists() and not resume:
         note(f"an unfinished search of this name is started again; --resume would continue it ({state})")
     with Watch(system_named(study.system).unit(study), seconds) as watch:
-        front = find(study, progress=watch, checkpoint=state, resume=resume)
+        searched = Run(watch, checkpoint=state, resume=resume)
+        front = run_search(study, searched)
     if output is not None:
         front.save(output, replace=resume)
     verdict = system_named(front.system).verdict(front)
+    foreseen = None if searched.table is None else foresee(front, _shown(front), searched.table)
     if as_json:
-        emit(front.as_dict() | {"met": verdict.met, "sentences": list(verdict.sentences)})
+        policy = {} if foreseen is None else {"policy": foreseen.as_dict()}
+        emit(front.as_dict() | {"met": verdict.met, "sentences": list(verdict.sentences)} | policy)
     else:
         _print(front)
+        if foreseen is not None and (text := foreseen.sentence()):
+            note(text)
         for sentence in verdict.sentences:
             note(sentence)
         if output is not None:
@@ -204,14 +211,20 @@ def _turned_to(study: Study, system: str | None, problem: int | None, max_suppre
     return study.with_search(**settings) if settings else study
 
 
+def _shown(front: Front) -> list[int]:
+    """The ids of the points that are shown: all, or an even choice."""
+    last = len(front.points) - 1
+    if last < MOST_ROWS:
+        return list(range(last + 1))
+    return [round(i * last / (MOST_ROWS - 1)) for i in range(MOST_ROWS)]
+
+
 def _print(front: Front) -> None:
     from sfumato.systems.registry import system_named
 
     system = system_named(front.system)
     put(f"{counted_plans(len(front.points), system.plans)}: {front.how}, in {front.seconds:.1f} s\n")
-    ids = list(range(len(front.points)))
-    if len(ids) > MOST_ROWS:
-        ids = [round(i * (len(ids) - 1) / (MOST_ROWS - 1)) for i in range(MOST_ROWS)]
+    ids = _shown(front)
     columns = system.columns(front)
     rows = [
         [

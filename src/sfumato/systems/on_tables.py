@@ -23,6 +23,7 @@ def search_table(find: Searcher, study: Study, run: Run, table: FrequencyTable |
     check_measures(study)
     with recording() as recorder:
         table = study.table() if table is None else table
+        run.table = table if run.table is None else run.table  # a search within this one is of another table
         with stage("search"):
             front = find(study, table, run)
     return replace(front, tuples=table.tuples, stages=tuple(done.as_dict() for done in recorder.done))

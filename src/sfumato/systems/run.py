@@ -27,6 +27,7 @@ class Run:
     resume: bool = False
     stopped: bool = False
     series: Series | None = None  # where the searches within this one keep their states
+    table: FrequencyTable | None = None  # what was searched, where the system works on one
 
     def tell(self, done: int, total: int) -> bool:
         """Say how far the search is; True asks it to stop."""

@@ -61,15 +61,19 @@ def search(
     Returns:
         The front.
     """
-    need_compiler("a search")
     if settings:
         study = study.with_search(**settings)
-    if isinstance(progress, bool):
-        progress = ProgressBar() if progress else None
-    run = Run(progress, live, None if checkpoint is None else Path(checkpoint), resume)
+    bar = ProgressBar() if progress is True else None
+    asked = bar if isinstance(progress, bool) else progress
+    front = run_search(study, Run(asked, live, None if checkpoint is None else Path(checkpoint), resume), table)
+    if bar is not None:
+        bar.finish()
+    return front
+
+
+def run_search(study: Study, run: Run, table: FrequencyTable | None = None) -> Front:
+    """The front of a study; `run` says how the search is watched, and holds afterwards the table that was searched."""
+    need_compiler("a search")
     run.require_state()
     refuse_units(study)
-    front = system_named(study.system).search(study, run, table)
-    if isinstance(progress, ProgressBar):
-        progress.finish()
-    return front
+    return system_named(study.system).search(study, run, table)
