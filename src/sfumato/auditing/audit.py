@@ -89,7 +89,7 @@ class Audit:
         dropped = self.classes.table.rows_dropped
         left_out = f" ({dropped:,} left out: missing values)" if dropped else ""
         return (
-            f"<Audit of {self.rows:,} records{left_out}, {len(self.figures)} figures: "
+            f"<Audit of {counted(self.rows, 'record')}{left_out}, {counted(len(self.figures), 'figure')}: "
             f"k = {self.figures[K.name].value:g}>"
         )
 
@@ -279,9 +279,14 @@ def _notes(classes: ClassTable) -> list[str]:
         notes.append(f"{table.rows_dropped:,} of {table.rows_read:,} rows have missing values and are left out.")
     starred = int(table.counts[table.starred].sum())
     if starred:
-        notes.append(f"{starred:,} rows have every quasi-identifier hidden; they count as suppressed, not as a class.")
+        notes.append(
+            f"{counted(starred, 'row has', 'rows have')} every quasi-identifier hidden. "
+            "Such rows count as suppressed, not as a class."
+        )
     if table.removed:
-        notes.append(f"{table.removed:,} records were removed earlier; they count as suppressed.")
+        notes.append(
+            f"{counted(table.removed, 'record was', 'records were')} removed earlier, which count as suppressed."
+        )
     undeclared = [d.name for d in table.domains if not d.declared]
     if undeclared:
         notes.append(

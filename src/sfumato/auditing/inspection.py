@@ -9,7 +9,7 @@ from typing import Any
 from sfumato.auditing.first_run_file import first_run_file
 from sfumato.auditing.singling_out import Combination, sets_that_single_out
 from sfumato.auditing.whole import Uniqueness, uniqueness_of
-from sfumato.errors import InputError, nearest, shortened
+from sfumato.errors import InputError, counted, nearest, shortened
 from sfumato.sources.address import IN_MEMORY
 from sfumato.sources.engines.engine import open_engine
 from sfumato.sources.frames import Frame, is_frame
@@ -39,7 +39,8 @@ class Inspection:
     complete: int
 
     def __repr__(self) -> str:
-        return f"<Inspection of {self.source.title}: {self.rows:,} records, {len(self.columns)} columns>"
+        columns = counted(len(self.columns), "column")
+        return f"<Inspection of {self.source.title}: {counted(self.rows, 'record')}, {columns}>"
 
     @property
     def rows(self) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sfumato.cli.show import AsJson, Force, emit, note, put, table
+from sfumato.errors import counted
 from sfumato.runtime.figures import number, percent
 
 if TYPE_CHECKING:
@@ -71,7 +72,8 @@ def list_measures(as_json: AsJson = False, markdown: Markdown = False) -> None:
 def _print(audited: Audit) -> None:
     classes = audited.classes
     released = classes.records - classes.suppressed_rows
-    put(f"{released:,} records in {int(classes.kept.sum()):,} classes; {classes.suppressed_rows:,} suppressed\n")
+    held = counted(int(classes.kept.sum()), "class", "classes")
+    put(f"{counted(released, 'record')} in {held}; {classes.suppressed_rows:,} suppressed\n")
     for kind, title in (("privacy", "Disclosure"), ("loss", "Loss")):
         rows = []
         for figure in audited.figures.values():

@@ -10,6 +10,7 @@ import typer
 
 from sfumato.cli.publish import Accept, parse_accepted, show_release
 from sfumato.cli.show import AsJson, Force, emit, note, put, table
+from sfumato.errors import counted
 
 if TYPE_CHECKING:
     from sfumato.study import Study
@@ -198,7 +199,8 @@ def _shown(value: Any) -> str:
 
 def _print_estimate(estimated: Estimate) -> None:
     first = estimated.strata[0].recovered.method
-    put(f"{estimated.records:,} records, {len(estimated.channel.outputs)} possible reports, method {first}\n")
+    reports = counted(len(estimated.channel.outputs), "possible report")
+    put(f"{counted(estimated.records, 'record')}, {reports}, method {first}\n")
     for stratum in estimated.strata:
         shares = stratum.recovered
         rows = [

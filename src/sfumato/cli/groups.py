@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.cli.show import AsJson, Force, emit, note, put, table
+from sfumato.errors import counted
 from sfumato.runtime.figures import number
 
 app = typer.Typer(
@@ -45,7 +46,7 @@ def harmonise(
         members = {group: int(flags.sum()) for group, flags in file.members.items()}
         emit({"file": file.name, **dropped.as_dict(), "members": members, "areas": len(file.areas)})
         return
-    put(f"{file.name}: {dropped.kept:,} of {dropped.read:,} rows are in range, in {len(file.areas)} areas")
+    put(f"{file.name}: {dropped.kept:,} of {dropped.read:,} rows are in range, in {counted(len(file.areas), 'area')}")
     for group, flags in file.members.items():
         put(f"  group {group}: {int(flags.sum()):,} of {int(file.everyone[group].sum()):,} members are in range")
     rows = [[reason, f"{count:,}", f"{dropped.alone[reason]:,}"] for reason, count in dropped.reasons.items()]
@@ -239,4 +240,4 @@ def ipums(
     if as_json:
         emit({"file": str(output), "rows": rows, "columns": columns})
     else:
-        note(f"{rows:,} rows, {columns} columns: {output}")
+        note(f"{counted(rows, 'row')}, {counted(columns, 'column')}: {output}")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sfumato.cli.show import AsJson, Force, emit, note, put
+from sfumato.errors import counted
 
 if TYPE_CHECKING:
     from sfumato.hierarchies import Hierarchy
@@ -54,7 +55,7 @@ def check(
     put(f"{tree.name}: {levels[0]:,} values, {tree.height} steps to {tree.root!r}; labels per level {levels}")
     if counts is not None:
         unused = len(tree.leaves) - sum(leaf in counts for leaf in tree.leaves)
-        put(f"covers all {len(counts):,} values of the data; {unused:,} of its leaves do not occur")
+        put(f"covers all {counted(len(counts), 'value')} of the data; {unused:,} of its leaves do not occur")
 
 
 @app.command()

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from sfumato.cli.show import AsJson, emit, note, table
+from sfumato.errors import counted
 
 
 def command(
@@ -41,4 +42,4 @@ def command(
     rows = [[str(e["id"]), str(e["time"]), str(e["system"]), f"{e['rows']:,}", str(e["folder"])] for e in listed]
     table(f"Releases in {ledger.folder}", ["id", "time", "system", "rows of the table", "folder"], rows, right={3})
     if reading.unreadable:
-        note(f"{reading.unreadable} lines of the ledger cannot be read")
+        note(f"{counted(reading.unreadable, 'line')} of the ledger cannot be read")

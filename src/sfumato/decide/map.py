@@ -53,7 +53,8 @@ def map_page(
         "map.html",
         title="Risk–utility map",
         version=__version__,
-        lead=f"{counted(len(front.points), 'non-dominated generalization')} of {front.rows:,} records: {front.how}."
+        lead=f"{counted(len(front.points), 'non-dominated generalization')} of "
+        f"{counted(front.rows, 'record')}: {front.how}."
         + (" No generalization of the lattice is better." if front.exact else ""),
         picture=map_figure(front, words, answer, chosen),
         bands=bands_figure(front),

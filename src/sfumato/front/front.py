@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, overload
 
-from sfumato.errors import InputError, shortened
+from sfumato.errors import InputError, counted, shortened
 from sfumato.front.objective import Objective
 from sfumato.front.point import PlanReader, Point, point_from
 from sfumato.measures.histograms import Histogram, Histograms, histograms_of
@@ -74,7 +74,8 @@ class Front:
 
     def __repr__(self) -> str:
         sought = ", ".join(objective.name for objective in self.objectives)
-        return f"<Front of {self.system}: {len(self.points)} points over {sought}, {self.rows:,} records>"
+        points, records = counted(len(self.points), "point"), counted(self.rows, "record")
+        return f"<Front of {self.system}: {points} over {sought}, {records}>"
 
     def __len__(self) -> int:
         return len(self.points)

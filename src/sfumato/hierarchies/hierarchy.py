@@ -31,7 +31,7 @@ class Hierarchy:
     maps: tuple[Codes, ...]
 
     def __repr__(self) -> str:
-        return f"<Hierarchy of {self.name}: {len(self.leaves)} values, {self.height + 1} levels>"
+        return f"<Hierarchy of {self.name}: {counted(len(self.leaves), 'value')}, {counted(self.height + 1, 'level')}>"
 
     @classmethod
     def from_paths(cls, name: str, paths: Sequence[Sequence[str]]) -> Hierarchy:
@@ -182,7 +182,8 @@ def _check_nesting(name: str, paths: Sequence[Sequence[str]]) -> None:
         if torn:
             label, above_labels = next(iter(torn.items()))
             raise HierarchyError(
-                f"the hierarchy of {name} is not nested: {len(torn)} labels of level {level} have several parents; "
+                f"the hierarchy of {name} is not nested: "
+                f"{counted(len(torn), 'label has', 'labels have')} several parents on level {level}; "
                 f'the first is "{label}", under {shortened(sorted(map(repr, above_labels)), 3)}',
                 expected=f"one label of level {level + 1} for each label of level {level}",
                 remedy=f'give the parts of "{label}" different names, or the same parent',

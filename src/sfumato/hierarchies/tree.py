@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from sfumato.errors import counted
 from sfumato.hierarchies.hierarchy import Hierarchy
 from sfumato.runtime.arrays import Counts64
 
@@ -30,7 +31,9 @@ def draw(
     """
     totals = _totals(hierarchy, counts) if counts is not None else None
     top = hierarchy.height
-    head = hierarchy.root + (f"  {totals[top][0]:,} records" if totals else f"  {len(hierarchy.leaves):,} values")
+    head = hierarchy.root + (
+        f"  {counted(totals[top][0], 'record')}" if totals else f"  {counted(len(hierarchy.leaves), 'value')}"
+    )
     return "\n".join([head, *_branches(hierarchy, totals, top, 0, "", children, shown or {})])
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from sfumato.errors import MeasureError
+from sfumato.errors import MeasureError, counted
 from sfumato.measures import kernels
 from sfumato.measures.matching import matching_pairs
 from sfumato.measures.property import Property
@@ -76,7 +76,7 @@ class ClassTable:
     _values: dict[str, ClassValues] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
-        return f"<ClassTable of {len(self.size):,} classes>"
+        return f"<ClassTable of {counted(len(self.size), 'class', 'classes')}>"
 
     @property
     def records(self) -> int:

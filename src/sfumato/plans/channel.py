@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.errors import DataError, InputError, shortened
+from sfumato.errors import DataError, InputError, counted, shortened
 from sfumato.runtime.arrays import Floats
 from sfumato.runtime.atomic import write_text
 from sfumato.runtime.json_files import read_json
@@ -45,7 +45,11 @@ class Channel:
     cells: tuple[tuple[str, ...], ...] = ()
 
     def __repr__(self) -> str:
-        return f"<Channel of {', '.join(self.columns)}: {len(self.categories)} categories, {len(self.outputs)} reports>"
+        categories, reports = (
+            counted(len(self.categories), "category", "categories"),
+            counted(len(self.outputs), "report"),
+        )
+        return f"<Channel of {', '.join(self.columns)}: {categories}, {reports}>"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "matrix", checked_matrix(self.matrix, len(self.outputs), len(self.categories)))
@@ -223,7 +227,7 @@ def checked_matrix(matrix: Floats, outputs: int, categories: int) -> Floats:
     if wrong:
         shown = shortened([f"column {position + 1} sums to {sums[position]:.6g}" for position in wrong], 3)
         raise InputError(
-            f"{len(wrong)} columns of the matrix do not sum to 1: {shown}",
+            f"{counted(len(wrong), 'column of the matrix does', 'columns of the matrix do')} not sum to 1: {shown}",
             expected="for each true category, probabilities of all outputs that sum to 1",
             remedy="check that rows are outputs and columns are categories, not the other way round",
         )
@@ -256,7 +260,7 @@ def checked_prior(prior: Sequence[float] | Floats, categories: int | None = None
     zeros = int((shares == 0).sum())
     if zeros:
         raise InputError(
-            f"{zeros} categories of the prior have a share of 0",
+            f"{counted(zeros, 'category of the prior has', 'categories of the prior have')} a share of 0",
             expected=expected,
             remedy="leave out the categories that nobody has",
         )

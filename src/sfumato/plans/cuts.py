@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from sfumato.errors import StudyError, shortened
+from sfumato.errors import StudyError, counted, shortened
 from sfumato.hierarchies import Hierarchy
 from sfumato.hierarchies.labels import from_values, listed, number, spanned
 from sfumato.plans.recoding import Recoding, at_level
@@ -80,7 +80,7 @@ class CutPlan:
             tree, level = self.tree(domain)
             if level == 1:
                 labels = [_brief(domain.shown(label)) for label in tree.levels[1] if label != MISSING]
-                said.append(f"{domain.name} in {len(labels)} groups ({shortened(labels, 3)})")
+                said.append(f"{domain.name} in {counted(len(labels), 'group')} ({shortened(labels, 3)})")
             else:
                 said.append(f"{domain.name} hidden" if level else f"{domain.name} as it is")
         return said

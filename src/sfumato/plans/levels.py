@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from sfumato.errors import StudyError, shortened
+from sfumato.errors import StudyError, counted, shortened
 from sfumato.hierarchies import Hierarchy
 from sfumato.plans.recoding import Recoding, at_level, at_levels
 from sfumato.runtime.arrays import Codes
@@ -80,7 +80,7 @@ class LevelPlan:
                 said.append(f"{domain.name} hidden")
             else:
                 labels = [domain.shown(label) for label in tree.levels[level] if label]
-                said.append(f"{domain.name} in {len(labels)} groups ({shortened(labels, 3)})")
+                said.append(f"{domain.name} in {counted(len(labels), 'group')} ({shortened(labels, 3)})")
         return said
 
     @property

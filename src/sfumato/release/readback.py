@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.errors import DataError, SfumatoError, shortened
+from sfumato.errors import DataError, SfumatoError, counted, shortened
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.measure import Measure
 from sfumato.measures.registry import with_settings
@@ -118,7 +118,7 @@ def _standing(domain: Domain, column: ColumnRecode) -> ColumnRecoding:
             groups[code] = tree.maps[level][leaves.get(label, 0)]
     if strange:
         raise DataError(
-            f"{domain.name} holds {len(strange)} labels that the plan does not release: "
+            f"{domain.name} holds {counted(len(strange), 'label')} that the plan does not release: "
             f"{shortened(map(repr, strange), 3)}",
             expected=f"labels of level {level} of its hierarchy",
         )

@@ -7,7 +7,7 @@ import secrets
 from pathlib import Path
 from typing import Protocol
 
-from sfumato.errors import DataError
+from sfumato.errors import DataError, counted
 from sfumato.release.formats import same_text, write_rows
 from sfumato.sources.engines.engine import Engine, quoted
 from sfumato.sources.labelled.writing import Written
@@ -77,7 +77,7 @@ def refuse_torn(rows: int) -> None:
     """Raise if rows of a file do not read back as they were written."""
     if rows:
         raise DataError(
-            f"{rows} rows of the written file do not read back as intended",
+            f"{counted(rows, 'row of the written file does', 'rows of the written file do')} not read back as intended",
             expected="cells that can be written with the file's separator and quote",
             remedy="""quote = '"' under [data] if the file quotes its values""",
         )

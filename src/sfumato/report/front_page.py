@@ -34,7 +34,7 @@ def front_page(
         "front.html",
         title=title,
         version=__version__,
-        lead=f"{counted(len(front.points), 'non-dominated point')} for {front.rows:,} records: {front.how}.",
+        lead=f"{counted(len(front.points), 'non-dominated point')} for {counted(front.rows, 'record')}: {front.how}.",
         picture=_picture(front, chosen, bound),
         heads=["point", *(objective.label for objective in front.objectives), "loss", *columns],
         rows=rows,

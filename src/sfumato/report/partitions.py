@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
+from sfumato.errors import counted
 from sfumato.front import Point
 from sfumato.measures.classes import margins_of
 from sfumato.plans.recoding import ColumnRecoding
@@ -108,7 +109,7 @@ def _panel(domain: Domain, part: ColumnRecoding, counts: Counts64) -> Panel:
 
 def _what(domain: Domain, groups: int, bars: int, uneven: bool) -> str:
     values = len(domain.order)
-    said = f"{values} values in {groups} groups"
+    said = f"{counted(values, 'value')} in {counted(groups, 'group')}"
     if groups == values and values > 1:
         said = "as it is"
     elif groups == 1:

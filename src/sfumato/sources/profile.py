@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.errors import DataError, nearest
+from sfumato.errors import DataError, counted, nearest
 from sfumato.sources.cells import cleaned, numeric
 from sfumato.sources.engines.engine import Engine, open_engine, quoted
 from sfumato.sources.sentinels import NA_WORDS, missing_candidates
@@ -40,7 +40,7 @@ class ColumnProfile:
     label: str = ""
 
     def __repr__(self) -> str:
-        return f"<ColumnProfile of {self.name}: {self.kind}, {self.distinct:,} values>"
+        return f"<ColumnProfile of {self.name}: {self.kind}, {counted(self.distinct, 'value')}>"
 
     @property
     def present(self) -> int:

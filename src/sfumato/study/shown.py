@@ -53,5 +53,5 @@ def _tree_line(tree: Any) -> str:
         case HierarchyFile():
             return Path(tree.path).name
         case HierarchyPaths():
-            return f"given, {len(tree.paths[0])} levels"
+            return f"given, {counted(len(tree.paths[0]), 'level')}"
     return str(tree.build)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sfumato.errors import DataError, HierarchyError, StudyError, shortened
+from sfumato.errors import DataError, HierarchyError, StudyError, counted, shortened
 from sfumato.hierarchies.hierarchy import Hierarchy
 from sfumato.runtime.arrays import Codes, Counts64
 from sfumato.runtime.stages import stage
@@ -151,7 +151,7 @@ def _check_weights(engine: Engine, name: str, complete: str) -> None:
         0
     ]
     if unweighed or (least is not None and least < 0):
-        wrong = f"{unweighed} rows have no number" if unweighed else "there are negative values"
+        wrong = f"{counted(unweighed, 'row has', 'rows have')} no number" if unweighed else "there are negative values"
         raise DataError(
             f"the weight column {name} cannot be used: {wrong}",
             expected="a number from 0 in every row",
@@ -207,7 +207,7 @@ def _domain(engine: Engine, source: Source, position: int, use: Use, others: Seq
 def secret_hierarchy(name: str, count: int | None = None, row: int | None = None) -> HierarchyError:
     """An error about the values of a sensitive column, without the values."""
     where = f"; the first is in row {row}" if row else ""
-    what = f"lacks {count} values of the data{where}" if count else "cannot be used"
+    what = f"lacks {counted(count, 'value')} of the data{where}" if count else "cannot be used"
     return HierarchyError(
         f"the hierarchy of {name} {what}",
         expected="a hierarchy that covers the column",

@@ -58,7 +58,7 @@ class Domain:
         return shown_value(label, self.value_labels)
 
     def __repr__(self) -> str:
-        return f"<Domain of {self.name}: {len(self.labels)} labels>"
+        return f"<Domain of {self.name}: {counted(len(self.labels), 'label')}>"
 
     @cached_property
     def generalized(self) -> bool:

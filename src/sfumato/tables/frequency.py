@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from sfumato.errors import counted
 from sfumato.runtime.arrays import Codes, Counts64, Flags, Floats
 from sfumato.tables.domain import Domain
 from sfumato.tables.packing import Packed, pack
@@ -66,7 +67,8 @@ class FrequencyTable:
     fingerprint: str = ""
 
     def __repr__(self) -> str:
-        return f"<FrequencyTable of {len(self.domains)} columns: {self.codes.shape[1]:,} distinct tuples>"
+        tuples = counted(self.codes.shape[1], "distinct tuple")
+        return f"<FrequencyTable of {counted(len(self.domains), 'column')}: {tuples}>"
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.auditing.contribution import contributions
-from sfumato.errors import DataError, shortened
+from sfumato.errors import DataError, counted, shortened
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.plans.recoding import ColumnRecoding
 from sfumato.release.boxes.labels import BoxColumn
@@ -46,7 +46,7 @@ def _standing(domain: Domain, column: BoxColumn) -> ColumnRecoding:
     ]
     if strange:
         raise DataError(
-            f"{domain.name} holds {len(strange)} labels that the plan does not release: "
+            f"{domain.name} holds {counted(len(strange), 'label')} that the plan does not release: "
             f"{shortened(map(repr, strange), 3)}",
             expected="labels of the release",
         )

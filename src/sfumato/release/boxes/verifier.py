@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.auditing.whole import whole_file
+from sfumato.errors import counted
 from sfumato.measures.standard import K
 from sfumato.release import pack
 from sfumato.release.boxes.assigned import FILE, Assigned
@@ -129,7 +130,15 @@ def rows_again(check: Check, study: Study) -> list[Difference]:
         source = table_of(study)
         target = target_of(source, check.written.format)
         torn = differing_rows(engine, box_rows(engine, source, study, plan, target), check.written)
-    return [Difference(check.data, f"{torn} rows differ from the source put into classes again")] if torn else []
+    return (
+        [
+            Difference(
+                check.data, f"{counted(torn, 'row differs', 'rows differ')} from the source put into classes again"
+            )
+        ]
+        if torn
+        else []
+    )
 
 
 def says(manifest: Content) -> str:

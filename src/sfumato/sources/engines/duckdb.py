@@ -13,7 +13,7 @@ from typing import Any, Self
 import duckdb
 import numpy as np
 
-from sfumato.errors import DataError, InputError, MemoryLimitError, SfumatoError, StudyError
+from sfumato.errors import DataError, InputError, MemoryLimitError, SfumatoError, StudyError, counted
 from sfumato.runtime.arrow import arrow_table
 from sfumato.runtime.atomic import new_file
 from sfumato.runtime.scratch import Scratch, sweep
@@ -269,7 +269,8 @@ class DuckEngine:
         if widths:
             count, first = self._rejected(source)
             return DataError(
-                f"{count} rows do not have {widths[1]} fields; the first is line {first or line[1]}, with {widths[2]}",
+                f"{counted(count, 'row does', 'rows do')} not have {widths[1]} fields; "
+                f"the first is line {first or line[1]}, with {widths[2]}",
                 expected=f"{widths[1]} fields in every row",
                 remedy="correct those lines, or check the separator and the quotes",
             )

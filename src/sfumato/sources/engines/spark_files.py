@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sfumato.errors import DataError, InputError, StudyError, shortened
+from sfumato.errors import DataError, InputError, StudyError, counted, shortened
 from sfumato.runtime.inputs import refuse_input
 from sfumato.runtime.scratch import Scratch, sweep
 from sfumato.sources.dialect import Dialect
@@ -109,7 +109,8 @@ def _refuse_other_rows(result: Any, source: Source) -> None:
         rows, returns = engine.rows(f"SELECT count(*), count(CASE WHEN {inside} THEN 1 END) FROM raw")[0]
     if returns:
         raise DataError(
-            f"{returns} rows of {source.title} have a carriage return inside a cell, which Spark would take out",
+            f"in {source.title}, {counted(returns, 'row has', 'rows have')} a carriage return inside a cell, which "
+            "Spark would take out",
             expected="cells without one",
             remedy='write the table as Parquet, or set engine = "duckdb"',
         )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.parsers import expat
 
-from sfumato.errors import DataError
+from sfumato.errors import DataError, counted
 
 MOST_CELLS = 50_000_000  # from the first cell of a sheet to its last; a full sheet has 47 columns then
 MOST_SHEETS = 10_000
@@ -54,7 +54,8 @@ def refuse_far(path: Path, sheet: str) -> None:
         return  # the reader says what is wrong with it
     if used.cells > MOST_CELLS:
         raise DataError(
-            f'the sheet "{sheet}" of {path.name} has cells in {used.rows:,} rows and {used.columns:,} columns, which '
+            f'the sheet "{sheet}" of {path.name} has cells in '
+            f"{counted(used.rows, 'row')} and {counted(used.columns, 'column')}, which "
             f"are {used.cells:,} cells from the first to the last",
             expected=f"at most {MOST_CELLS:,} cells",
             remedy="delete what is in cells far from the table, or save the table as CSV",

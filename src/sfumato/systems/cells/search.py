@@ -11,7 +11,7 @@ from itertools import groupby
 
 import numpy as np
 
-from sfumato.errors import StudyError, UnreachableError, nearest, shortened
+from sfumato.errors import StudyError, UnreachableError, counted, nearest, shortened
 from sfumato.front import Front, Objective, numbered
 from sfumato.measures.standard import GENERAL_LOSS, K
 from sfumato.measures.suppression import budget
@@ -58,7 +58,7 @@ def search_cells(study: Study, table: FrequencyTable, run: Run) -> Front:
     ks = sorted({max(k, least) for k in settings.k if max(k, least) <= table.rows})
     if not ks:
         raise UnreachableError(
-            f"the table has {table.rows} records, fewer than k = {max(min(settings.k), least)}",
+            f"the table has {counted(table.rows, 'record')}, fewer than k = {max(min(settings.k), least)}",
             expected=f"k up to {table.rows}",
         )
     solutions: list[Solution] = []

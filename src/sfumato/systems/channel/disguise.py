@@ -118,7 +118,8 @@ class DisguiseDraft(Draft):
             torn, self.agreed, self.disguised = read_back(rows, self.what, table_of(own), self.study.policy)
         if torn:
             raise SfumatoError(
-                f"{torn} rows of the written file do not have the plain columns of the source",
+                f"{counted(torn, 'row of the file does', 'rows of the file do')} not have the "
+                "plain columns of the source",
                 expected="the rows of the source; nothing was released",
             )
         if not self.agreed.holds:

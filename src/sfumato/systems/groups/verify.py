@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.auditing.whole import whole_file
-from sfumato.errors import InputError
+from sfumato.errors import InputError, counted
 from sfumato.release import pack
 from sfumato.release.manifest import Content, Manifest
 from sfumato.release.policy import unique_findings
@@ -94,7 +94,11 @@ def rows_again(check: Check, study: Study) -> list[Difference]:
         moved = differing_parts(engine, source, written, manifest["columns"])
     differences = [Difference(data, f"the values of {name} do not occur as often as in the source") for name in changed]
     if torn:
-        differences.append(Difference(data, f"{torn} rows differ from the source in other columns than places"))
+        differences.append(
+            Difference(
+                data, f"{counted(torn, 'row differs', 'rows differ')} from the source in other columns than places"
+            )
+        )
     if moved > 4 * manifest["point"]["swaps"]:  # a pair changes two rows, and each is missed in one file and new in one
         differences.append(Difference(data, "more rows have another place than the swaps can have moved"))
     return differences

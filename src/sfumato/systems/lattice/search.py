@@ -11,7 +11,7 @@ import numpy as np
 from sfumato.algorithms.evaluation import Evaluated, Memory
 from sfumato.algorithms.exact import exact, front_of
 from sfumato.algorithms.pbg_ea import pbg_ea
-from sfumato.errors import StudyError, UnreachableError
+from sfumato.errors import StudyError, UnreachableError, counted
 from sfumato.front import Front, Point, numbered
 from sfumato.measures.classes import classify
 from sfumato.plans.levels import all_nodes
@@ -138,7 +138,7 @@ PROVING = ("exhaustive", "exact")
 def _refuse_space(space: int, limit: int, instead: str) -> None:
     if space > limit:
         raise StudyError(
-            f"the lattice has {space:,} nodes",
+            f"the lattice has {counted(space, 'node')}",
             expected=f"at most {limit:,} for this algorithm",
             remedy=f"algorithm = {instead}",
         )

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.errors import InputError, UnreachableError
+from sfumato.errors import InputError, UnreachableError, counted
 from sfumato.front import PRICE_UNIT, Front, Objective, Point, numbered
 from sfumato.measures.standard import GENERAL_LOSS, K
 from sfumato.measures.suppression import budget
@@ -91,7 +91,7 @@ def search_local(
     reachable = sorted({max(k, least) for k in ks if max(k, least) <= cells.records})
     if not reachable:
         raise UnreachableError(
-            f"the table has {cells.records} records, fewer than k = {max(min(ks), least)}",
+            f"the table has {counted(cells.records, 'record')}, fewer than k = {max(min(ks), least)}",
             expected=f"k up to {cells.records}",
         )
     solver = Solver(labels, cells, allowed, study.search.seed)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sfumato.errors import InputError, StoppedError
+from sfumato.errors import InputError, StoppedError, counted
 from sfumato.study import Study, read
 from sfumato.systems.groups.attack.attack import attack
 from sfumato.systems.groups.front import report_of
@@ -26,7 +26,7 @@ def search(study: Study, given: dict[str, Any], folder: Path, progress: Callable
         )
     seen = attack(study, progress=progress)
     report: dict[str, Any] = {"attack": seen[0].as_dict() | {"spread": [one.line() for one in seen]}}
-    how = f"{len(report['attack']['areas'])} areas attacked"
+    how = f"{counted(len(report['attack']['areas']), 'area')} attacked"
     if given.get("protect", True):
         how += _protected(study, report, folder, progress)
     (folder / "groups").mkdir(exist_ok=True)

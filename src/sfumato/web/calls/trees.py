@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sfumato.errors import HierarchyError, InputError, nearest
+from sfumato.errors import HierarchyError, InputError, counted, nearest
 from sfumato.hierarchies import Hierarchy, load, save
 from sfumato.hierarchies.edit import edited
 from sfumato.hierarchies.recipes import HierarchyFile, HierarchyPaths, builder, recipe
@@ -195,7 +195,7 @@ def _covered(study: Study, column: str, tree: Hierarchy, counts: Mapping[str, in
     except HierarchyError as error:
         return False, _discreet(study, column, error).what
     unused = sum(1 for leaf in tree.leaves if leaf not in counts)
-    return True, f"nested, one root, covers all {len(counts):,} values" + (
+    return True, f"nested, one root, covers all {counted(len(counts), 'value')}" + (
         f"; {unused:,} more do not occur" if unused else ""
     )
 

@@ -34,7 +34,7 @@ export async function exploreStep(place) {
   return undefined;
 }
 
-const chooser = (jobs) => field("Search", select(jobs.map((job) => [job.id, `${job.kind === "search" ? inWords(job.settings) : titleOf(job)} (${job.found?.points ?? "?"} points)`]), state.job, (job) => go({ job, point: null }), { id: "chooser" }));
+const chooser = (jobs) => field("Search", select(jobs.map((job) => [job.id, `${job.kind === "search" ? inWords(job.settings) : titleOf(job)} (${job.found?.points === undefined ? "no points yet" : plural(job.found.points, "point")})`]), state.job, (job) => go({ job, point: null }), { id: "chooser" }));
 
 // What the points are, in a sentence that says no more than is proven.
 function about(front, searched) {
@@ -71,7 +71,7 @@ export async function explorer(front, jobs) {
   }
   const everything = button("Show all", () => keep(null), { class: "plain small", hidden: true });
   const map = cloud({
-    height: 400, label: `risk–utility map of ${front.points.length} points; the arrow keys choose a point`, xTitle: "", yTitle: "", logY: true,
+    height: 400, label: `risk–utility map of ${plural(front.points.length, "point")}; the arrow keys choose a point`, xTitle: "", yTitle: "", logY: true,
     xText: (tick) => text(xName)(tick).replace(".0 %", " %"), yText: (tick) => text(yName)(tick), says: spoken, picked: (id, shift) => shift && recoded ? versus(id) : choose(id), brushed: keep,
   });
   const coordinates = ["loss", ...names.filter((name) => !measure(name).loss_of_points), "suppressed"];
