@@ -100,7 +100,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """With SFUMATO_NO_SKIPS a skip is a failure: CI has all the data. SFUMATO_SKIPPED is a file for what was skipped."""
+    """With SFUMATO_NO_SKIPS a skip is a failure: CI has all the data. SFUMATO_SKIPPED names a file for the skipped."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if os.environ.get("SFUMATO_SKIPPED") and reporter is not None and not hasattr(session.config, "workerinput"):
         skipped = [report.nodeid for report in reporter.stats.get("skipped", [])]

@@ -33,7 +33,7 @@ def test_a_release_is_measured_in_persons_and_verified(system: str, varying: boo
     front = sf.search(study, system=system, max_suppression=0.05, constraints={"distinct_l": 2}, **settings)
     release = sf.publish(sf.pick(front, min_k=3), tmp_path / "r", accept=TRIAL, state=tmp_path / "state")
     about = release.manifest
-    rows, sizes = released(tmp_path / "r", table)
+    _, sizes = released(tmp_path / "r", table)
     assert about["figures"]["k"]["measured_on"] == "source"
     # Every released class has at least as many rows as persons, and the class sizes in rows are those of the file.
     assert sizes.min() >= about["figures"]["k"]["value"] >= 3

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.auditing.contribution import Contribution, contributions
-from sfumato.auditing.whole import WholeFile, whole_file
+from sfumato.auditing.whole import WholeFile, unit_cell, whole_file
 from sfumato.errors import MeasureError, counted, shortened
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.measure import Measure
@@ -199,6 +199,8 @@ class Audit:
         sizes, number = self.histogram()
         return {
             "rows": table.rows,
+            **({} if table.units is None else {"units": table.units.number}),
+            **({} if table.households is None else {"households": table.households.number}),
             "classes": int(self.classes.kept.sum()),
             "suppressed": self.classes.suppressed_rows,
             "rows_read": table.rows_read,
@@ -234,7 +236,7 @@ def _whole(study: Study, path: Any) -> WholeFile:
     source = study.source(path)
     with open_engine(study.engine, study.engine_options) as engine, stage("all columns together"):
         engine.attach(source, "raw")
-        return whole_file(engine, study, source, "raw")
+        return whole_file(engine, study, source, "raw", unit_cell(source, study) or None)
 
 
 def _about_whole(whole: WholeFile) -> str:
@@ -247,7 +249,7 @@ def _about_whole(whole: WholeFile) -> str:
             f"{shortened(whole.uncounted, 12)}."
         )
     columns = counted(whole.everything.columns, "column")
-    return f"Over all {columns} that are released, {share:.1f} % of the records are unique; {counted_in}"
+    return f"Over all {columns} that are released, {share:.1f} % of the {whole.counted} are unique; {counted_in}"
 
 
 def figure(classes: ClassTable, measure: Measure) -> Figure:

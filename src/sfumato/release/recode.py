@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from sfumato.auditing.whole import unit_cell
 from sfumato.errors import DataError, HierarchyError, shortened
 from sfumato.measures.classes import ClassTable
 from sfumato.plans.levels import LevelPlan
@@ -161,12 +162,6 @@ def _neutralised(study: Study, released: Sequence[Column], columns: Sequence[Col
         )
     own = {column.name for column in columns}
     return frozenset(column.name for column in released if column.is_text and column.name not in own)
-
-
-def unit_cell(source: Source, study: Study) -> str:
-    """The SQL of the person that a row belongs to; empty where rows are persons."""
-    names = [name for name in study.named(Role.UNIT) if name in source.names]
-    return cleaned(source, source.column(names[0])) if names else ""
 
 
 def complete_rows(source: Source, study: Study) -> str:
