@@ -126,7 +126,7 @@ def test_inspect_writes_a_run_file_that_runs(write: Write, tmp_path: Path, capsy
     assert found["combinations"]
     assert '"drop" would leave 177 of 200 rows' in target.read_text(encoding="utf-8")
     audited = json_of(capsys, "audit", "--run", str(target))
-    assert audited["rows_dropped"] == 23
+    assert audited["left_out"] == 23
     assert run(["inspect", str(path), "-o", str(target)]) == 2
 
 

@@ -15,7 +15,7 @@ from sfumato.report.release_pages import external_page
 FACTS = {
     "released": 40,
     "suppressed_share": 0.0,
-    "dropped_share": 0.0,
+    "left_out_share": 0.0,
     "loss_share": 0.1,
     "unique_share": 0.0,
     "columns": 3,
@@ -38,7 +38,7 @@ FACTS = {
     ],
 )
 def test_the_floor_of_a_manifest_fits_its_loss(details: dict[str, Any], fine: bool) -> None:
-    assert (floor_differences({"details": details}, 0.3) == []) is fine
+    assert (floor_differences({"details": details}, 0.3, 100, 0) == []) is fine
 
 
 def test_a_drawn_recoding_is_published_with_its_floor(tmp_path: Path) -> None:

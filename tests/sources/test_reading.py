@@ -102,7 +102,7 @@ def test_missing_rules(write: Write) -> None:
     path = write("t.csv", "a,s\n?,flu\nx,flu\nx,ulcer\ny,\n")
     columns: dict[str, object] = {"a": QUASI, "s": {"role": "sensitive"}}
     dropped = table_of(path, columns, na=["?"])
-    assert (dropped.rows, dropped.rows_read, dropped.rows_dropped) == (2, 4, 2)
+    assert (dropped.rows, dropped.rows_read, dropped.left_out) == (2, 4, 2)
     kept = table_of(path, columns, na=["?"], missing="category")
     assert kept.rows == 4
     assert sorted(labels(kept)) == [("",), ("x",), ("x",), ("y",)]

@@ -20,6 +20,7 @@ from sfumato.notebook.card import card, short
 from sfumato.notebook.pictures import bars_picture
 from sfumato.notebook.tabular import to_frame
 from sfumato.runtime.arrays import Counts64, Floats
+from sfumato.runtime.figures import percent
 from sfumato.runtime.json_files import without_infinities
 from sfumato.runtime.stages import stage
 from sfumato.sources.engines.engine import open_engine
@@ -86,8 +87,8 @@ class Audit:
     frame_kind: str | None = None
 
     def __repr__(self) -> str:
-        dropped = self.classes.table.rows_dropped
-        left_out = f" ({dropped:,} left out: missing values)" if dropped else ""
+        missing = self.classes.table.left_out
+        left_out = f" ({missing:,} left out: missing values)" if missing else ""
         return (
             f"<Audit of {counted(self.rows, 'record')}{left_out}, {counted(len(self.figures), 'figure')}: "
             f"k = {self.figures[K.name].value:g}>"
@@ -204,7 +205,7 @@ class Audit:
             "classes": int(self.classes.kept.sum()),
             "suppressed": self.classes.suppressed_rows,
             "rows_read": table.rows_read,
-            "rows_dropped": table.rows_dropped,
+            "left_out": table.left_out,
             "measures": {name: figure.as_dict() for name, figure in self.figures.items()},
             "columns": columns,
             "class_sizes": {"size": sizes.tolist(), "classes": number.tolist()},
@@ -277,8 +278,12 @@ def _notes(classes: ClassTable) -> list[str]:
     """What a reader of the figures must know."""
     table = classes.table
     notes = []
-    if table.rows_dropped:
-        notes.append(f"{table.rows_dropped:,} of {table.rows_read:,} rows have missing values and are left out.")
+    if table.left_out:
+        share = percent(table.left_out / (table.records + table.left_out))
+        notes.append(
+            f"{table.left_out:,} records of the source are left out because of missing values ({share}). They count as "
+            "lost in the loss of every release."
+        )
     starred = int(table.counts[table.starred].sum())
     if starred:
         notes.append(

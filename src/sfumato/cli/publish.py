@@ -93,10 +93,10 @@ def show_release(release: Release, as_json: bool, source: str | Path) -> None:
         emit(release.as_dict())
         return
     manifest = release.manifest
-    dropped = manifest["source"]["rows_read"] - manifest["records"]
+    missing = manifest["left_out"]
     first = [
         ["records released", number(manifest["released"])],
-        *([["left out because of missing values", number(dropped)]] if dropped else []),
+        *([["left out because of missing values", number(missing)]] if missing else []),
     ]
     for title, rows in system_named(manifest["system"]).figures(manifest).items():
         table(title, ["figure", "value"], [*first, *rows], right={1})

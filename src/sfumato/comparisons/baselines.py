@@ -29,6 +29,7 @@ from sfumato.systems.goals import check_weights
 from sfumato.systems.lattice.search import search_lattice
 from sfumato.systems.run import Run
 from sfumato.tables.frequency import FrequencyTable
+from sfumato.tables.missing import loss_of_source
 
 BY_LEVELS = ("lattice_optimum", "datafly")
 METHODS = (*BY_LEVELS, *DIVIDES)
@@ -115,7 +116,13 @@ def baselines(
             + ", ".join(f"{row.suppressed:,} at k = {row.asked:,}" for row in over)
         )
     labels = "" if local is None else local.labels
+    rows = [_of_source(row, table) for row in rows]
     return Costs(tuple(rows), table.records, allowed, l, tuple(notes), refusals, labels)
+
+
+def _of_source(row: Cost, table: FrequencyTable) -> Cost:
+    """Return a row with the loss of the source: records that the missing rule left out are lost."""
+    return row if row.loss is None else replace(row, loss=loss_of_source(row.loss, table.records, table.left_out))
 
 
 def _ours(front: Front, table: FrequencyTable, asked: Sequence[int], l: int) -> list[Cost]:
@@ -126,7 +133,7 @@ def _ours(front: Front, table: FrequencyTable, asked: Sequence[int], l: int) -> 
     def cost(point: Point) -> Cost:
         if point.id not in known:
             known[point.id] = cost_of(front.system, 0, _classes(table, point.recoding_plan, weights))
-            if abs((known[point.id].loss or 0.0) - point.loss) > 1e-9:
+            if abs((known[point.id].loss or 0.0) - front.loss_of_entered(point.loss)) > 1e-9:
                 raise InputError(
                     f"point {point.id} of the front of {front.system} does not have the loss that the front states",
                     expected="a front that was searched with the same hierarchies, and not as a reproduction",

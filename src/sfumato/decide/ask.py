@@ -136,10 +136,11 @@ class Answer:
     def above_floor(self) -> tuple[float, float] | None:
         """What every recoding with these labels loses at the answer's k, and how many times that the answer loses.
 
-        None where the front has no floor, or none for so small a k.
+        The ratio is without the records left out. None where the front has no floor, or none for so small a k.
         """
         lowest = floor_at(floor_levels(self.front), float(self.offer.k))
-        return (lowest, self.offer.loss / lowest) if lowest else None
+        ratio = self.front.ratio(self.offer.loss, lowest) if lowest else None
+        return None if lowest is None or ratio is None else (lowest, ratio)
 
     @property
     def floor_says(self) -> str:

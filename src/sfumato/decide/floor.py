@@ -42,11 +42,12 @@ def floor_at(levels: Levels, k: float) -> float | None:
 
 
 def ratios(front: Front, levels: Levels) -> tuple[float, float] | None:
-    """The least and the largest ratio of a point's loss to the floor at its k."""
+    """The least and the largest ratio of a point's loss to the floor at its k, without the records left out."""
     if K.name not in [objective.name for objective in front.objectives]:
         return None
     floors = [(point.loss, floor_at(levels, point.values[K.name])) for point in front.points]
-    result = [loss / floor for loss, floor in floors if floor]
+    stated = [front.ratio(loss, floor) for loss, floor in floors if floor]
+    result = [ratio for ratio in stated if ratio is not None]
     return (min(result), max(result)) if result else None
 
 

@@ -167,7 +167,7 @@ def offers_of(front: Front, limit: int) -> Offers:
         options = front.classes.of(number).options(limit)
         ids = [known.get((number, k, l), -1) for k, l in zip(options.k.tolist(), options.l.tolist(), strict=True)]
         own = np.array(ids, dtype=np.int64)
-        loss = options.loss.copy()
+        loss = np.array(front.loss_of_source(options.loss))
         loss[own >= 0] = [front.points[position].loss for position in own[own >= 0]]
         parts.append(
             (

@@ -31,6 +31,7 @@ from sfumato.runtime.parquet_files import read_numbers, write_numbers
 from sfumato.runtime.seal import seal
 from sfumato.study import Study, read_kept
 from sfumato.tables.frequency import FrequencyTable
+from sfumato.tables.missing import Loss, loss_of_entered, loss_of_source
 from sfumato.version import __version__
 
 FILES = ("front.json", "run.toml")
@@ -49,6 +50,7 @@ class Front:
     `others` are dominated points that were evaluated, for pictures only. `details` is what only its system knows: the
     prior of a channel, the areas of a group. `prices` prove a floor: for each k, what the records of each tuple cost at
     least, in the order of the frequency table. `found_how` is the clause of `how` where it is not about nodes or cuts.
+    `left_out` are the records of the source that the missing rule left out; losses count them as lost.
     """
 
     study: Study
@@ -71,11 +73,13 @@ class Front:
     stages: tuple[Mapping[str, Any], ...] = field(default=(), compare=False)
     classes: Histograms | None = field(default=None, compare=False, repr=False)
     prices: Mapping[int, Counts64] = field(default_factory=dict, compare=False, repr=False)
+    left_out: int = 0
 
     def __repr__(self) -> str:
         sought = ", ".join(objective.name for objective in self.objectives)
         points, records = counted(len(self.points), "point"), counted(self.rows, "record")
-        return f"<Front of {self.system}: {points} over {sought}, {records}>"
+        missing = f" ({self.left_out:,} left out)" if self.left_out else ""
+        return f"<Front of {self.system}: {points} over {sought}, {records}{missing}>"
 
     def __len__(self) -> int:
         return len(self.points)
@@ -108,6 +112,7 @@ class Front:
             columns[name] = [float(point.values[name]) for point in self.points]
         columns["loss"] = [point.loss for point in self.points]
         columns["suppressed"] = [point.suppressed for point in self.points]
+        columns["left_out"] = [self.left_out for _ in self.points]
         if self.recodes and self.points:
             for name in self.points[0].recoding_plan.choices:
                 chosen = [point.recoding_plan.choices[name] for point in self.points]
@@ -204,6 +209,46 @@ class Front:
         """Whether the k of every point is known: such a front can be asked."""
         return self.recodes or (bool(self.points) and all(K.name in point.values for point in self.points))
 
+    def with_left_out(self, left_out: int) -> Front:
+        """Return the front of the whole source, of which the missing rule left out some records: they are lost.
+
+        Every loss, and every bound that is shown beside one, becomes that of the source. Measures in their own units,
+        prices and ratios to a bound are of the records that entered the search.
+
+        Args:
+            left_out: how many records were left out.
+
+        Returns:
+            The front, with the same points in the same order.
+        """
+        if self.left_out or not left_out:
+            return self
+        whole = replace(self, left_out=left_out)
+        points = []
+        for point in self.points:
+            details = dict(point.details)
+            if "floor" in details:
+                details["floor"] = whole.loss_of_source(details["floor"])
+            points.append(replace(point, loss=whole.loss_of_source(point.loss), details=details))
+        others = tuple(
+            {**other, "loss": whole.loss_of_source(other["loss"])} if "loss" in other else other
+            for other in self.others
+        )
+        return replace(whole, points=tuple(points), others=others)
+
+    def loss_of_source(self, loss: Loss) -> Loss:
+        """Return what a loss of the records that entered the search is for the source."""
+        return loss_of_source(loss, self.rows, self.left_out)
+
+    def loss_of_entered(self, loss: float) -> float:
+        """Return what a loss of the source is for the records that entered the search."""
+        return loss_of_entered(loss, self.rows, self.left_out)
+
+    def ratio(self, loss: float, bound: float) -> float | None:
+        """Return how many times a bound a loss is, both without the records that were left out; None if it is 0."""
+        least = self.loss_of_entered(bound)
+        return self.loss_of_entered(loss) / least if least > 0 else None
+
     @cached_property
     def recoding_of(self) -> tuple[int, ...]:
         """The recoding of each point, numbered in the order of the points: several may differ in suppression alone."""
@@ -293,18 +338,21 @@ class Front:
             "details": dict(self.details),
             "rows": self.rows,
             **({} if self.units is None else {"units": self.units}),
+            "left_out": self.left_out,
             "fingerprint": self.fingerprint,
             "tuples": self.tuples,
             "stages": [dict(stage) for stage in self.stages],
         }
 
     def _told(self, point: Point) -> dict[str, Any]:
-        """A point; where records were recoded or suppressed, with the two parts of its loss beside it."""
+        """A point; where records were recoded or suppressed, with the parts of its loss beside it."""
         if not self.recodes:
             return point.as_dict()
-        gone = point.suppressed / self.rows
-        kept = max(point.loss - gone, 0.0)
-        return point.as_dict() | {GENERALIZATION_LOSS.name: kept, SUPPRESSION_LOSS.name: gone}
+        source = self.rows + self.left_out
+        gone, missing = point.suppressed / source, self.left_out / source
+        kept = max(point.loss - gone - missing, 0.0)
+        parts = {GENERALIZATION_LOSS.name: kept, SUPPRESSION_LOSS.name: gone}
+        return point.as_dict() | parts | ({"left_out_loss": missing} if missing else {})
 
     def save(self, folder: str | Path, replace: bool = False) -> Path:
         """Write the front as a new folder: front.json and the run file. Whole or not at all.
@@ -368,6 +416,7 @@ def read_front(folder: str | Path, plan_reader: Callable[[str], PlanReader], run
             fingerprint=about["fingerprint"],
             rows=about["rows"],
             units=about.get("units"),
+            left_out=about["left_out"],
             certificate=about["certificate"],
             others=tuple(about["others"]),
             system=about["system"],
@@ -400,7 +449,7 @@ def _prices(path: Path) -> dict[int, Counts64]:
 def _check_points(points: Sequence[Point], objectives: Sequence[Objective], about: Mapping[str, Any]) -> None:
     """Raise unless the points of a saved front are numbered, finite, and measured by its objectives."""
     names = {objective.name for objective in objectives}
-    counts = [about[name] for name in ("evaluations", "space", "rows")]
+    counts = [about[name] for name in ("evaluations", "space", "rows", "left_out")]
     fine = all(isinstance(count, int) and count >= 0 for count in counts) and about["rows"] > 0
     fine &= bool(names) and isinstance(about["details"], dict) and isinstance(about["fingerprint"], str)
     fine &= all(o.direction in ("max", "min") and isinstance(o.label, str) for o in objectives)

@@ -21,7 +21,8 @@ from sfumato.study import Study
 class Measured:
     """What was measured on a written file, and what it breaks of the policy.
 
-    `columns` are those of the file in order, `own` the entries that only the system itself reads.
+    `columns` are those of the file in order, `own` the entries that only the system itself reads, `left_out` the
+    records of the source that the missing rule left out.
     """
 
     columns: Sequence[str]
@@ -36,6 +37,7 @@ class Measured:
     own: Mapping[str, Any]
     findings: Sequence[Finding] = ()
     warnings: Sequence[str] = ()
+    left_out: int = 0
     hierarchies: Mapping[str, dict[str, Any]] = field(default_factory=dict)
 
 

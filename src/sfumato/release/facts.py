@@ -80,13 +80,13 @@ def small_classes(classes: ClassTable) -> list[dict[str, Any]]:
 
 def external_facts(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """The figures of the external report: no count under ten, no share from which one follows."""
-    records, rows_read = manifest["records"], manifest["source"]["rows_read"]
+    records, left_out = manifest["records"], manifest["left_out"]
     everything = manifest["whole"]["all_columns"]
     return {
         "released": guarded(manifest["released"]),
         K.name: int(manifest["figures"][K.name]["value"]),
         "suppressed_share": guarded_share(manifest["suppressed"], records),
-        "dropped_share": guarded_share(rows_read - records, rows_read),
+        "left_out_share": guarded_share(left_out, records + left_out),
         "loss_share": manifest["own"]["released_loss"],
         "unique_share": guarded_share(everything["unique"], everything["records"]),
         "columns": everything["columns"],

@@ -31,6 +31,7 @@ class Content(TypedDict):
     columns: list[str]
     records: int
     suppressed: int
+    left_out: int
     released: int
     loss: float
     figures: dict[str, Any]

@@ -86,6 +86,7 @@ class Evidence:
     """What is known of a release: its figures, counts of records, and the file as a whole once it is written.
 
     `raw` says that no quasi-identifier of the released records is changed, `noun` what is counted: records or persons.
+    `left_out` are the records that the missing rule left out, `entered` those that it did not, where persons are counted.
     """
 
     figures: Mapping[str, Mapping[str, Any]]
@@ -94,6 +95,8 @@ class Evidence:
     raw: bool
     whole: WholeFile | None = None
     noun: str = "record"
+    left_out: int = 0
+    entered: int | None = None
 
     def figure(self, name: str) -> float | None:
         """A figure by the name of its measure, if there is one."""
@@ -195,6 +198,26 @@ def _uniques(policy: PolicySettings, known: Evidence) -> list[Finding]:
     return [] if known.whole is None else unique_findings(policy, known.whole)
 
 
+def left_out_findings(policy: PolicySettings, records: int, left_out: int) -> list[Finding]:
+    """Return the finding that the missing rule left out too many of the source's records, if it did.
+
+    `records` are those that entered, released or suppressed.
+    """
+    share = left_out / max(records + left_out, 1)
+    if not RULES["left_out"].broken(share, policy.left_out):
+        return []
+    what = (
+        f"The missing rule leaves out {left_out:,} of the {records + left_out:,} records of the source "
+        f"({percent(share)}), more than {percent(policy.left_out)}: the release is about other records than the table. "
+        'The rule missing = "category" under [data] leaves out none.'
+    )
+    return [Finding("left_out", what, figures={"left_out": share})]
+
+
+def _left_out(policy: PolicySettings, known: Evidence) -> list[Finding]:
+    return left_out_findings(policy, known.records if known.entered is None else known.entered, known.left_out)
+
+
 def unique_findings(policy: PolicySettings, whole: WholeFile) -> list[Finding]:
     """Too many records of a released file that are unique in what an attacker may know of them."""
     known = whole.known
@@ -214,6 +237,7 @@ CHECKS: dict[Rule, Check] = {
     "t": _t,
     "households": _households,
     "suppressed": _suppressed,
+    "left_out": _left_out,
     "uniques": _uniques,
 }
 

@@ -58,6 +58,7 @@ class Release:
         rows += [[f"{name}, measured on the file", short(value)] for name, value in figures.items()]
         rows += [["loss", f"{100 * about['loss']:.1f} %"]]
         parts = [("released", float(about["released"])), ("suppressed", float(about["suppressed"]))]
+        parts += [("left out", float(about["left_out"]))] if about["left_out"] else []
         return card(repr(self)[1:-1], ["release", ""], rows, parts_picture(parts), self.warnings)
 
     @property
@@ -70,7 +71,18 @@ class Release:
         Returns:
             A dictionary.
         """
-        names = ("point", "records", "suppressed", "released", "loss", "figures", "whole", "accepted", "files")
+        names = (
+            "point",
+            "records",
+            "suppressed",
+            "left_out",
+            "released",
+            "loss",
+            "figures",
+            "whole",
+            "accepted",
+            "files",
+        )
         entries: Mapping[str, object] = self.manifest
         return {
             "folder": str(self.folder),
@@ -187,6 +199,7 @@ def _describe(
         "columns": list(measured.columns),
         "records": measured.records,
         "suppressed": measured.suppressed,
+        "left_out": measured.left_out,
         "released": measured.records - measured.suppressed,
         "loss": measured.loss,
         "figures": dict(measured.figures),

@@ -23,6 +23,7 @@ from sfumato.release.columns import ColumnRecode
 from sfumato.runtime.json_files import without_infinities
 from sfumato.study import Study
 from sfumato.tables.domain import Domain
+from sfumato.tables.missing import loss_of_source
 
 RULED = (K, DISTINCT_L, T_CLOSENESS, HOUSEHOLDS)  # the measures that rules of the policy are about
 IN_UNITS = "counts persons or households, whose numbers are not in the file, so it is measured on the source"
@@ -73,8 +74,12 @@ def ruled_figures(study: Study, classes: ClassTable, measures: Sequence[Measure]
 
 
 def loss_of(classes: ClassTable) -> float:
-    """The loss every point carries: the general loss as a share of the most that could be lost."""
-    return GENERAL_LOSS.value(classes) / max(GENERAL_LOSS.highest(classes), 1e-300)
+    """The loss that every point has: the general loss as a share of the most that could be lost, of the whole source.
+
+    The records that the missing rule left out are lost.
+    """
+    share = GENERAL_LOSS.value(classes) / max(GENERAL_LOSS.highest(classes), 1e-300)
+    return loss_of_source(share, classes.table.records, classes.table.left_out)
 
 
 def unchanged(classes: ClassTable) -> bool:

@@ -176,6 +176,7 @@ class RecodingDraft(Draft):
             rows_read=recoded.rows_read,
             records=recoded.records,
             suppressed=recoded.suppressed,
+            left_out=self.table.left_out,
             loss=loss,
             figures=figures,
             whole=self.whole,
@@ -247,6 +248,7 @@ def release_findings(
         known = Evidence(figures, persons.number, persons.suppressed, unchanged(classes), persons.whole, "person")
     else:
         known = Evidence(figures, classes.records, suppressed, unchanged(classes), whole)
+    known = replace(known, left_out=classes.table.left_out, entered=classes.records)
     return policy_findings(study.policy, known)
 
 
@@ -323,6 +325,7 @@ def run_file_sections(
             path = Path(files[name]).relative_to(pack.PRIVATE).as_posix()
             columns[name]["hierarchy"] = {"path": path, "separator": ",", "header": True}
     data_section = {"na": list(study.data.na), "missing": study.data.missing, "removed": suppressed}
+    data_section |= {"left_out": table.left_out} if table.left_out else {}
     data_section |= written.settings()
     sections: dict[str, Any] = {"data": data_section, "columns": columns}
     if study.measures:

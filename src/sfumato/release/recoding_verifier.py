@@ -24,7 +24,7 @@ from sfumato.release.recode import Below, recode
 from sfumato.release.recoding_draft import pages_of, persons_of, release_findings
 from sfumato.release.rows import differing_rows
 from sfumato.release.sources import table_of
-from sfumato.release.verification import Difference
+from sfumato.release.verification import Difference, rows_read_differences
 from sfumato.release.verify import Again, Check, Verifier
 from sfumato.runtime.figures import number
 from sfumato.sources.engines.engine import open_engine
@@ -91,6 +91,7 @@ def rows_again(check: Check, study: Study) -> list[Difference]:
     differences = [Difference(check.data, f"{torn} rows differ from the source recoded again")] if torn else []
     if persons != stated:
         differences.append(Difference(pack.MANIFEST, "its figures of persons are not those of the source"))
+    differences += rows_read_differences(check.manifest, recoded.rows_read)
     return differences if classes is None else [*differences, *_figures_on_source(check, study, classes)]
 
 

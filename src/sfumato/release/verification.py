@@ -121,6 +121,12 @@ def manifest_differences(manifest: Manifest) -> list[Difference]:
     return []
 
 
+def rows_read_differences(manifest: Manifest, read: int) -> list[Difference]:
+    """Compare the rows of the source with those that the manifest says were read: the records left out follow."""
+    stated = manifest["source"]["rows_read"]
+    return [] if stated == read else [Difference(pack.MANIFEST, f"it states {stated} rows read, the source has {read}")]
+
+
 def file_differences(folder: Path, manifest: Manifest, known: Collection[str]) -> list[Difference]:
     """Every file is there, none is missing, none has changed, and there are no others.
 

@@ -194,6 +194,10 @@ def _measured(check: Check, again: Again) -> list[Difference]:
         == again.whole.as_dict(),
         (pack.MANIFEST, "its record counts are inconsistent"): manifest["released"]
         == manifest["records"] - manifest["suppressed"],
+        (pack.MANIFEST, "its count of records left out does not follow from the rows that were read"): manifest[
+            "left_out"
+        ]
+        == manifest["source"]["rows_read"] - manifest["records"] + check.study.data.removed + check.study.data.left_out,
         (pack.DICTIONARY[0], "it does not describe the columns as they were released"): manifest["dictionary"]
         == dictionary,
         (pack.MANIFEST, "its policy is not that of its run file"): manifest["policy"]

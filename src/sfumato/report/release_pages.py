@@ -17,6 +17,7 @@ from sfumato.runtime.json_files import parse_json
 from sfumato.study.policy import policy_sentence, weaker_sentences
 from sfumato.version import __version__
 
+LEFT_OUT = "of the records of the original table left out (missing values)"
 BLOCK = re.compile(r'<script type="application/json" id="figures">(.*?)</script>', re.DOTALL)
 
 
@@ -82,8 +83,12 @@ def external_page(
         notes.append(
             f"Records in groups that were too small were suppressed, that is, removed before publication: {gone}."
         )
-    if facts["dropped_share"]:
-        notes.append(f"Records with missing values were left out: {shown_share(facts['dropped_share'])}.")
+    missing = facts["left_out_share"]
+    if missing:
+        notes.append(
+            f"Records of the original table with missing values were left out: {shown_share(missing)}. The shares of "
+            "other figures are of the remaining records."
+        )
     return page(
         "external.html",
         title="About this file",
@@ -92,6 +97,7 @@ def external_page(
             {"value": f"{released:,}" if isinstance(released, int) else released, "says": "records in the file"},
             headline or _smallest(k),
             {"value": shown_share(facts["suppressed_share"]), "says": "of the records removed (suppressed)"},
+            *([{"value": shown_share(missing), "says": LEFT_OUT}] if missing else []),
             {"value": percent(facts["loss_share"]), "says": "of the detail in the remaining records lost"},
         ],
         k=k,
@@ -129,12 +135,13 @@ def internal(
 
     `facts` are figures for machines beyond those of every release, `about` how the system made it.
     """
-    source, names = manifest["source"], ("records", "suppressed", "released", "loss", "figures", "whole", "accepted")
+    source = manifest["source"]
+    names = ("records", "suppressed", "left_out", "released", "loss", "figures", "whole", "accepted")
     described = {
         "source": source["name"],
         "SHA-256 of the source": source["sha256"],
         "rows read": f"{source['rows_read']:,}",
-        "rows left out because of missing values": f"{source['rows_read'] - manifest['records']:,}",
+        "rows left out because of missing values": f"{manifest['left_out']:,}",
     }
     block = {"point": manifest["point"]["id"]} | {name: manifest[name] for name in names}
     return page(
@@ -207,7 +214,11 @@ def recoded_page(
             {"value": f"{manifest['released']:,}", "says": "rows in the file"},
             headline or {"value": number(manifest["figures"][K.name]["value"]), "says": "smallest class (k)"},
             {"value": f"{manifest['suppressed']:,}", "says": f"of {manifest['records']:,} records suppressed"},
-            {"value": percent(manifest["loss"]), "says": "loss"},
+            *left_out_tiles(manifest),
+            {
+                "value": percent(manifest["loss"]),
+                "says": "loss of the whole source" if manifest["left_out"] else "loss",
+            },
         ],
         how=how,
         heading=heading,
@@ -221,6 +232,15 @@ def recoded_page(
         columns=[_column(row) for row in compared["columns"]],
         small=small,
     )
+
+
+def left_out_tiles(manifest: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the tile of the records that the missing rule left out; none where there are none."""
+    missing = manifest["left_out"]
+    if not missing:
+        return []
+    share = percent(missing / (manifest["records"] + missing))
+    return [{"value": f"{missing:,}", "says": f"records of the source left out: missing values ({share})"}]
 
 
 def whole_sentences(whole: Mapping[str, Any]) -> list[str]:

@@ -31,7 +31,8 @@ class DataSettings(Settings):
     What is left out is detected from the file's head (format, separator, quote, decimal mark). An encoding other
     than UTF-8 and a missing header are never assumed: `sfumato inspect` detects them and writes them down.
     With `neutralise_formulas` a release writes a mark before kept cells that a spreadsheet would run.
-    `removed` is how many suppressed records a release lacks, so that they stay in every measurement.
+    `removed` is how many suppressed records a release lacks, so that they stay in every measurement, and `left_out` how
+    many records of its source the missing rule left out, so that they stay in the loss.
     `digest` is what a fingerprint is of: the bytes of a file, or the content of a Parquet file, which is that of the
     table in memory it was written from.
     `unit = "row"` states that every row is one person, and `unit_reason` why; it goes into the report of a release.
@@ -64,6 +65,7 @@ class DataSettings(Settings):
     missing: Missing = "drop"
     neutralise_formulas: bool = False
     removed: int = Field(default=0, ge=0, le=10**12)
+    left_out: int = Field(default=0, ge=0, le=10**12)
 
     @model_validator(mode="after")
     def _no_password(self) -> Self:

@@ -22,6 +22,7 @@ Rule = Literal[
     "t",
     "households",
     "suppressed",
+    "left_out",
     "uniques",
     "raw",
     "attacks",
@@ -83,6 +84,12 @@ RULES: dict[str, RuleFacts] = {
         RuleFacts("t", "below", "t below {limit}"),
         RuleFacts("households", "at least", "at least {limit} households in a class, where households are declared"),
         RuleFacts("suppressed", "at most", "at most {limit} of the records suppressed", share=True),
+        RuleFacts(
+            "left_out",
+            "at most",
+            "at most {limit} of the source's records left out because of missing values",
+            share=True,
+        ),
         RuleFacts(
             "uniques",
             "at most",
@@ -156,9 +163,10 @@ class PolicySettings(Settings):
 
     `k` and `l` are the least k and the least number of different sensitive values in a class; `t` the distance from
     the distribution of the whole file that no class may reach (1 allows any); `households` the fewest households in
-    a class, where a household column is declared; `suppressed` the largest share of
-    records that may be suppressed; `uniques` the largest share that may be unique over quasi-identifiers and all
-    columns that are released unchanged. A threshold that is weaker than its default needs a `reason`.
+    a class, where a household column is declared; `suppressed` the largest share of records that may be suppressed;
+    `left_out` the largest share of the source's records that the missing rule may leave out; `uniques` the largest
+    share that may be unique over quasi-identifiers and all columns that are released unchanged. A threshold that is
+    weaker than its default needs a `reason`.
 
     `response` is for randomized response beside other released columns: the factor by which a report may raise the
     largest share of a combination of their values. A posterior up to `response_posterior` is allowed as well.
@@ -170,6 +178,7 @@ class PolicySettings(Settings):
     t: float = Field(default=0.9, gt=0, le=1)
     households: int = Field(default=2, ge=1)
     suppressed: float = Field(default=1.0, ge=0, le=1)
+    left_out: float = Field(default=0.05, ge=0, le=1)
     uniques: float = Field(default=0.001, ge=0, le=1)
     response: float = Field(default=1.5, ge=1, le=1000)
     response_posterior: float = Field(default=0.75, gt=0, le=1)
@@ -209,7 +218,7 @@ def weaker_thresholds(policy: Mapping[str, Any]) -> dict[str, RuleFacts]:
 def policy_sentence(policy: Mapping[str, Any]) -> str:
     """The thresholds of a policy in words, as reports state them.
 
-    >>> policy_sentence({"k": 3, "l": 2, "t": 0.9, "suppressed": 1.0, "uniques": 0.001})[:44]
+    >>> policy_sentence({"k": 3, "l": 2, "t": 0.9, "suppressed": 1.0, "left_out": 0.05, "uniques": 0.001})[:44]
     'k at least 3, ℓ at least 2, t below 0.9, at '
     """
     return (

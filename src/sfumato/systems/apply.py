@@ -219,7 +219,8 @@ def _front(study: Study, table: FrequencyTable, plan: LevelPlan) -> Front:
     point = Point(0, values, loss_of(classes), classes.suppressed_rows, plan, suppressed_units=units)
     objectives = tuple(Objective(measure.name, measure.direction) for measure in measures)
     about = (1, 1, 0.0, table.fingerprint, table.records, None if table.units is None else table.persons)
-    return Front(study, objectives, (point,), "applied", False, *about)
+    front = Front(study, objectives, (point,), "applied", False, *about)
+    return replace(front, left_out=table.left_out)  # the loss was measured as that of the source
 
 
 def _star_warnings(strange: Sequence[Unseen]) -> list[str]:

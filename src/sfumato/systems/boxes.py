@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from sfumato.front import Front, Point
 from sfumato.plans.boxes import BoxPlan
@@ -15,6 +15,7 @@ from sfumato.systems.on_tables import measured_rows, search_table
 from sfumato.systems.run import Run
 from sfumato.systems.system import Verdict
 from sfumato.tables.frequency import FrequencyTable
+from sfumato.tables.missing import loss_of_entered
 
 
 @dataclass(frozen=True)
@@ -70,3 +71,14 @@ def salt_of(seed: int | None) -> str | None:
 def ratio(point: Point) -> str:
     """How many times its bound a point loses."""
     return f"{point.details['ratio']:.3f}" if "ratio" in point.details else "–"
+
+
+def times_bound(manifest: Mapping[str, Any], loss: float, bound: float) -> float | None:
+    """Return how many times its bound a release loses, without the records left out; None where the bound is 0."""
+    entered = [loss_of_entered(one, manifest["records"], manifest["left_out"]) for one in (loss, bound)]
+    return entered[0] / entered[1] if entered[1] > 0 else None
+
+
+def without_left_out(manifest: Mapping[str, Any]) -> str:
+    """Return what a ratio to a bound is without, in a clause."""
+    return " without the records left out because of missing values" if manifest["left_out"] else ""

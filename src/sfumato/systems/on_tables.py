@@ -26,6 +26,7 @@ def search_table(find: Searcher, study: Study, run: Run, table: FrequencyTable |
         run.table = table if run.table is None else run.table  # a search within this one is of another table
         with stage("search"):
             front = find(study, table, run)
+    front = front.with_left_out(table.left_out)
     return replace(front, tuples=table.tuples, stages=tuple(done.as_dict() for done in recorder.done))
 
 

@@ -38,7 +38,8 @@ class Run:
     def show(self, front: Callable[[], Front]) -> None:
         """Offer the best so far."""
         if self.live is not None:
-            self.live(front)
+            left_out = 0 if self.table is None else self.table.left_out
+            self.live(lambda: front().with_left_out(left_out))
 
     def kept(self, study: Study, fingerprint: str) -> State | None:
         """The state of the search on disk, if it is to be kept."""

@@ -84,7 +84,7 @@ def compress(engine: Engine, source: Source, uses: Sequence[Use], population: So
             label=next((values[use.name] for use in keyed if use.role is Role.LABEL), None),
             population=_population(engine, width) if population else None,
             rows_read=read,
-            rows_dropped=read - kept,
+            left_out=read - kept + source.settings.left_out,
             removed=source.settings.removed,
             fingerprint=fingerprint,
         )

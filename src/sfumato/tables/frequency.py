@@ -48,7 +48,8 @@ class FrequencyTable:
     `codes[j, t]` is the code of tuple t in column j. Tuples stand in the order of their codes, so the
     same data give the same table on any number of threads. `units` are the persons that rows belong to (None where
     every row is a person), `households` the households that persons belong to (None where none are declared);
-    `household_of` has the household of every unit.
+    `household_of` has the household of every unit. `left_out` are the records of the source that the missing rule left
+    out, here or before a release.
     """
 
     domains: tuple[Domain, ...]
@@ -62,7 +63,7 @@ class FrequencyTable:
     households: Units | None = None
     household_of: Codes | None = None
     rows_read: int = 0
-    rows_dropped: int = 0
+    left_out: int = 0
     removed: int = 0
     fingerprint: str = ""
 

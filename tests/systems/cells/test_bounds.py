@@ -99,7 +99,7 @@ def test_a_bound_says_which_limits_it_takes_for_granted(tmp_path: Path) -> None:
     assert bound.details["floor"] > free.loss
     assert free.details["within"] == ["suppressed records"]
     assert bound.details["within"] == ["columns", "suppressed records"]
-    assert bound_sentence(bound.details, bound.loss).startswith(
+    assert bound_sentence(stated(bound)).startswith(
         "Within the limits that were set on columns and the limit on suppressed records, no way to blank cells"
     )
     for exact in (0, 1500):
@@ -107,7 +107,7 @@ def test_a_bound_says_which_limits_it_takes_for_granted(tmp_path: Path) -> None:
         kept = sf.search(study_of(tmp_path, cells=cells)).points[0]
         assert "columns" in kept.details["within"]
     plain = sf.search(study_of(tmp_path, cells={"exact": 0})).points[0]
-    assert bound_sentence(plain.details, plain.loss).startswith("No way to blank cells")
+    assert bound_sentence(stated(plain)).startswith("No way to blank cells")
 
 
 def test_labels_that_are_already_generalized_are_refused_before_the_search(tmp_path: Path) -> None:

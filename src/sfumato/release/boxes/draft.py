@@ -191,6 +191,7 @@ class BoxDraft(Draft):
             rows_read=self.rows.rows_read,
             records=after.records,
             suppressed=suppressed,
+            left_out=self.table.left_out,
             loss=loss,
             figures=figures,
             whole=self.whole,

@@ -17,6 +17,7 @@ from sfumato.front import PRICE_UNIT, Front, Point
 from sfumato.measures.standard import K
 from sfumato.runtime.arrays import Counts64
 from sfumato.tables.frequency import FrequencyTable
+from sfumato.tables.missing import loss_of_entered
 
 ROUNDING = 1e-9
 PRICED = ("local",)  # systems whose floors are proven by prices
@@ -33,7 +34,7 @@ def refuse_floors(front: Front, point: Point, table: FrequencyTable) -> None:
     """
     full = sum(front.study.weights_for(table)) * table.records
     for one in front.points:
-        floor = stated_floor(one, full)
+        floor = stated_floor(front, one, full)
         if floor is not None and front.system in PRICED:
             refuse_unpaid(floor, front, int(one.values[K.name]), table)
     floor = point.details.get("floor")
@@ -43,8 +44,11 @@ def refuse_floors(front: Front, point: Point, table: FrequencyTable) -> None:
         raise _refused("its loss is below its floor, or the floor is not that of the front")
 
 
-def stated_floor(point: Point, full: float) -> float | None:
-    """The floor of a point, None where it has none; an error if its loss, ratio or bound contradicts it."""
+def stated_floor(front: Front, point: Point, full: float) -> float | None:
+    """The floor of a point for the records that entered the search, None where it has none.
+
+    An error if its loss, ratio or bound contradicts it.
+    """
     details = point.details
     if "floor" not in details:
         if "ratio" in details or (point.bound is not None and point.bound > 0):
@@ -55,7 +59,8 @@ def stated_floor(point: Point, full: float) -> float | None:
         raise _refused(f"the floor of point {point.id} is no share of the cells")
     if not _at_most(floor, point.loss):
         raise _refused(f"the loss of point {point.id} is below its floor")
-    if (ratio is None) != (floor == 0) or (ratio is not None and not _close(ratio * floor, point.loss)):
+    floor, loss = front.loss_of_entered(floor), front.loss_of_entered(point.loss)
+    if (ratio is None) != (floor == 0) or (ratio is not None and not _close(ratio * floor, loss)):
         raise _refused(f"the ratio of point {point.id} is not its loss divided by its floor")
     if point.bound is None or not _close(point.bound, floor * full):
         raise _refused(f"the bound of point {point.id} is not its floor")
@@ -73,17 +78,21 @@ def refuse_unpaid(floor: float, front: Front, k: int, table: FrequencyTable) -> 
         raise _refused(f"the floor at k = {k} is more than its prices add up to")
 
 
-def floor_differences(point: dict[str, Any], loss: float) -> list[str]:
-    """What is wrong with the floor that a manifest states; a draw leaves the ratio of what was promised."""
+def floor_differences(point: dict[str, Any], loss: float, records: int, left_out: int) -> list[str]:
+    """What is wrong with the floor that a manifest states; a draw leaves the ratio of what was promised.
+
+    A ratio is without the records left out.
+    """
     details = point.get("details", {})
     if "floor" not in details:
         return ["its point has a ratio and no floor"] if "ratio" in details else []
     floor, ratio = details["floor"], details.get("ratio")
     if not _number(floor) or not _at_most(floor, loss):
         return ["its floor is above its loss"]
+    floor, loss = (loss_of_entered(one, records, left_out) for one in (floor, details.get("promised", loss)))
     if ratio is None and floor == 0:
         return []
-    if not _number(ratio) or not _close(ratio * floor, details.get("promised", loss)):
+    if not _number(ratio) or not _close(ratio * floor, loss):
         return ["its ratio is not its loss divided by its floor"]
     return []
 

@@ -52,6 +52,7 @@ def classes_before(
     codes = np.stack([codes for _, codes in columns])
     gone = int(np.count_nonzero(~inside)) + table.removed
     file = from_codes([domain for domain, _ in columns], codes, drawn, label, removed=gone)
+    file = replace(file, left_out=table.left_out)
     return classes_of(file, made.columns, study.weights_for(table))
 
 

@@ -26,7 +26,7 @@ from sfumato.release.readback import figure_value, figures_of, loss_of, same
 from sfumato.release.recoding_draft import release_findings
 from sfumato.release.rows import differing_rows
 from sfumato.release.sources import table_of
-from sfumato.release.verification import Difference
+from sfumato.release.verification import Difference, rows_read_differences
 from sfumato.release.verify import Again, Check, Verifier
 from sfumato.runtime.figures import number
 from sfumato.sources.engines.engine import open_engine
@@ -116,7 +116,10 @@ def _point(manifest: Manifest) -> list[Difference]:
         for name, (stated, measured) in values.items()
         if not same(stated, measured)
     ]
-    return [Difference(pack.MANIFEST, what) for what in (*differing, *floor_differences(point, manifest["loss"]))]
+    return [
+        Difference(pack.MANIFEST, what)
+        for what in (*differing, *floor_differences(point, manifest["loss"], manifest["records"], manifest["left_out"]))
+    ]
 
 
 def rows_again(check: Check, study: Study) -> list[Difference]:
@@ -129,16 +132,11 @@ def rows_again(check: Check, study: Study) -> list[Difference]:
     with open_engine(study.engine, study.engine_options) as engine:
         source = table_of(study)
         target = target_of(source, check.written.format)
-        torn = differing_rows(engine, box_rows(engine, source, study, plan, target), check.written)
-    return (
-        [
-            Difference(
-                check.data, f"{counted(torn, 'row differs', 'rows differ')} from the source put into classes again"
-            )
-        ]
-        if torn
-        else []
-    )
+        rows = box_rows(engine, source, study, plan, target)
+        torn = differing_rows(engine, rows, check.written)
+    differ = f"{counted(torn, 'row differs', 'rows differ')} from the source put into classes again"
+    differences = [Difference(check.data, differ)] if torn else []
+    return differences + rows_read_differences(check.manifest, rows.rows_read)
 
 
 def says(manifest: Content) -> str:

@@ -13,6 +13,7 @@ from sfumato.release.manifest import Content
 from sfumato.release.policy import MATCHING_K, MATCHING_PEOPLE
 from sfumato.report.release_pages import external_page, recoded_page
 from sfumato.runtime.figures import number, percent
+from sfumato.systems.boxes import times_bound, without_left_out
 from sfumato.systems.cells.points import AGREEING, ON_BLANK, ON_COLUMNS, ON_SUPPRESSED
 
 READ = {
@@ -61,15 +62,17 @@ def _counted(figure: int | None, otherwise: str) -> str:
     return otherwise if figure is None else number(figure)
 
 
-def bound_sentence(details: Mapping[str, Any], loss: float) -> str:
+def bound_sentence(manifest: Mapping[str, Any]) -> str:
     """What no way to blank cells costs less than; where limits were taken for granted, only among ways within them."""
+    details, loss = manifest["point"]["details"], manifest["loss"]
     if "floor" not in details:
         return "No bound was found."
     limits = [WITHIN[name] for name in details.get("within", ()) if name in WITHIN]
     ways = f"Within {' and '.join(limits)}, no way" if limits else "No way"
+    ratio = times_bound(manifest, loss, details["floor"])
     return (
         f"{ways} to blank cells in this reading costs less than {percent(details['floor'])} of all cells, according to "
-        f"the search; this file costs {percent(loss)}, {loss / details['floor']:.3f} times as much."
+        f"the search; this file costs {percent(loss)}, {ratio:.3f} times as much{without_left_out(manifest)}."
     )
 
 
@@ -96,7 +99,7 @@ def cells_page(manifest: Mapping[str, Any]) -> str:
         ],
     ]
     explained = [POSSIBLE] if MATCHING_K in readings else []
-    bound = bound_sentence(details, manifest["loss"])
+    bound = bound_sentence(manifest)
     sections: list[dict[str, Any]] = [
         {"title": "Blanked cells", "sentences": [READ[own["algorithm"]], bound], "heads": ["column", "cells", "share"]}
         | {"rows": rows},

@@ -17,7 +17,7 @@ from sfumato.plans.channel import Channel
 from sfumato.release import pack
 from sfumato.release.dictionary import plain_dictionary
 from sfumato.release.manifest import Content
-from sfumato.release.policy import Finding, unique_findings
+from sfumato.release.policy import Finding, left_out_findings, unique_findings
 from sfumato.runtime.arrays import Floats
 from sfumato.runtime.figures import percent
 from sfumato.runtime.json_files import read_json
@@ -131,7 +131,7 @@ class Disguised:
         }
         return plain_dictionary(self.what.columns, hidden, Path(self.what.data).name, left_out)
 
-    def findings(self, policy: PolicySettings) -> list[Finding]:
+    def findings(self, policy: PolicySettings, left_out: int) -> list[Finding]:
         """What it breaks of the policy: categories of very few people, and people alone in the plain columns."""
         listed = []
         kind = "records" if self.persons is None else "persons"
@@ -149,7 +149,8 @@ class Disguised:
             listed.append(f"Over the plain columns the smallest class has {smallest} {kind}, below {policy.k}.")
         broken = [Finding(RULE_K, " ".join(listed))] if listed else []
         alone = unique_findings(policy, self.whole) if persons is None else _alone(policy, persons, self.persons)
-        return [*response_findings(self.given, policy), *broken, *alone]
+        missing = left_out_findings(policy, self.records, left_out)
+        return [*response_findings(self.given, policy), *broken, *missing, *alone]
 
     def warnings(self) -> list[str]:
         """What the publisher should know."""

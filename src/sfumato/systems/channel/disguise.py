@@ -137,13 +137,14 @@ class DisguiseDraft(Draft):
             rows_read=self.rows_read,
             records=disguised.records,
             suppressed=0,
+            left_out=self.rows_read - disguised.records,
             loss=disguised.loss,
             figures=disguised.figures,
             whole=disguised.whole,
             point=disguised.point,
             dictionary=disguised.dictionary(len(self.source.columns) - len(what.hidden) - len(what.kept)),
             own=disguised.as_dict() | {"agreement": self.agreed.as_dict()},
-            findings=disguised.findings(self.study.policy),
+            findings=disguised.findings(self.study.policy, self.rows_read - disguised.records),
             warnings=disguised.warnings(),
         )
 

@@ -179,7 +179,7 @@ def _front(
         study, objectives, (point,), "applied", False, 1, 0, 0.0, table.fingerprint, table.records, system="local",
         found_how="applied from an earlier release",
     )  # fmt: skip
-    return front, earlier
+    return front.with_left_out(table.left_out), earlier
 
 
 def _value(table: FrequencyTable, j: int, position: int) -> str:

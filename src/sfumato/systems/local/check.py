@@ -58,7 +58,7 @@ def check_front(front: Front, table: FrequencyTable) -> dict[int, float]:
         table: the frequency table of its study.
 
     Returns:
-        The loss that no recoding can go below, for each k.
+        The loss of the source that no recoding can go below, for each k.
     """
     refuse_unpriced(front)
     if table.fingerprint != front.fingerprint:
@@ -73,7 +73,7 @@ def check_front(front: Front, table: FrequencyTable) -> dict[int, float]:
         k = int(point.values[K.name])
         if k not in front.prices:
             raise DataError(f"the front has no prices for its floor at k = {k}", expected="a front with its prices")
-        proven[k] = check_floor(model, codes, table.counts, k, front.prices[k] / PRICE_UNIT)
+        proven[k] = front.loss_of_source(check_floor(model, codes, table.counts, k, front.prices[k] / PRICE_UNIT))
         if float(point.details["floor"]) > proven[k] * (1 + ROUNDING):
             raise DataError(
                 f"the front says more at k = {k} than its prices prove", expected="a floor as its prices prove it"

@@ -100,7 +100,7 @@ def drawn_point(front: Front, point: Point, rng: np.random.Generator) -> Point:
     classes = classes_of(labels, cells, plan)
     full = sum(study.weights_for(table)) * table.records
     stated = with_room(_loss(classes, table), share)
-    if not same(stated, point.loss) or not same(stated * full, point.values[GENERAL_LOSS.name]):
+    if not same(front.loss_of_source(stated), point.loss) or not same(stated * full, point.values[GENERAL_LOSS.name]):
         raise SfumatoError(
             f"the loss of the plan is not the {point.loss:.10g} that the front promises",
             expected="the figures of the search; nothing was released",
@@ -113,7 +113,9 @@ def drawn_point(front: Front, point: Point, rng: np.random.Generator) -> Point:
     undrawn = downcode(before, weights, k).as_dict()
     values = {K.name: float(after.rows.min()), GENERAL_LOSS.name: loss * full}
     details = {**point.details, "promised": point.loss, "undrawn": undrawn}
-    return Point(point.id, values, loss, point.suppressed, plan_of(segments, after), point.bound, details)
+    return Point(
+        point.id, values, front.loss_of_source(loss), point.suppressed, plan_of(segments, after), point.bound, details
+    )
 
 
 def _loss(classes: Classes, table: FrequencyTable) -> float:

@@ -12,6 +12,7 @@ from sfumato.release.facts import external_facts
 from sfumato.release.manifest import Content
 from sfumato.report.release_pages import external_page, recoded_page
 from sfumato.runtime.figures import number, percent
+from sfumato.systems.boxes import times_bound, without_left_out
 
 TABULATE = (
     "The same value may stand in different groups in different records, so records cannot be counted by label. To "
@@ -37,12 +38,13 @@ def local_page(manifest: Mapping[str, Any]) -> str:
         how=f"{front['how'][:1].upper()}{front['how'][1:]}.",
         heading="classes, method, ratio to the floor",
         plans=[_plan(point) for point in front["points"]],
-        sections=[floor_section(manifest["point"]), counting_section(manifest, TABULATE), downcoding_section(manifest)],
+        sections=[floor_section(manifest), counting_section(manifest, TABULATE), downcoding_section(manifest)],
     )
 
 
-def floor_section(point: Mapping[str, Any]) -> dict[str, Any]:
+def floor_section(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """What no recoding with these labels can go below."""
+    point = manifest["point"]
     details = point.get("details", {})
     if "floor" not in details:
         return {"title": "Floor", "sentences": ["No floor was computed for this table."]}
@@ -51,7 +53,8 @@ def floor_section(point: Mapping[str, Any]) -> dict[str, Any]:
         f"According to the search, no recoding with the same kind of labels and this k, global or local, loses less "
         f"than {percent(floor)}, whatever it suppresses; this file loses {percent(loss)}"
     )
-    more = f", {loss / floor:.2f} times as much." if floor > 0 else "."
+    ratio = times_bound(manifest, loss, floor)
+    more = f", {ratio:.2f} times as much{without_left_out(manifest)}." if ratio is not None else "."
     stated = (
         "The floor is stated by the search and is no more than its prices add up to, which was checked; whether every "
         "box can pay these prices is checked by the command sfumato floor, on the front that this file was chosen from."

@@ -49,7 +49,7 @@ def front(places: Places, study: str, job: str) -> dict[str, Any]:
     levels = _floor(places, study, saved)
     described |= {
         "floor": levels,
-        "ratios": {each.id: ratio for each in saved.points if (ratio := _ratio(levels, each))},
+        "ratios": {each.id: ratio for each in saved.points if (ratio := _ratio(saved, levels, each))},
     }
     try:
         knee: int | None = saved.points[knee_of(saved)].id
@@ -86,10 +86,10 @@ def _floor(places: Places, study: str, front: Front) -> list[tuple[float, float]
     return sorted(proven.items())
 
 
-def _ratio(levels: Sequence[tuple[float, float]], point: Point) -> float | None:
+def _ratio(front: Front, levels: Sequence[tuple[float, float]], point: Point) -> float | None:
     """How many times the floor at its k a point loses, or its own bound where it is searched for by another figure."""
     floor = floor_at(levels, point.values[K.name]) if K.name in point.values else None
-    return point.loss / floor if floor else point.details.get("ratio")
+    return front.ratio(point.loss, floor) if floor else point.details.get("ratio")
 
 
 def point(
@@ -112,7 +112,7 @@ def point(
         described = {"words": words, "own": words, "drawn": saved.system == "local" and saved.study.local.draw > 0}
         if isinstance(chosen.plan, BoxPlan):
             described |= box_point(saved, table, chosen.plan)
-    return chosen.as_dict() | described | {"ratio": _ratio(_floor(places, study, saved), chosen)}
+    return chosen.as_dict() | described | {"ratio": _ratio(saved, _floor(places, study, saved), chosen)}
 
 
 def whole(
