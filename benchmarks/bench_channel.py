@@ -30,7 +30,7 @@ ROWS = int(os.environ.get("SFUMATO_BENCH_ROWS", "10000000"))
 
 def main() -> None:
     adult = adult_priors()
-    occupation = sf.read(sf.sample("adult")).table().sensitive["occupation"]
+    occupation = sf.read(sf.sample("adult-complete")).table().sensitive["occupation"]
     shares = np.bincount(occupation.values, occupation.counts).astype(np.float64)
     cases = {
         "normal, δ = 0.8": (normal_prior(), 0.8),

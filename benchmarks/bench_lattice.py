@@ -41,7 +41,7 @@ def with_people(table: FrequencyTable) -> FrequencyTable:
 
 
 def main() -> None:
-    tables = {"Adult, eight columns": sf.read(sf.sample("adult")).table()}
+    tables = {"Adult, eight columns": sf.read(sf.sample("adult-complete")).table()}
     shared = os.environ.get("SFUMATO_SHARED")
     if shared:
         tables["Adult, ARX's lattice"] = _arx(Path(shared) / "data/arx/adult")
@@ -111,7 +111,7 @@ def _threads(table: FrequencyTable) -> None:
 def _exact() -> None:
     """The exact search against the full pass, on Adult and on a lattice of over a million nodes."""
     rows = []
-    adult = sf.read(sf.sample("adult"))
+    adult = sf.read(sf.sample("adult-complete"))
     large = census_table(5_000, columns=COLUMNS | {"region": 32})
     study = sf.Study(data={"path": "synthetic"}, columns={}, search={"max_suppression": 0.01, "threads": 1})
     for name, base, table in (

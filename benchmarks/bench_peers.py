@@ -22,7 +22,7 @@ KS = (5, 20)
 def peers(python: Path, folder: Path) -> dict[str, dict[str, dict[str, float]]]:
     """What the peers say, by tool and k; `folder` gets the files that they make."""
     child = Path(__file__).with_name("peers_child.py")
-    command = [python, child, sf.sample("adult").parent, folder, *map(str, KS)]
+    command = [python, child, sf.sample("adult-complete").parent, folder, *map(str, KS)]
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=kept)
     return dict(json.loads(done.stdout))
@@ -32,7 +32,7 @@ def main() -> None:
     if len(sys.argv) < 2:
         print("| peers | not measured: make bench-peers |")
         return
-    study = sf.read(sf.sample("adult"))
+    study = sf.read(sf.sample("adult-complete"))
     with tempfile.TemporaryDirectory() as name:
         told = peers(Path(sys.argv[1]), Path(name))
         start = time.process_time()

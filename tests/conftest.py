@@ -50,7 +50,7 @@ def shared() -> Path:
 @pytest.fixture(scope="session")
 def adult() -> sf.FrequencyTable:
     """The bundled Adult table: eight quasi-identifiers, occupation sensitive."""
-    return sf.read(sf.sample("adult")).table()
+    return sf.read(sf.sample("adult-complete")).table()
 
 
 @pytest.fixture(scope="session")

@@ -29,7 +29,7 @@ def json_of(capsys: Capture, *arguments: str) -> dict[str, Any]:
 
 @pytest.fixture
 def adult_folder(tmp_path: Path) -> Path:
-    assert run(["sample", "adult", "-o", str(tmp_path / "adult")]) == 0
+    assert run(["sample", "adult-complete", "-o", str(tmp_path / "adult")]) == 0
     return tmp_path / "adult"
 
 

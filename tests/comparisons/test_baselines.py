@@ -46,7 +46,7 @@ PARTED = [
 
 
 def adult_study(**search: object) -> sf.Study:
-    return sf.read(sf.sample("adult")).with_search(**search)
+    return sf.read(sf.sample("adult-complete")).with_search(**search)
 
 
 def small_study(share: float) -> sf.Study:
@@ -168,7 +168,7 @@ AGES = [("20", "20s", "*"), ("21", "20s", "*"), ("30", "30s", "*")]
 @pytest.mark.long
 def test_a_front_of_cuts_beside_them() -> None:
     education = {
-        "education": sf.read(sf.sample("adult")).columns["education"].model_copy(update={"constrained": False})
+        "education": sf.read(sf.sample("adult-complete")).columns["education"].model_copy(update={"constrained": False})
     }
     study = adult_study(
         system="cuts", problem=2, objectives=("k", "general_loss"), algorithm="nsga2", generations=8, population=20

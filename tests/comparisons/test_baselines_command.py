@@ -14,7 +14,7 @@ Capture = pytest.CaptureFixture[str]
 
 @pytest.fixture
 def run_file(tmp_path: Path) -> str:
-    assert run(["sample", "adult", "-o", str(tmp_path / "adult")]) == 0
+    assert run(["sample", "adult-complete", "-o", str(tmp_path / "adult")]) == 0
     return str(tmp_path / "adult" / "run.toml")
 
 

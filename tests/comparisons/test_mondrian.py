@@ -279,7 +279,7 @@ def assert_nothing_more_can_be_cut(space: CutSpace, found: Partition, k: int) ->
 
 
 def test_equals_the_plain_twin_on_adult(adult: FrequencyTable) -> None:
-    study = sf.read(sf.sample("adult"))
+    study = sf.read(sf.sample("adult-complete"))
     local = LocalTable.of(study, adult)
     found = local.classes("mondrian_relaxed", 100, 6)
     assert found is not None

@@ -28,7 +28,7 @@ SMALL = {"system": "cuts", "algorithm": None, "generations": 6, "population": 16
 
 
 def cuts(adult: sf.FrequencyTable, **settings: object) -> sf.Front:
-    study = sf.read(sf.sample("adult"))
+    study = sf.read(sf.sample("adult-complete"))
     columns = {
         name: study.columns[name].model_copy(update={"constrained": False}) for name in ("education", "race", "age")
     }
@@ -37,7 +37,7 @@ def cuts(adult: sf.FrequencyTable, **settings: object) -> sf.Front:
 
 @pytest.fixture(scope="module")
 def lattice(adult: sf.FrequencyTable) -> sf.Front:
-    return sf.search(sf.read(sf.sample("adult")), table=adult)
+    return sf.search(sf.read(sf.sample("adult-complete")), table=adult)
 
 
 @pytest.fixture(scope="module")
@@ -182,7 +182,7 @@ def test_a_front_without_classes_says_what_it_cannot_tell(
 
 
 def test_a_measure_that_sizes_do_not_tell(adult: sf.FrequencyTable) -> None:
-    study = sf.read(sf.sample("adult")).with_search(
+    study = sf.read(sf.sample("adult-complete")).with_search(
         objectives=["t_closeness", "general_loss"], algorithm="pbg_ea", iterations=2
     )
     front = sf.search(study, table=adult)
@@ -271,7 +271,8 @@ def _offers(loss: np.ndarray, values: np.ndarray) -> Offers:
     count = len(loss)
     whole, real = np.ones(count, dtype=np.int64), np.full(count, np.nan)
     front = sf.Front(
-        study=sf.read(sf.sample("adult")), objectives=(), points=(), algorithm="", exact=False, evaluations=0, space=1,
+        study=sf.read(sf.sample("adult-complete")),
+        objectives=(), points=(), algorithm="", exact=False, evaluations=0, space=1,
         seconds=0.0, fingerprint="", rows=1000,
     )  # fmt: skip
     flags = np.ones(count, dtype=np.bool_)
@@ -279,7 +280,7 @@ def _offers(loss: np.ndarray, values: np.ndarray) -> Offers:
 
 
 def test_the_searches_that_ask_names_run(tmp_path: Path) -> None:
-    assert run(["sample", "adult", "-o", str(tmp_path / "adult")]) == 0
+    assert run(["sample", "adult-complete", "-o", str(tmp_path / "adult")]) == 0
     run_file = str(tmp_path / "adult/run.toml")
     # the run file of cuts, turned to its quickest settings; the command names system, problem and limit again
     text = (tmp_path / "adult/cuts.toml").read_text("utf-8")

@@ -44,7 +44,7 @@ def answered(front: sf.Front, table: sf.FrequencyTable, **limits: float) -> floa
 @pytest.fixture(scope="module", params=[0.0, 0.02])
 def asked(request: pytest.FixtureRequest, adult: sf.FrequencyTable) -> tuple[sf.Front, Figures, sf.FrequencyTable]:
     """A front, and every release of every node of its lattice."""
-    study = sf.read(sf.sample("adult")).with_search(max_suppression=request.param)
+    study = sf.read(sf.sample("adult-complete")).with_search(max_suppression=request.param)
     ready = Search.prepare(study, adult)
     return sf.search(study, table=adult), ready.problem.figures(ready.problem.rollup.all_nodes), adult
 
@@ -93,7 +93,7 @@ def test_baselines_have_the_answer_of_the_front(asked: tuple[sf.Front, Figures, 
 
 @pytest.mark.parametrize("count", COUNTS)
 def test_questions_for_k_and_l_together(adult: sf.FrequencyTable, count: int) -> None:
-    study = sf.read(sf.sample("adult")).with_search(objectives=["k", "distinct_l", "general_loss"])
+    study = sf.read(sf.sample("adult-complete")).with_search(objectives=["k", "distinct_l", "general_loss"])
     front, every = sf.search(study, table=adult), figures_of(study, adult)
     k, l, losses = every.worst[:, 0], every.worst[:, 1], every.losses / (len(adult.columns) * adult.records)
     rng = np.random.default_rng(18)
@@ -117,7 +117,7 @@ def test_questions_where_the_search_demands_more(
     adult: sf.FrequencyTable, constraints: dict[str, float], count: int
 ) -> None:
     """Every answer keeps what was demanded, also under another suppression than the point's own."""
-    study = sf.read(sf.sample("adult")).with_search(constraints=constraints, max_suppression=0.05)
+    study = sf.read(sf.sample("adult-complete")).with_search(constraints=constraints, max_suppression=0.05)
     front, ready = sf.search(study, table=adult), Search.prepare(study, adult)
     every = ready.problem.figures(ready.problem.rollup.all_nodes)
     fits = ready.problem.violation(every) == 0
@@ -141,7 +141,7 @@ def test_questions_where_the_search_demands_more(
 def test_questions_to_a_front_of_cuts(adult: sf.FrequencyTable) -> None:
     """Every size threshold of every recoding of the front, from its class table; pick knows the points alone."""
     settings = {"system": "cuts", "algorithm": None, "generations": 6, "population": 16, "threads": 1}
-    study = sf.read(sf.sample("adult")).with_search(**settings, problem=2, max_suppression=0.1, local_search=2)
+    study = sf.read(sf.sample("adult-complete")).with_search(**settings, problem=2, max_suppression=0.1, local_search=2)
     front = sf.search(study, table=adult)
     sizes, losses = [], []
     for number in range(len(front.classes)):
@@ -170,7 +170,7 @@ def test_questions_to_a_front_of_cuts(adult: sf.FrequencyTable) -> None:
 @pytest.mark.long
 def test_a_question_outside_is_answered_by_the_search_for_it(adult: sf.FrequencyTable) -> None:
     """Another suppression limit, a diversity that was not sought: the front's recodings are not the best ones then."""
-    front = sf.search(sf.read(sf.sample("adult")), table=adult)
+    front = sf.search(sf.read(sf.sample("adult-complete")), table=adult)
     for asked, changed in (
         ({"min_k": 10, "max_suppression": 0.1}, {"max_suppression": 0.1}),
         ({"min_k": 5, "min_l": 5}, {"constraints": {"distinct_l": 5}}),
@@ -196,7 +196,7 @@ def test_a_question_outside_is_answered_by_the_search_for_it(adult: sf.Frequency
 
 
 def test_pick_proposes_to_relax_either_limit(adult: sf.FrequencyTable) -> None:
-    front = sf.search(sf.read(sf.sample("adult")), table=adult)
+    front = sf.search(sf.read(sf.sample("adult-complete")), table=adult)
     with pytest.raises(UnreachableError) as caught:
         sf.pick(front, min_k=20, max_loss=0.3)
     cheap, private = sf.pick(front, min_k=20).point, sf.pick(front, max_loss=0.3).point

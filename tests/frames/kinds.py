@@ -36,7 +36,7 @@ def adult(folder: Path) -> tuple[Path, Any]:
     """The bundled Adult sample: its run file, and its table as pandas reads it, text as text."""
     import sfumato as sf
 
-    run = sf.sample("adult")
+    run = sf.sample("adult-complete")
     settings = sf.read(run).data
     names = list(settings.names or ())
     frame = pandas.read_csv(

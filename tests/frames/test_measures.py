@@ -84,7 +84,7 @@ def test_what_pycanon_measured() -> None:
     """A node of Adult that pycanon measured, recoded by the plan and measured as a plain table."""
     kept = json.loads((Path(__file__).parents[1] / "measures" / "pycanon_adult.json").read_text())
     node = kept["nodes"][0]
-    run = sf.sample("adult")
+    run = sf.sample("adult-complete")
     study = sf.read(run)
     settings = study.data
     rows = pandas.read_csv(

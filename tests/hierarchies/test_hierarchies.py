@@ -24,7 +24,7 @@ Write = Callable[[str, str], Path]
 
 
 def test_bundled_hierarchies_have_the_lengths_of_the_paper() -> None:
-    folder = sample("adult").parent / "hierarchies"
+    folder = sample("adult-complete").parent / "hierarchies"
     lengths = {path.stem: load(path).height for path in folder.glob("*.csv")}
     assert lengths == {
         "age": 6,

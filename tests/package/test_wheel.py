@@ -53,6 +53,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(built: tuple[Path, Path]) 
     names = zipfile.ZipFile(built[0]).namelist()
     assert all(name.startswith(("sfumato/", "sfumato-")) for name in names)
     assert "sfumato/samples/adult/run.toml" in names
+    assert "sfumato/samples/adult-complete/run.toml" in names
     assert "sfumato/py.typed" in names
     assert not any("__pycache__" in name or name.startswith("sfumato/tests") for name in names)
     assert built[0].stat().st_size < 4 << 20

@@ -22,9 +22,9 @@ def near(guess: float, fact: float, times: float = 2.0) -> bool:
 
 @pytest.mark.long
 def test_a_table_that_is_read_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    front = sf.search(sf.read(sf.sample("adult")))
+    front = sf.search(sf.read(sf.sample("adult-complete")))
     front.save(tmp_path / "front")
-    assert run(["predict", str(sf.sample("adult")), "--against", str(tmp_path / "front"), "--json"]) == 0
+    assert run(["predict", str(sf.sample("adult-complete")), "--against", str(tmp_path / "front"), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["tuples"] == front.tuples
     assert found["rows"] == 32_561
@@ -81,5 +81,5 @@ def test_lines_of_a_text_are_reckoned(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_folder_that_is_no_front(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["predict", str(sf.sample("adult")), "--against", str(tmp_path)]) == 2
+    assert run(["predict", str(sf.sample("adult-complete")), "--against", str(tmp_path)]) == 2
     assert "is not the folder of a front" in capsys.readouterr().err

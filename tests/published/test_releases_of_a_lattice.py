@@ -16,7 +16,7 @@ pytestmark = pytest.mark.published
 def test_the_front_of_adult_is_that_of_every_node_and_threshold(
     adult: sf.FrequencyTable, limit: float, points: int
 ) -> None:
-    study = sf.read(sf.sample("adult")).with_search(max_suppression=limit)
+    study = sf.read(sf.sample("adult-complete")).with_search(max_suppression=limit)
     front, full = sf.search(study, table=adult), sf.search(study.with_search(algorithm="exhaustive"), table=adult)
     assert len(front.points) == len(full.points) == points
     assert full.evaluations == 17_920

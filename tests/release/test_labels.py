@@ -165,13 +165,13 @@ def test_intervals_list_only_the_labels_that_occur(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_adult_cuts_list_only_the_labels_that_occur(tmp_path: Path) -> None:
     """Three categories of the bundled table have suppressed holders only."""
-    study = sf.read(sf.sample("adult").with_name("cuts.toml"))
+    study = sf.read(sf.sample("adult-complete").with_name("cuts.toml"))
     keep = {"workclass": ("each", "not State-gov"), "marital-status": ("each", "not Widowed")}
     keep["native-country"] = ("each", "not Cuba")
     hidden = dict.fromkeys(("age", "education", "occupation", "race", "sex", "salary-class"), ())
     front = front_with(study, cut(suppress_below=50, **keep, **hidden)(study.table()))
     release = publish(front, 0, tmp_path / "out", state=tmp_path / "state")
-    verify(tmp_path / "out", sf.sample("adult").with_name("adult.data.gz")).raise_if_failed()
+    verify(tmp_path / "out", sf.sample("adult-complete").with_name("adult.data.gz")).raise_if_failed()
     columns = {column["name"]: column for column in dictionary_of(release)["columns"]}
     text = "".join(path.read_text("utf-8") for path in public_files(release) if path != release.data)
     for name in ("Without-pay", "Married-AF-spouse", "Outlying-US(Guam-USVI-etc)"):

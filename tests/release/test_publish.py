@@ -45,7 +45,7 @@ def checked(front: Front, folder: Path, **options: Any) -> Release:
 @pytest.mark.long
 def test_adult_measures_as_the_search_said(tmp_path: Path) -> None:
     names = ("k", "general_loss", "distinct_l", "t_closeness", "precision", "non_uniform_entropy", "sum_k")
-    front = front_of(sf.read(sf.sample("adult")), [ADULT], 301, names)
+    front = front_of(sf.read(sf.sample("adult-complete")), [ADULT], 301, names)
     release = checked(front, tmp_path / "out")
     found = release.manifest
     assert (found["records"], found["suppressed"]) == (30162, front.points[0].suppressed)
@@ -238,7 +238,9 @@ def test_the_reports_tell_the_outside_little(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_the_dictionary(tmp_path: Path) -> None:
-    release = publish(front_of(sf.read(sf.sample("adult")), [ADULT], 301), 0, tmp_path / "adult", state=tmp_path)
+    release = publish(
+        front_of(sf.read(sf.sample("adult-complete")), [ADULT], 301), 0, tmp_path / "adult", state=tmp_path
+    )
     dictionary = json.loads((release.public / "dictionary.json").read_text())
     columns = {column["name"]: column for column in dictionary["columns"]}
     assert columns["workclass"]["recode"]["Self-emp-inc"] == "Self-employed"

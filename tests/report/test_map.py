@@ -20,7 +20,7 @@ from sfumato.report.partitions import bars_of
 
 @pytest.fixture(scope="module")
 def lattice(adult: sf.FrequencyTable) -> sf.Front:
-    return sf.search(sf.read(sf.sample("adult")), table=adult)
+    return sf.search(sf.read(sf.sample("adult-complete")), table=adult)
 
 
 def text_of(front: sf.Front, path: Path, *arguments: object) -> str:
@@ -49,7 +49,7 @@ def test_the_map_of_a_lattice_front(lattice: sf.Front, adult: sf.FrequencyTable,
 
 @pytest.mark.long
 def test_the_map_of_three_objectives(adult: sf.FrequencyTable, tmp_path: Path) -> None:
-    study = sf.read(sf.sample("adult"))
+    study = sf.read(sf.sample("adult-complete"))
     loose = {name: study.columns[name].model_copy(update={"constrained": False}) for name in ("education", "race")}
     study = study.with_columns(loose).with_search(
         system="cuts", problem=4, algorithm=None, max_suppression=0.1, generations=3, population=16, local_search=1

@@ -139,6 +139,6 @@ def test_copies_keep_what_they_do_not_change(tmp_path: Any) -> None:
 
 @pytest.mark.parametrize("name", ["run.toml", "cuts.toml"])
 def test_the_bundled_run_files_are_within_the_rules(name: str) -> None:
-    study = read(sf.sample("adult").with_name(name))
+    study = read(sf.sample("adult-complete").with_name(name))
     other = "cuts" if study.search.system == "lattice" else "lattice"
     assert study.with_search(system=other).search.system == other

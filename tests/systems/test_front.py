@@ -20,7 +20,7 @@ from sfumato.errors import InputError, UnreachableError
 
 @pytest.fixture(scope="module")
 def front(adult: sf.FrequencyTable) -> sf.Front:
-    return sf.search(sf.read(sf.sample("adult")), table=adult)
+    return sf.search(sf.read(sf.sample("adult-complete")), table=adult)
 
 
 def test_a_front_survives_its_folder(front: sf.Front, tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_compare(front: sf.Front, adult: sf.FrequencyTable, tmp_path: Path, caps
 
 
 def test_a_search_within_a_time_limit_keeps_the_best_so_far(tmp_path: Path) -> None:
-    assert run(["sample", "adult", "-o", str(tmp_path / "adult")]) == 0
+    assert run(["sample", "adult-complete", "-o", str(tmp_path / "adult")]) == 0
     out = tmp_path / "out"
     assert run(["search", str(tmp_path / "adult/run.toml"), "-o", str(out), "--seconds", "0"]) == 0
     front = sf.load_front(out)
@@ -138,7 +138,7 @@ def test_a_search_within_a_time_limit_keeps_the_best_so_far(tmp_path: Path) -> N
 
 def test_ctrl_c_keeps_the_best_so_far(tmp_path: Path) -> None:
     """A search over a measure without bounds visits every node, which takes long enough to interrupt."""
-    assert run(["sample", "adult", "-o", str(tmp_path / "adult")]) == 0
+    assert run(["sample", "adult-complete", "-o", str(tmp_path / "adult")]) == 0
     text = (
         (tmp_path / "adult/run.toml")
         .read_text("utf-8")
@@ -168,7 +168,7 @@ def test_map(front: sf.Front, adult: sf.FrequencyTable, tmp_path: Path) -> None:
 
 
 def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["sample", "adult", "-o", str(tmp_path / "adult")]) == 0
+    assert run(["sample", "adult-complete", "-o", str(tmp_path / "adult")]) == 0
     out = tmp_path / "out"
     assert run(["search", str(tmp_path / "adult/run.toml"), "-o", str(out), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -10,7 +10,7 @@ from sfumato.errors import counted, shortened
 from sfumato.hierarchies.build import default_widths
 from sfumato.runtime.toml import Noted, toml_text, toml_value
 from sfumato.sources.known_names import spelled
-from sfumato.sources.profile import ColumnProfile
+from sfumato.sources.profile import ColumnProfile, MissingCost
 from sfumato.sources.roles import Role
 from sfumato.sources.source import Source
 from sfumato.sources.suggest import Suggestion
@@ -25,6 +25,7 @@ def first_run_file(
     codebook: str | None = None,
     na: Sequence[str],
     candidates: Mapping[str, Sequence[str]],
+    costs: Mapping[str, MissingCost],
     complete: int,
 ) -> str:
     """The text of a run file. A column that nothing is known about has no role, so nothing runs before it gets one."""
@@ -37,9 +38,9 @@ def first_run_file(
         )
     rows = columns[0][0].rows
     rule = Noted(
-        "drop" if complete >= 0.8 * rows else "category",
-        f'drop | category | wildcard; "drop" would leave {complete:,} of {rows:,} rows',
-        _candidates(candidates),
+        "category",
+        f'category | drop | wildcard; "drop" would leave out {rows - complete:,} of {rows:,} rows',
+        _candidates(candidates, costs),
     )
     declared = [n for n in source.names if (about := source.codebook.column(n)).missing or about.ranges]
     applied = f"The codebook declares missing codes for {shortened(map(_shown, declared))}: they are applied."
@@ -78,12 +79,17 @@ def _data(source: Source, path: str, password_file: str | None, codebook: str | 
     return settings
 
 
-def _candidates(candidates: Mapping[str, Sequence[str]]) -> list[str]:
+def _candidates(candidates: Mapping[str, Sequence[str]], costs: Mapping[str, MissingCost]) -> list[str]:
     """What may mean missing: `na` holds for every column, so a code is never put there by itself."""
     if not candidates:
         return []
     said = "These may also be codes for missing values; a value listed in na is missing in every column of the table:"
-    return [said, *(f"  {toml_value(word)} in {shortened(map(_shown, names))}" for word, names in candidates.items())]
+    lines = [said]
+    for word, names in candidates.items():
+        lines.append(f"  {toml_value(word)} in {shortened(map(_shown, names))}")
+        if word in costs:
+            lines += [f"    {rule}: {says}" for rule, says in costs[word].sentences().items()]
+    return lines
 
 
 def _column(column: ColumnProfile, suggestion: Suggestion) -> Noted:

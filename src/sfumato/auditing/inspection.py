@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from sfumato.auditing.first_run_file import first_run_file
@@ -14,11 +14,12 @@ from sfumato.sources.address import IN_MEMORY
 from sfumato.sources.engines.engine import open_engine
 from sfumato.sources.frames import Frame, is_frame
 from sfumato.sources.opening import open_source
-from sfumato.sources.profile import ColumnProfile, complete_rows, profile
+from sfumato.sources.profile import ColumnProfile, MissingCost, complete_rows, missing_costs, profile
 from sfumato.sources.roles import Role
 from sfumato.sources.settings import DataSettings, EngineOptions
 from sfumato.sources.source import Source
 from sfumato.sources.suggest import Suggestion, suggest_all
+from sfumato.tables.missing import KEYED
 
 
 @dataclass(frozen=True, repr=False)
@@ -27,7 +28,8 @@ class Inspection:
 
     `everything` is how unique its records are over all columns that may be released: all but those that are suggested
     as identifiers or to be left out. `rows_searched` is among how many rows `combinations` were looked for; their
-    figures are of all rows. `complete` rows have no missing value in a column that may be measured.
+    figures are of all rows. `complete` rows have no missing value in a column that may be measured. `missing_costs` say
+    of each value that may mean missing what each rule would cost.
     """
 
     source: Source
@@ -37,6 +39,7 @@ class Inspection:
     rows_searched: int
     everything: Uniqueness
     complete: int
+    missing_costs: Mapping[str, MissingCost] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         columns = counted(len(self.columns), "column")
@@ -76,6 +79,7 @@ class Inspection:
             "rows": self.rows,
             "columns": {column.name: column.as_dict() | suggestion.as_dict() for column, suggestion in described},
             "undecided": self.undecided,
+            "missing_codes": {word: cost.as_dict() for word, cost in self.missing_costs.items()},
             "combinations": [{"columns": list(c.columns), "unique": c.unique} for c in self.combinations],
             "combinations_searched_in_rows": self.rows_searched,
             "all_columns": self.everything.as_dict(),
@@ -100,6 +104,7 @@ class Inspection:
             codebook=codebook,
             na=self.na_words,
             candidates=self.missing_candidates,
+            costs=self.missing_costs,
             complete=self.complete,
         )
 
@@ -139,6 +144,10 @@ def inspect(
         measured = [c.name for c, s in zip(columns, suggestions, strict=True) if s.role is None or s.role.measured]
         words = {word for column in columns for word in column.na_words} | set(source.settings.na)
         complete = complete_rows(engine, source, measured, sorted(words))
+        told = [column for column, suggestion in zip(columns, suggestions, strict=True) if suggestion is not LEFT_OUT]
+        candidates = sorted({word for column in told for word in column.candidates})
+        keyed = [c.name for c, s in zip(columns, suggestions, strict=True) if s.role is None or s.role in KEYED]
+        costs = missing_costs(engine, source, candidates, keyed, sorted(words))
     return Inspection(
         source=source,
         columns=tuple(columns),
@@ -147,6 +156,7 @@ def inspect(
         rows_searched=singled.rows_searched,
         everything=everything,
         complete=complete,
+        missing_costs=costs,
     )
 
 

@@ -66,6 +66,8 @@ def _print(answer: Answer) -> None:
     else:
         put(answer.says)
         put(f"  limits: {answer.limits.says()}")
+        if answer.front.left_out:
+            put(f"  {answer.front.left_out_says}; they are in the loss")
         binds = [LIMITS[name] for name in answer.binds]
         put(f"  binding limits: {', '.join(binds) or 'none: this is the best in the front'}")
         if answer.searched is not None:

@@ -72,8 +72,9 @@ def list_measures(as_json: AsJson = False, markdown: Markdown = False) -> None:
 def _print(audited: Audit) -> None:
     classes = audited.classes
     released = classes.records - classes.suppressed_rows
+    missing = f", {classes.table.left_out:,} left out (missing values)" if classes.table.left_out else ""
     held = counted(int(classes.kept.sum()), "class", "classes")
-    put(f"{counted(released, 'record')} in {held}; {classes.suppressed_rows:,} suppressed\n")
+    put(f"{counted(released, 'record')} in {held}; {classes.suppressed_rows:,} suppressed{missing}\n")
     for kind, title in (("privacy", "Disclosure"), ("loss", "Loss")):
         rows = []
         for figure in audited.figures.values():

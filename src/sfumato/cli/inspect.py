@@ -127,12 +127,25 @@ def _print(inspection: Inspection) -> None:
     table(title + (f", {left:,} of them left out" if left else ""), heads, rows, right={2, 3, 4})
     if any(column.candidates for column in inspection.columns):
         note("A value with a question mark may be a code for a missing value; if so, list it in na under [data].")
+        _print_missing_costs(inspection)
     _print_singled_out(inspection)
     if inspection.undecided:
         note(
             f"{counted(len(inspection.undecided), 'column')} without a role: "
             f"{shortened(inspection.undecided, 12)}. Decide each."
         )
+
+
+def _print_missing_costs(inspection: Inspection) -> None:
+    """Print what each rule would cost for each value that may mean missing."""
+    rows = [
+        [word, counted(len(cost.columns), "column"), f"{cost.records:,}", rule, says]
+        for word, cost in inspection.missing_costs.items()
+        for rule, says in cost.sentences().items()
+    ]
+    if rows:
+        heads = ["value", "in", "records", "missing =", "if it is declared in na"]
+        table("Values that may mean missing", heads, rows, right={2})
 
 
 def _print_singled_out(inspection: Inspection) -> None:

@@ -53,6 +53,7 @@ def command(
     chosen = choice.point
     values = ", ".join(f"{o.name} {number(chosen.values[o.name])}" for o in front.objectives)
     gone = f", {chosen.suppressed:,} suppressed" if front.recodes else ""
+    gone += f", {front.left_out:,} left out because of missing values" if front.left_out else ""
     put(f"point {chosen.id}: {values}, loss {percent(chosen.loss)}{gone} ({choice.reason})")
 
 

@@ -11,6 +11,7 @@ import typer
 
 from sfumato.cli.show import AsJson, OwnRun, emit, note, put, table
 from sfumato.cli.words import command
+from sfumato.errors import counted
 from sfumato.runtime.figures import number
 
 if TYPE_CHECKING:
@@ -135,6 +136,8 @@ def verify_command(
         attacks = "; repeated attacks give the published figures" if "attacks" in checked.compared else ""
         pages = ", figures and reports" if "reports" in checked.compared else " and figures"
         put(f"{folder} {'is' if checked else 'may be'} as it was published: files{pages} agree{rows}{attacks}.")
+    if not as_json and (missing := checked.counts.get("left_out", 0)):
+        note(f"{counted(missing, 'record')} of the source left out because of missing values: not in the file.")
     if not as_json:
         for what in checked.not_compared:
             note(f"not compared: {what}")

@@ -14,7 +14,10 @@ CENSUS = "census"
 
 
 def command(
-    name: Annotated[str, typer.Argument(help="The sample: adult, or census for a synthetic one.")] = "adult",
+    name: Annotated[
+        str,
+        typer.Argument(help="The sample: adult, adult-complete (its complete rows, which the papers use), or census."),
+    ] = "adult",
     output: Annotated[Path | None, typer.Option("--output", "-o", help="The new folder [the sample's name].")] = None,
     records: Annotated[
         int | None, typer.Option(min=100, help="Rows of the census [1,000,000; with --groups 3,205,478].")

@@ -223,7 +223,8 @@ def _print(front: Front) -> None:
     from sfumato.systems.registry import system_named
 
     system = system_named(front.system)
-    put(f"{counted_plans(len(front.points), system.plans)}: {front.how}, in {front.seconds:.1f} s\n")
+    put(f"{counted_plans(len(front.points), system.plans)}: {front.how}, in {front.seconds:.1f} s")
+    put(f"{front.left_out_says}; they are in every loss\n" if front.left_out else "")
     ids = _shown(front)
     columns = system.columns(front)
     rows = [

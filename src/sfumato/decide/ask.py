@@ -77,6 +77,7 @@ class Answer:
         offer = self.offer
         rows = [[K.name, str(offer.k)], *([["ℓ", str(offer.l)]] if offer.l is not None and offer.l > 0 else [])]
         rows += [["loss", percent(offer.loss)], ["suppressed", f"{offer.suppressed:,} ({percent(offer.suppression)})"]]
+        rows += [["left out: missing values", f"{self.front.left_out:,}"]] if self.front.left_out else []
         rows += [["loss / floor", f"{self.above_floor[1]:.2f}"]] if self.above_floor else []
         rows += [["binding limits", ", ".join(self.binds) or "none"]]
         rows += [["could be relaxed", result.says] for result in self.relaxations[:3]]
@@ -186,6 +187,7 @@ class Answer:
             if self.above_floor is None
             else {"loss": self.above_floor[0], "ratio": self.above_floor[1], "says": self.floor_says},
             "notes": list(self.notes),
+            "left_out": self.front.left_out,
             "command": self.command or None,
             "searched": self.searched.offer.as_dict() | {"says": self.searched.says, "better": self.improved}
             if self.searched is not None

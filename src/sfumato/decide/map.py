@@ -55,7 +55,8 @@ def map_page(
         version=__version__,
         lead=f"{counted(len(front.points), 'non-dominated generalization')} of "
         f"{counted(front.rows, 'record')}: {front.how}."
-        + (" No generalization of the lattice is better." if front.exact else ""),
+        + (" No generalization of the lattice is better." if front.exact else "")
+        + (f" {front.left_out_says}; they count as lost." if front.left_out else ""),
         picture=map_figure(front, words, answer, chosen),
         bands=bands_figure(front),
         presets=answer.presets,

@@ -42,6 +42,7 @@ class Choice:
         point, front = self.point, self.front
         rows: list[list[str]] = [[name, short(value)] for name, value in point.values.items()]
         rows += [["loss", f"{100 * point.loss:.1f} %"], ["suppressed", f"{point.suppressed:,} of {front.rows:,}"]]
+        rows += [["left out: missing values", f"{front.left_out:,}"]] if front.left_out else []
         if front.recodes:
             chosen = point.recoding_plan.choices.items()
             rows += [[name, f"level {c}" if isinstance(c, int) else counted(len(c), "group")] for name, c in chosen]

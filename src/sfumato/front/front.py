@@ -184,7 +184,8 @@ class Front:
             for point in (self.points[position] for position in places)
         ]
         fewer = f" {len(rows)} of {len(self.points)} points are shown." if len(rows) < len(self.points) else ""
-        return card(repr(self)[1:-1], heads, rows, self.picture(), [f"{self.how[:1].upper()}{self.how[1:]}.{fewer}"])
+        notes = [f"{self.how[:1].upper()}{self.how[1:]}.{fewer}", *filter(None, [self.left_out_says])]
+        return card(repr(self)[1:-1], heads, rows, self.picture(), notes)
 
     @property
     def persons(self) -> int:
@@ -235,6 +236,14 @@ class Front:
             for other in self.others
         )
         return replace(whole, points=tuple(points), others=others)
+
+    @property
+    def left_out_says(self) -> str:
+        """What the missing rule left out, in a clause; empty if nothing."""
+        if not self.left_out:
+            return ""
+        share = percent(self.left_out / (self.rows + self.left_out))
+        return f"{counted(self.left_out, 'record')} of the source left out because of missing values ({share})"
 
     def loss_of_source(self, loss: Loss) -> Loss:
         """Return what a loss of the records that entered the search is for the source."""

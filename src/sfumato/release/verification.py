@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +60,7 @@ class Verification:
     `not_compared` says what could not be, and what would have to be named for it. `pages` are those that another
     version drew, so that their words were not compared: with them a release is not verified, unless `other_version`
     says that this is known.
+    `counts` are the records that were released, suppressed and left out by the missing rule, as the manifest states.
 
     >>> bool(Verification(Path("release"), ())), bool(Verification(Path("release"), (Difference("a", "is missing"),)))
     (True, False)
@@ -73,6 +74,7 @@ class Verification:
     not_compared: tuple[str, ...] = ()
     pages: tuple[str, ...] = ()
     other_version: bool = False
+    counts: Mapping[str, int] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return not self.differences and (self.other_version or not self.pages)
@@ -98,6 +100,7 @@ class Verification:
             "compared": list(self.compared),
             "not_compared": list(self.not_compared),
             "pages_not_compared": list(self.pages),
+            "counts": dict(self.counts),
             "differences": [{"file": d.file, "what": d.what} for d in self.differences],
         }
 

@@ -160,7 +160,16 @@ def verify_release(
                 differences += verifier.attack.compare(check, source)
     elif verifier.attack is not None:
         not_compared.append(verifier.attack.otherwise)
-    return Verification(folder, tuple(differences), tuple(compared), tuple(not_compared), unread, other_version)
+    counts = {
+        name: count
+        for name, count in (
+            ("released", manifest["released"]),
+            ("suppressed", manifest["suppressed"]),
+            ("left_out", manifest.get("left_out")),
+        )
+        if isinstance(count, int)
+    }
+    return Verification(folder, tuple(differences), tuple(compared), tuple(not_compared), unread, other_version, counts)
 
 
 def _version(manifest: Manifest) -> str:

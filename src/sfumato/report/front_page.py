@@ -34,7 +34,8 @@ def front_page(
         "front.html",
         title=title,
         version=__version__,
-        lead=f"{counted(len(front.points), 'non-dominated point')} for {counted(front.rows, 'record')}: {front.how}.",
+        lead=f"{counted(len(front.points), 'non-dominated point')} for {counted(front.rows, 'record')}: {front.how}."
+        + (f" {front.left_out_says}." if front.left_out else ""),
         picture=_picture(front, chosen, bound),
         heads=["point", *(objective.label for objective in front.objectives), "loss", *columns],
         rows=rows,

@@ -98,7 +98,7 @@ def gamma_prior() -> Floats:
 
 def adult_priors() -> dict[str, Floats]:
     """Shares of attributes of the 30,162 complete rows of Adult; age in ten bins of equal width."""
-    table = read(sample("adult")).table()
+    table = read(sample("adult-complete")).table()
     priors = {}
     for column, domain in enumerate(table.domains):
         counts = np.bincount(table.codes[column], table.counts, minlength=len(domain.labels))

@@ -113,7 +113,7 @@ def reproduce_lattice(
     seeds: int = 20, rows: tuple[Row, ...] = ROWS, progress: Callable[[int, int], None] | None = None
 ) -> list[Reproduced]:
     """Run every row with the given number of seeds, in the paper's setting and in our default."""
-    base = read(sample("adult"))
+    base = read(sample("adult-complete"))
     tables = {False: base.table(), True: _with_label(base).table()}
     reproduced = []
     for number, row in enumerate(rows):

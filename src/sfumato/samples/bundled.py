@@ -1,4 +1,4 @@
-"""The bundled sample: UCI Adult with its hierarchies (Becker and Kohavi 1996, CC BY 4.0)."""
+"""The bundled samples: UCI Adult, and its complete rows, with hierarchies (Becker and Kohavi 1996, CC BY 4.0)."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from sfumato.errors import InputError, nearest
 from sfumato.runtime.atomic import new_folder
 
 FOLDER = Path(__file__).parent
-SAMPLES = ("adult",)  # and census, which is made, not copied
+SAMPLES = ("adult", "adult-complete")  # and census, which is made, not copied
 
 
 def sample(name: str = "adult") -> Path:
     """The run file of a bundled sample.
 
     Args:
-        name: "adult" is the bundled one.
+        name: "adult" has all 32,561 rows, "adult-complete" the 30,162 without a missing value, which the papers use.
 
     Returns:
         The path of its run file.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.errors import DataError, counted, nearest
+from sfumato.runtime.figures import percent
 from sfumato.sources.cells import cleaned, numeric
 from sfumato.sources.engines.engine import Engine, open_engine, quoted
 from sfumato.sources.sentinels import NA_WORDS, missing_candidates
@@ -66,10 +67,16 @@ class ColumnProfile:
 
 def profile(engine: Engine, source: Source) -> list[ColumnProfile]:
     """Profile every column; the raw rows are scanned once, into the table `profiled`, which numbers them as `r`."""
-    engine.attach(source, "raw")
-    cells = ", ".join(f"{cleaned(source, column)} AS {column.sql}" for column in source.columns)
-    engine.run(f"CREATE OR REPLACE TEMP TABLE profiled AS SELECT r, {cells} FROM raw_numbered")
+    as_text(engine, source)
     return [_profiled(engine, source, column) for column in source.columns]
+
+
+def as_text(engine: Engine, source: Source, names: Sequence[str] | None = None) -> None:
+    """Make the table `profiled`: the cleaned cells of some columns, of all unless given, and the row number `r`."""
+    engine.attach(source, "raw")
+    columns = source.columns if names is None else [source.column(name) for name in names]
+    cells = "".join(f", {cleaned(source, column)} AS {column.sql}" for column in columns)
+    engine.run(f"CREATE OR REPLACE TEMP TABLE profiled AS SELECT r{cells} FROM raw_numbered")
 
 
 def values_of(source: Source, name: str) -> dict[str, int]:
@@ -133,6 +140,70 @@ def _profiled(engine: Engine, source: Source, column: Column) -> ColumnProfile:
         examples=tuple(word for word in examples if word not in na_words) if kind == "text" else (),
         label=source.codebook.column(column.name).label,
     )
+
+
+@dataclass(frozen=True)
+class MissingCost:
+    """What it would cost to declare a value as a code for missing, in the measured columns that hold it.
+
+    `records` hold the value in at least one of these columns, in `cells` cells. `left_out` is how many records the rule
+    "drop" would leave out then, the codes that are declared already included; `left_out_now` without this one. The
+    rules "category" and "wildcard" leave out none.
+    """
+
+    columns: tuple[str, ...]
+    records: int
+    cells: int
+    left_out: int
+    left_out_now: int
+    rows: int
+
+    def sentences(self) -> dict[str, str]:
+        """Return what each rule would do, in a clause.
+
+        >>> MissingCost(("a", "b"), 30, 40, 35, 5, 100).sentences()["drop"]
+        '35 of 100 records are left out (35.0 %)'
+        """
+        cells = f"{counted(self.cells, 'cell')} {'becomes' if self.cells == 1 else 'become'}"
+        return {
+            "category": f"no record is left out; {cells} a separate category",
+            "drop": f"{self.left_out:,} of {counted(self.rows, 'record')} "
+            f"{'is' if self.left_out == 1 else 'are'} left out ({percent(self.left_out / max(self.rows, 1))})",
+            "wildcard": f"no record is left out; {counted(self.cells, 'cell')} "
+            f"{'matches' if self.cells == 1 else 'match'} any value",
+        }
+
+    def as_dict(self) -> dict[str, Any]:
+        figures = ("records", "cells", "left_out", "left_out_now", "rows")
+        return {"columns": list(self.columns), **{name: getattr(self, name) for name in figures}} | {
+            "rules": self.sentences()
+        }
+
+
+def missing_costs(
+    engine: Engine, source: Source, words: Sequence[str], measured: Sequence[str], na: Sequence[str] = ()
+) -> dict[str, MissingCost]:
+    """Return what each of some values would cost as a code for missing, counted in the profiled table.
+
+    Each is counted with the other codes as they are: `na` are those that the profiled table does not know yet.
+    """
+    if not measured:
+        return {}
+    names = [source.column(name).sql for name in measured]
+    known = ", ".join(quoted(word) for word in na)
+    empty = " OR ".join(f"{name} IS NULL" + (f" OR {name} IN ({known})" if known else "") for name in names)
+    counts = ["count(*)", f"count(CASE WHEN {empty} THEN 1 END)"]
+    for word in words:
+        some = " OR ".join(f"{name} = {quoted(word)}" for name in names)
+        counts += [f"count(CASE WHEN {some} THEN 1 END)", f"count(CASE WHEN {some} OR {empty} THEN 1 END)"]
+        counts += [f"count(CASE WHEN {name} = {quoted(word)} THEN 1 END)" for name in names]
+    rows, now, *found = engine.rows(f"SELECT {', '.join(counts)} FROM profiled")[0] if words else (0, 0)
+    costs = {}
+    for position, word in enumerate(words):
+        records, left_out, *cells = found[position * (len(names) + 2) :][: len(names) + 2]
+        there = tuple(name for name, count in zip(measured, cells, strict=True) if count)
+        costs[word] = MissingCost(there, records, sum(cells), left_out, now, rows)
+    return costs
 
 
 def complete_rows(engine: Engine, source: Source, names: Sequence[str], na: Sequence[str]) -> int:

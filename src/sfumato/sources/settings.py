@@ -62,7 +62,7 @@ class DataSettings(Settings):
     names: tuple[str, ...] | None = None
     trim: bool = True
     na: tuple[str, ...] = ()
-    missing: Missing = "drop"
+    missing: Missing = "category"
     neutralise_formulas: bool = False
     removed: int = Field(default=0, ge=0, le=10**12)
     left_out: int = Field(default=0, ge=0, le=10**12)

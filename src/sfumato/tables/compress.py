@@ -29,7 +29,7 @@ class Use:
 
     name: str
     role: Role
-    missing: Missing = "drop"
+    missing: Missing = "category"
     hierarchy: Hierarchy | Builder | None = None
     distance: str | None = None
     order: Sequence[str] | None = None

@@ -86,7 +86,7 @@ def domain_of(
     observed: Mapping[str, int],
     hierarchy: Hierarchy | Builder | None = None,
     *,
-    missing: str = "drop",
+    missing: str = "category",
     na: Sequence[str] = (),
     decimal: str = ".",
     distance: str | None = None,

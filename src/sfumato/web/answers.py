@@ -52,6 +52,7 @@ class Published(Verdict):
     warnings: list[str]
     released: int
     suppressed: int
+    left_out: int
     whole: Whole
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -90,6 +91,11 @@ def test_the_quick_way_may_blank_as_many_records_as_the_program(tmp_path: Path) 
     frame = pd.DataFrame({"a": [*range(29), *[100] * 71]})
     cells = {"reading": "agreeing", "blank_records": 0.29, "k": [2], "exact": 0}
     assert sf.search(study_of(tmp_path, frame, cells=cells)).points[0].details["blank_records"] == 29
+
+
+def stated(point: sf.Point) -> dict[str, Any]:
+    """What a manifest says of a point."""
+    return {"point": point.as_dict(), "loss": point.loss, "records": 40, "left_out": 0}
 
 
 def test_a_bound_says_which_limits_it_takes_for_granted(tmp_path: Path) -> None:

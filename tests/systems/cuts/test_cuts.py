@@ -44,7 +44,7 @@ def few_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def adult_cuts(problem: int, **given: object) -> sf.Study:
     """The paper's setting on the bundled table; in problem 4 occupation is sensitive."""
-    study = sf.read(sf.sample("adult").with_name("cuts.toml"))
+    study = sf.read(sf.sample("adult-complete").with_name("cuts.toml"))
     if problem == 4 or given.get("prefer") == "l":
         study = study.with_columns({"occupation": ColumnSettings(role=Role.SENSITIVE)})
     limit = 0.1 if problem in (2, 4) else 0.0
@@ -54,7 +54,7 @@ def adult_cuts(problem: int, **given: object) -> sf.Study:
 def test_below_the_mean_a_budget_holds_whatever_is_sought(adult: sf.FrequencyTable) -> None:
     """The limit on suppression is kept also where the suppressed share is no objective."""
     given = {**SMALL, "suppression": "below_mean", "max_suppression": 0.1, "objectives": ("k", "general_loss")}
-    front = sf.search(sf.read(sf.sample("adult")).with_search(**given), table=adult)
+    front = sf.search(sf.read(sf.sample("adult-complete")).with_search(**given), table=adult)
     assert any(point.suppressed for point in front.points)
     assert all(point.suppressed <= 3016 for point in front.points)
 
@@ -89,7 +89,7 @@ def test_each_point_is_what_its_plan_gives(problem: int, prefer: str) -> None:
 def test_json_is_that_of_the_lattice_with_the_parts_of_the_loss() -> None:
     front = sf.search(adult_cuts(2))
     found = front.as_dict()
-    lattice = sf.search(sf.read(sf.sample("adult")).with_search(algorithm="pbg_ea", iterations=2))
+    lattice = sf.search(sf.read(sf.sample("adult-complete")).with_search(algorithm="pbg_ea", iterations=2))
     assert set(found) == set(lattice.as_dict())
     for point in found["points"]:
         assert point["generalization_loss"] + point["suppression_loss"] == pytest.approx(point["loss"])
@@ -143,7 +143,7 @@ def test_a_state_fits_one_study(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no unfinished search"):
         sf.search(adult_cuts(2), checkpoint=tmp_path / "none", resume=True)
     with pytest.raises(InputError, match="nothing to resume"):
-        sf.search(sf.read(sf.sample("adult")), resume=True)
+        sf.search(sf.read(sf.sample("adult-complete")), resume=True)
 
 
 @pytest.mark.published
@@ -235,7 +235,7 @@ def test_problem_four_on_adult_is_safe_when_published(tmp_path: Path) -> None:
     figures = release.manifest["figures"]
     assert figures["k"]["value"] >= choice.point.values["k"] > 1
     assert figures["distinct_l"]["value"] >= choice.point.values["distinct_l"]
-    sf.verify(release.folder, sf.sample("adult").with_name("adult.data.gz")).raise_if_failed()
+    sf.verify(release.folder, sf.sample("adult-complete").with_name("adult.data.gz")).raise_if_failed()
 
 
 def test_the_printed_rule_is_not_released(tmp_path: Path) -> None:
@@ -286,7 +286,7 @@ def test_what_cannot_be_asked(given: dict[str, object], message: str, write: Cal
 
 
 def test_problem_four_wants_a_sensitive_column() -> None:
-    study = sf.read(sf.sample("adult").with_name("cuts.toml")).with_search(**{**SMALL, "problem": 4})
+    study = sf.read(sf.sample("adult-complete").with_name("cuts.toml")).with_search(**{**SMALL, "problem": 4})
     with pytest.raises(sf.errors.MeasureError, match="sensitive"):
         sf.search(study)
 
@@ -296,7 +296,7 @@ def test_a_demanded_k_suppresses_what_is_too_small_and_nothing_else(monkeypatch:
     """As on the lattice, and never worse than its best node: the same objective by compiled and by plain figures."""
     monkeypatch.setattr("sfumato.systems.cuts.prepared.LATTICE_NODES", 20_000)  # so the best node is among the seeds
     asked = {"constraints": {"k": 10}, "max_suppression": 0.02}
-    plain = sf.read(sf.sample("adult"))
+    plain = sf.read(sf.sample("adult-complete"))
     loose = ("age", "education", "race", "sex", "salary-class")
     free = {name: plain.columns[name].model_copy(update={"constrained": False}) for name in loose}
     adult = plain.with_columns(free).table()

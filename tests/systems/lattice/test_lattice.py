@@ -37,12 +37,14 @@ OBJECTIVES = [
 
 def adult_study(**search: object) -> sf.Study:
     """Adult with the paper's rule of suppression; `test_releases` has the default, a node and thresholds."""
-    return sf.read(sf.sample("adult")).with_search(**({"max_suppression": 0.01, "suppression": "paper"} | search))
+    return sf.read(sf.sample("adult-complete")).with_search(
+        **({"max_suppression": 0.01, "suppression": "paper"} | search)
+    )
 
 
 def with_label() -> sf.Study:
     """Adult with salary-class as the label: a lattice of 8,960 nodes."""
-    study = sf.read(sf.sample("adult"))
+    study = sf.read(sf.sample("adult-complete"))
     return study.with_columns({"salary-class": ColumnSettings(role=sf.Role.LABEL)})
 
 

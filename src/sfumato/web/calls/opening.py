@@ -21,11 +21,13 @@ from sfumato.sources.address import SQLITE
 from sfumato.sources.engines.engine import open_engine
 from sfumato.sources.opening import open_source
 from sfumato.sources.preview import first_rows, spreads
+from sfumato.sources.profile import as_text, missing_costs
 from sfumato.sources.profile import profile as profiled
 from sfumato.sources.roles import Role
 from sfumato.sources.source import Source
 from sfumato.sources.suggest import suggest_all
 from sfumato.study import Study, read, write_run_file
+from sfumato.tables.missing import KEYED
 from sfumato.web.calls.binding import table_of_now
 from sfumato.web.calls.shelf import checked, profile_of, run_file, study_of, undecided_columns
 from sfumato.web.places import DATABASES, AbsentError, Places, new_id, read_json, write_json
@@ -110,6 +112,23 @@ def profile(places: Places, study: str) -> dict[str, Any]:
     """Every column: its figures, how its values are spread, a suggested role and why."""
     declared = study_of(places, study)
     return profile_of(declared, lambda: _profile(_source(declared)))
+
+
+def missing(places: Places, study: str) -> dict[str, Any]:
+    """What each value that may mean missing would cost under each missing rule, with the roles as they are.
+
+    A column without a role counts as measured.
+    """
+    declared = study_of(places, study)
+    source = _source(declared)
+    roles = {name: column.role for name, column in declared.columns.items()}
+    measured = [name for name in source.names if name not in roles or roles[name] in KEYED]
+    known = profile_of(declared, lambda: _profile(source))
+    words = sorted({word for column in known["columns"] for word in column["missing_candidates"]})
+    with open_engine() as engine:
+        as_text(engine, source, measured)
+        costs = missing_costs(engine, source, words, measured)
+    return {"rule": declared.data.missing, "codes": {word: cost.as_dict() for word, cost in costs.items()}}
 
 
 def _profile(source: Source) -> dict[str, Any]:

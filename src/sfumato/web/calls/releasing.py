@@ -58,6 +58,7 @@ def publish(
         warnings=described["warnings"],
         released=described["released"],
         suppressed=described["suppressed"],
+        left_out=described["left_out"],
         whole=described["whole"],
         **verify(places, study, made.folder.name),
     ).model_dump()
@@ -109,6 +110,7 @@ def look(
         "records": measured.records,
         "released": measured.records - measured.suppressed,
         "suppressed": measured.suppressed,
+        "left_out": measured.left_out,
         "loss": measured.loss,
         "findings": [finding.as_dict() | {"key": finding.key} for finding in rehearsed.findings],
         "warnings": list(rehearsed.warnings),
@@ -151,7 +153,9 @@ def releases(places: Places, study: str) -> list[dict[str, Any]]:
     listed = []
     for path in sorted(path.parents[1] for path in folder.glob(f"*/{MANIFEST}")):
         manifest = read_manifest(path)
-        entry: dict[str, Any] = {name: manifest[name] for name in ("records", "released", "suppressed", "loss", "data")}
+        entry: dict[str, Any] = {
+            name: manifest[name] for name in ("records", "released", "suppressed", "left_out", "loss", "data")
+        }
         about = read_json(folder / f"{path.name}.json")
         reports = [Path(name).name for name in REPORTS if (path / name).is_file()]
         entry |= {"name": path.name, "point": manifest["point"], "reports": reports, "about": about}

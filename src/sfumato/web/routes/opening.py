@@ -124,6 +124,12 @@ async def preview(request: Request, study: StudyId, rows: Annotated[int, Query(g
     return dict(await request.app.state.desks.ask("opening.preview", study=study, rows=rows))
 
 
+@router.get("/studies/{study}/missing")
+async def missing(request: Request, study: StudyId) -> dict[str, Any]:
+    """What each value that may mean missing would cost under each of the three missing rules."""
+    return dict(await request.app.state.desks.ask("opening.missing", study=study))
+
+
 @router.get("/studies/{study}/profile")
 async def profile(request: Request, study: StudyId) -> dict[str, Any]:
     """Every column: figures, histogram, suggested role with its reason."""

@@ -55,6 +55,9 @@ export function number(value) {
 
 export const plural = (count, word, many = `${word}s`) => `${number(count)} ${count === 1 ? word : many}`;
 
+// Records that the missing rule left out, behind other counts; nothing where there are none.
+export const leftOut = (count, entered) => count > 0 ? `, ${plural(count, "record")} of the source left out because of missing values (${percent(count / (count + entered))})` : "";
+
 // A number with its definition one hover, one tab or one click away.
 export function figure(value, says, definition, extra = {}) {
   return h("button", { type: "button", class: "tile", title: definition, "aria-label": `${value} ${says}: ${definition}`, ...extra }, h("b", {}, value), " ", h("span", {}, says));

@@ -1,6 +1,6 @@
 // The last look before a release: column by column, what the policy says, earlier releases, ten rows. Nothing is kept.
 import { attempt, post } from "./api.js";
-import { button, fill, h, number, percent, plural, table } from "./dom.js";
+import { button, fill, h, leftOut, number, percent, plural, table } from "./dom.js";
 import { here } from "./state.js";
 
 const ROLES = { identifier: "an identifier", drop: "as declared", vital: "it defines a group", sensitive: "sensitive", weight: "a weight" };
@@ -25,7 +25,7 @@ function drawn(found) {
   return [h("div", { class: found.findings.length ? "warning" : "fine", id: "verdict" }, h("b", {}, found.findings.length ? `The policy refuses this release: ${plural(found.findings.length, "rule")} broken.` : "The policy allows this release."),
     found.findings.map((finding) => h("span", {}, finding.what))),
   found.warnings.map((warning) => h("div", { class: "warning" }, warning)),
-  h("p", {}, `The file ${found.data} would have ${plural(found.released, "record")} (${number(found.suppressed)} suppressed, loss ${percent(found.loss)}) and ${plural(recoded.length + kept.length, "column")}: ${number(recoded.length)} changed, ${number(kept.length)} unchanged, ${number(held.length)} left out.`),
+  h("p", {}, `The file ${found.data} would have ${plural(found.released, "record")} (${number(found.suppressed)} suppressed${leftOut(found.left_out, found.records)}, loss ${percent(found.loss)}) and ${plural(recoded.length + kept.length, "column")}: ${number(recoded.length)} changed, ${number(kept.length)} unchanged, ${number(held.length)} left out.`),
   table("Columns of the release", ["column", "what is released"], rows),
   h("h3", { style: "margin-top:.8rem" }, "Ten of its rows"), h("p", { class: "quiet" }, h("small", {}, "Sensitive columns are masked here, not in the file.")),
   table("Rows of the release", found.rows.columns, found.rows.rows.map((row) => row.map((cell) => cell ?? "–")))];

@@ -2,7 +2,7 @@
 import { attempt, get, query } from "./api.js";
 import { bars } from "./charts/bars.js";
 import { curves } from "./charts/curves.js";
-import { button, defined, figure, fill, h, number, percent, plural, select, table, times } from "./dom.js";
+import { button, defined, figure, fill, h, leftOut, number, percent, plural, select, table, times } from "./dom.js";
 import { valueText } from "./settings.js";
 import { go, headlines, here, measure, state } from "./state.js";
 import { drawWhole } from "./whole.js";
@@ -35,7 +35,7 @@ export async function drawPoint(card, offer, id, publish, front) {
   const whole = h("div", {});
   const tile = ([name, each]) => figure(valueText(name)(each.after), each.reason ? `${each.title}: ${each.reason}` : `${each.title}, before ${valueText(name)(each.before)}`, `${each.sentence} Before: ${valueText(name)(each.before)}. ${each.reason ?? ""}`);
   fill(card, h("div", { class: "row spread" }, h("h2", { id: "point-title" }, `Point ${id}`), button("Publish this …", publish, { class: "main", id: "to-publish" })),
-    h("p", {}, `Loss ${found.drawn ? "at most " : ""}${percent(found.loss)}, suppresses ${plural(found.suppressed, "record")}.`, found.table_error.after !== null && [" ", defined("Error of two-way tables", found.table_error.sentence), ` ${percent(found.table_error.after)}.`], found.ratio && [" ", defined("Floor", "What every recoding of this kind loses at least at this k, which is proven"), `: it loses ${found.drawn ? "at most " : ""}${times(found.ratio)} the proven minimum.`], found.drawn && " The file is drawn at random among recodings that lose little more than the one shown here.", offer && " This is the answer to your question: the same recoding, with other classes suppressed than in the search."),
+    h("p", {}, `Loss ${found.drawn ? "at most " : ""}${percent(found.loss)}, suppresses ${plural(found.suppressed, "record")}${leftOut(front.left_out, front.rows)}.`, found.table_error.after !== null && [" ", defined("Error of two-way tables", found.table_error.sentence), ` ${percent(found.table_error.after)}.`], found.ratio && [" ", defined("Floor", "What every recoding of this kind loses at least at this k, which is proven"), `: it loses ${found.drawn ? "at most " : ""}${times(found.ratio)} the proven minimum.`], found.drawn && " The file is drawn at random among recodings that lose little more than the one shown here.", offer && " This is the answer to your question: the same recoding, with other classes suppressed than in the search."),
     warnings(found.figures, front), hiddenWhole(found.columns), h("ul", { class: "words" }, found.words.map((word) => h("li", {}, word))), found.own && h("details", {}, h("summary", {}, h("small", {}, "What the search says of it")), h("ul", { class: "words" }, found.own.map((word) => h("li", {}, word)))), whole,
     h("h3", { style: "margin-top:.8rem" }, "Disclosure risk"),
     h("div", { class: "tiles" }, Object.entries(found.attackers).map(tile)),

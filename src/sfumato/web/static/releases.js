@@ -1,7 +1,7 @@
 // The releases of a study: what each is, when it was made, whether it verified, and how it is handed out.
 import { verdict } from "./accepting.js";
 import { attempt, get, post, removeWithUndo } from "./api.js";
-import { button, fill, h, number, percent, plural } from "./dom.js";
+import { button, fill, h, leftOut, number, percent, plural } from "./dom.js";
 import { download, openTab } from "./session.js";
 import { here } from "./state.js";
 import { wholeLine } from "./whole.js";
@@ -25,7 +25,7 @@ export function releaseList() {
     const { verified } = release.about;
     return h("div", { class: "job whole", "data-release": release.name }, h("div", {}, h("b", {}, `Point ${release.about.point}`), " ", h("span", { class: `badge ${verified ? "good" : verified === false ? "bad" : "wait"}` }, verified ? "✓ verified" : verified === false ? "differs" : "not verified"), " ",
       h("small", { class: "made" }, day(release.created)), release.accepted > 0 && h("small", {}, ` · ${plural(release.accepted, "rule")} accepted`),
-      h("div", {}, h("small", {}, `${release.says}, loss ${percent(release.loss)}, ${plural(release.released, "record")} released, ${number(release.suppressed)} suppressed`)),
+      h("div", {}, h("small", {}, `${release.says}, loss ${percent(release.loss)}, ${plural(release.released, "record")} released, ${number(release.suppressed)} suppressed${leftOut(release.left_out, release.records)}`)),
       release.about.reason && h("div", {}, h("small", {}, `“${release.about.reason}”`)), h("small", {}, wholeLine(release.whole)),
       h("details", {}, h("summary", {}, h("small", {}, "Its folder and digest")), h("small", {}, release.folder), h("br"), h("small", { class: "digest" }, `SHA-256 of the file: ${release.sha256}`)), says),
     h("div", { class: "row" }, button("Public pack", () => download(`${at}/public.zip`, `${release.name.slice(0, -24)}-public.zip`), { class: "main", "data-download": release.name }),

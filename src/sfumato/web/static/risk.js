@@ -74,6 +74,7 @@ function draw(card, audit) {
   const parts = Object.entries(audit.columns).filter(([, column]) => column.risk_contribution)
     .sort((a, b) => b[1].risk_contribution.uniques - a[1].risk_contribution.uniques);
   fill(card, h("h2", {}, "Risk of the raw table"), h("p", { class: "quiet" }, `${number(audit.rows)} records in ${plural(audit.classes, "class", "classes")}: groups of records with the same quasi-identifiers.`),
+    audit.left_out > 0 && h("div", { class: "warning", id: "left-out" }, h("span", {}, h("b", {}, `${number(audit.left_out)} of ${number(audit.left_out + audit.rows)} records (${percent(audit.left_out / (audit.left_out + audit.rows))}) are left out`), " because a value is missing. They are in no release and in no figure here, and they count as lost in every loss. The rule “a separate category” leaves out none.")),
     audit.undecided.length > 0 && h("p", { class: "quiet", id: "counted-too" }, `${plural(audit.undecided.length, "column")} without a role ${audit.undecided.length === 1 ? "is" : "are"} counted as known to outsiders.`),
     h("div", { class: "tiles" }, headlines().filter(({ name }) => of(name).value !== null && of(name).value !== undefined).map(tile)),
     h("p", { id: "whole", class: audit.whole.columns_in_no_figure.length ? "warning" : "quiet" }, audit.notes[0]),

@@ -56,7 +56,7 @@ export function columnList(profile, change, refresh) {
   function made(about) {
     const { name } = about;
     const [role, tree] = [h("div", {}), h("div", {})];
-    const tick = h("input", { type: "checkbox", "aria-label": `Select ${name}`, "data-select": name, onchange: () => { if (tick.checked) chosen.add(name); else chosen.delete(name); drawTools(); } });
+    const tick = h("input", { type: "checkbox", "aria-label": `Select ${name}`, "data-select": name, checked: chosen.has(name), onchange: () => { if (tick.checked) chosen.add(name); else chosen.delete(name); drawTools(); } });
     const element = h("div", { class: "declared", "data-column": name },
       h("div", {}, h("label", { class: "name" }, tick, " ", name), h("small", { title: "Different values" }, plural(about.distinct, "value"), about.missing ? `, ${number(about.missing)} missing` : ""),
         about.missing_candidates.length > 0 && h("small", {}, h("br"), "perhaps missing: ", about.missing_candidates.join(", "))),
@@ -97,6 +97,12 @@ export function columnList(profile, change, refresh) {
     if (!body.childElementCount) fill(body, profile.columns.map((about) => rows.get(about.name).element));
     filter();
   }
+  // The profile was made again: every row is made of it.
+  function renew() {
+    rows.clear();
+    fill(body);
+    for (const name of [...chosen]) if (!profile.columns.some((about) => about.name === name)) chosen.delete(name);
+  }
   // The next column without a role: shown, whatever the filter, and with the focus.
   function next() {
     if (words || only) { words = ""; only = ""; filter(); }
@@ -108,5 +114,5 @@ export function columnList(profile, change, refresh) {
     row.element.scrollIntoView({ block: "center" });
     row.role.querySelector("select").focus({ preventScroll: true });
   }
-  return { element: h("div", {}, tools, body), draw, next };
+  return { element: h("div", {}, tools, body), draw, next, renew };
 }

@@ -7,10 +7,11 @@ import { riskCard } from "../risk.js";
 import { go, here, state, tell } from "../state.js";
 
 const MISSING = [
-  ["drop", "exclude the record", "Rows with a missing value in a measured column are excluded, and their number is reported"],
+  ["drop", "exclude the record", "Rows with a missing value in a measured column are excluded. They are in no release and count as lost"],
   ["category", "a separate category", "“Missing” is treated as a category"],
   ["wildcard", "matches anything", "A record matches all records that agree where both values are known"],
 ];
+const CODED = [MISSING[1], MISSING[0], MISSING[2]]; // the rule that leaves out nothing comes first
 const known = { past: [], ahead: [], study: null }; // what was declared before each change of this visit
 
 export async function declareStep(place) {
@@ -27,11 +28,24 @@ export async function declareStep(place) {
   const bar = h("div", { class: "bottom", role: "region", "aria-label": "What is missing" });
   const settings = h("div", { class: "row top", style: "margin-bottom:.6rem" });
   const candidates = h("div", {});
+  let costs = null; // what each value that may mean missing would cost, with the roles and codes as they are
   const risk = riskCard();
   const due = later(() => risk.measure(), 350);
   const refresh = () => { risk.stale(); due(); };
   const shown = () => ({ columns: structuredClone(state.declared.study.columns), data: without(state.declared.study.data) });
   const without = ({ path, ...rest }) => rest;
+
+  // What a column holds depends on the codes for missing values, so it is looked at again when these change.
+  async function profiled() {
+    const next = await attempt(() => get(`${here()}/profile`, "profiling the columns …"), says);
+    if (next) { Object.assign(profile, next); list.renew(); }
+  }
+  const count = later(async () => {
+    if (!unknownCodes().size) return;
+    const asked = state.declared.version;
+    const found = await attempt(() => get(`${here()}/missing`, "counting what a code would cost …"));
+    if (found && asked === state.declared.version) { costs = found.codes; drawCandidates(); }
+  }, 350);
 
   async function change(changes, remember = true) {
     const before = shown();
@@ -40,7 +54,9 @@ export async function declareStep(place) {
     if (remember && (changes.columns || changes.data)) { known.past.push(before); known.ahead.length = 0; }
     fill(says);
     tell("frame");
+    if (changes.data) await profiled();
     drawAll();
+    if (changes.columns || changes.data) { costs = null; count(); }
     if (changes.columns || changes.data || changes.population) refresh();
     return true;
   }
@@ -56,13 +72,20 @@ export async function declareStep(place) {
   const undecided = () => state.declared.undecided ?? [];
 
   // Codes that may mean missing, to be taken up with one click: for the whole table, because that is what the words are.
-  function drawCandidates() {
+  function unknownCodes() {
     const { data } = state.declared.study;
     const found = new Map();
     for (const column of profile.columns) for (const word of column.missing_candidates) found.set(word, [...(found.get(word) ?? []), column.name]);
-    const open = [...found].filter(([word]) => !(data.na ?? []).includes(word));
-    fill(candidates, open.length > 0 && h("p", { class: "quiet", id: "candidates" }, "Perhaps missing: ", open.map(([word, names]) => [button(`${word} in ${plural(names.length, "column")}`, () => change({ data: { ...without(data), na: [...(data.na ?? []), word] } }),
-      { class: "small", "data-missing": word, title: `${names.join(", ")}. Taken as missing, “${word}” means missing in every column of the table.` }), " "])));
+    return new Map([...found].filter(([word]) => !(data.na ?? []).includes(word)));
+  }
+  function drawCandidates() {
+    const { data } = state.declared.study;
+    const open = [...unknownCodes()];
+    // The rule is that of the whole table: a button says what it does to the records before it does it.
+    const choice = (word, [rule, name]) => button([h("b", {}, `${name[0].toUpperCase()}${name.slice(1)}: `), costs?.[word]?.rules[rule] ?? "counting …"], () => change({ data: { ...without(data), na: [...(data.na ?? []), word], missing: rule } }),
+      { class: `small${rule === "drop" && costs?.[word]?.left_out > 0 ? " danger" : ""}`, disabled: !costs, "data-missing": word, "data-rule": rule });
+    fill(candidates, open.length > 0 && h("div", { id: "candidates" }, h("p", { class: "quiet" }, "Perhaps missing. If a value means “missing”, choose what a missing value becomes. The code and the rule hold for every column of the table."),
+      open.map(([word, names]) => h("div", { class: "row tight", style: "margin:.3rem 0", role: "group", "aria-label": `If ${word} means missing` }, h("span", { title: names.join(", ") }, h("b", {}, word), ` in ${plural(names.length, "column")}`, costs?.[word] && `, ${plural(costs[word].records, "record")}`), CODED.map((rule) => choice(word, rule))))));
   }
   function drawReview() {
     const open = undecided();
@@ -86,7 +109,7 @@ export async function declareStep(place) {
   function drawSettings() {
     const declared = state.declared.study;
     fill(settings,
-      field("A missing value means", select(MISSING, declared.data.missing ?? "drop", (missing) => change({ data: { ...without(declared.data), missing } })), "What happens to missing values in measured columns"),
+      field("A missing value means", select(MISSING, declared.data.missing ?? "category", (missing) => change({ data: { ...without(declared.data), missing } })), "What happens to missing values in measured columns"),
       field("Codes for missing values", h("input", {
         value: (declared.data.na ?? []).join(", "), size: 12,
         onchange: (event) => change({ data: { ...without(declared.data), na: event.target.value.split(",").map((word) => word.trim()).filter(Boolean) } }),
@@ -103,6 +126,7 @@ export async function declareStep(place) {
   }
   function drawAll() { drawSettings(); drawCandidates(); drawReview(); list.draw(); drawBar(); }
   drawAll();
+  count();
   const keys = (event) => {
     if (!(event.ctrlKey || event.metaKey) || document.querySelector("dialog") || event.target.matches?.("input, textarea")) return;
     if (event.key === "z") { event.preventDefault(); undo(); }

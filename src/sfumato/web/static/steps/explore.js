@@ -41,7 +41,7 @@ function about(front, searched) {
   const many = plural(front.points.length, "release");
   const first = front.exact ? `${many} of ${number(front.rows)} records, complete: no other generalization of the lattice is better in every figure.`
     : `The best ${many} ${front.stopped ? "found before the search was stopped" : "that the search found"}, of ${number(front.rows)} records: none of them beats another, and others may beat them.`;
-  return h("p", { class: "quiet", id: "about-front" }, first, ` Found: ${front.how}.`, searched && ` Searched for: ${inWords(searched.settings)}.`);
+  return h("p", { class: "quiet", id: "about-front" }, first, front.left_out > 0 && h("b", { id: "front-left-out" }, ` ${number(front.left_out)} of ${number(front.left_out + front.rows)} records of the source (${percent(front.left_out / (front.left_out + front.rows))}) are left out because of missing values, and count as lost.`), ` Found: ${front.how}.`, searched && ` Searched for: ${inWords(searched.settings)}.`);
 }
 
 export async function explorer(front, jobs) {
@@ -59,7 +59,7 @@ export async function explorer(front, jobs) {
   const title = (name) => ({ loss: "information loss", suppressed: "records suppressed" })[name] ?? front.objectives.find((each) => each.name === name)?.title ?? measure(name).title;
   const log = (name) => measure(name).scale === "log";
   const less = (name) => name === "loss" || name === "suppressed" || front.objectives.find((each) => each.name === name)?.direction === "min";
-  const says = (name) => ({ id: "The number of the point", loss: "The share of all detail that is lost, suppressed records counting in full", ratio: "The loss divided by what every recoding of this kind loses at least at this k, which is proven", suppressed: "Records that are left out" })[name] ?? measure(name).sentence;
+  const says = (name) => ({ id: "The number of the point", loss: "The share of all detail that is lost, suppressed records and records left out because of missing values counting in full", ratio: "The loss divided by what every recoding of this kind loses at least at this k, which is proven", suppressed: "Records that are left out" })[name] ?? measure(name).sentence;
   const panel = h("div", { class: "card", id: "point" }, h("div", { class: "empty" }, asks ? "Choose a point on the map, in the table, or by a question." : "Choose a point on the map or in the table."));
   const side = h("div", {});
   const spokenHere = h("div", { class: "unseen", role: "status", "aria-live": "polite", id: "spoken" });

@@ -1,7 +1,7 @@
 // Publish: a last look, the reason, the release, its verification, the pack. What runs or ran is known from the jobs.
 import { refused, verdict } from "../accepting.js";
 import { attempt, get, post } from "../api.js";
-import { button, defined, error, fill, h, number, percent, plural, table } from "../dom.js";
+import { button, defined, error, fill, h, leftOut, number, percent, plural, table } from "../dom.js";
 import { lastLook } from "../last-look.js";
 import { outdated } from "../outdated.js";
 import { asked, inWords } from "../questions.js";
@@ -91,7 +91,7 @@ async function chosenPoint() {
   const found = state.limits && await asked(state.limits);
   if (!found?.answer || found.answer.searched) {
     note({ point: point.id }); // the search's own suppression
-    return { recoded: true, changes: front.changes, words: h("p", {}, front.objectives.filter((each) => !measure(each.name).loss_of_points).map((each) => `${measure(each.name).title} ${valueText(each.name)(point.values[each.name])}`).join(", "), `; loss ${percent(point.loss)}, suppresses ${plural(point.suppressed, "record")}.`) };
+    return { recoded: true, changes: front.changes, words: h("p", {}, front.objectives.filter((each) => !measure(each.name).loss_of_points).map((each) => `${measure(each.name).title} ${valueText(each.name)(point.values[each.name])}`).join(", "), `; loss ${percent(point.loss)}, suppresses ${plural(point.suppressed, "record")}${leftOut(front.left_out, front.rows)}.`) };
   }
   return { recoded: true, changes: front.changes, offer: found.answer, words: [h("p", {}, found.answer.says), h("div", { class: "warning" }, h("span", {}, `With the suppression of your question (${inWords(state.limits)}), not that of the search.`))] };
 }
