@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from sfumato.study.policy import PolicySettings
 
 NAMES = ("k", "general_loss")
 WHY = "a table made for a test"
-ANYTHING = PolicySettings(k=1, l=1, t=1, uniques=1, reason=WHY, accept=[{"rule": "raw", "reason": WHY}])
+ANYTHING = PolicySettings(k=1, l=1, t=1, left_out=1, uniques=1, reason=WHY, accept=[{"rule": "raw", "reason": WHY}])
 
 
 def front_of(
@@ -42,9 +43,10 @@ def front_of(
         values = {name: measures[name].value(classes) for name in names}
         points.append(Point(number, values, loss_of(classes), classes.suppressed_rows, LevelPlan(levels, below)))
     objectives = tuple(Objective(name, measures[name].direction) for name in names)
-    return Front(
+    front = Front(
         study, objectives, tuple(points), "exact", True, len(points), 100, 0.1, table.fingerprint, table.records
     )
+    return replace(front, left_out=table.left_out)
 
 
 def write_csv(path: Path, rows: Sequence[Sequence[Any]], separator: str = ",") -> Path:

@@ -101,14 +101,16 @@ def test_blanks_are_trimmed_unless_declared(write: Write) -> None:
 def test_missing_rules(write: Write) -> None:
     path = write("t.csv", "a,s\n?,flu\nx,flu\nx,ulcer\ny,\n")
     columns: dict[str, object] = {"a": QUASI, "s": {"role": "sensitive"}}
-    dropped = table_of(path, columns, na=["?"])
+    dropped = table_of(path, columns, na=["?"], missing="drop")
     assert (dropped.rows, dropped.rows_read, dropped.left_out) == (2, 4, 2)
     kept = table_of(path, columns, na=["?"], missing="category")
     assert kept.rows == 4
     assert sorted(labels(kept)) == [("",), ("x",), ("x",), ("y",)]
     wild = table_of(path, columns, na=["?"], missing="wildcard")
     assert sorted(sf.classify(wild).size.tolist()) == [2, 3, 4]  # y and ?; x, x and ?; ? and all
-    mixed = table_of(path, {"a": QUASI | {"missing": "category"}, "s": {"role": "sensitive"}}, na=["?"])
+    assert table_of(path, columns, na=["?"]).rows == 4  # a category of its own, unless another rule is given
+    both: dict[str, object] = {"a": QUASI | {"missing": "category"}, "s": {"role": "sensitive"}}
+    mixed = table_of(path, both, na=["?"], missing="drop")
     assert mixed.rows == 3
 
 
@@ -269,7 +271,7 @@ def test_blank_lines_before_the_header_and_mixed_line_ends(tmp_path: Path) -> No
 def test_parquet_numbers_that_are_none(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     duckdb.sql(f"COPY (SELECT unnest([1.5, 'nan'::DOUBLE, 2.0, 2.0]) AS a) TO '{path}' (FORMAT parquet)")
-    table = table_of(path, {"a": QUASI})
+    table = table_of(path, {"a": QUASI}, missing="drop")
     assert labels(table) == [("1.5",), ("2",), ("2",)]
 
 

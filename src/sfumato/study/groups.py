@@ -104,7 +104,7 @@ class GroupsSettings(FileMapping):
 
     def mapping(self, auxiliary: AuxiliarySettings | None = None) -> FileMapping:
         """The whole mapping of the file to publish, or of an auxiliary file: its recipe, then what is declared."""
-        own = _complete(self)
+        own = with_recipe(self)
         if not own.attributes or not own.vital or not own.area:
             lacking = [n for n in ("vital", "area", "attributes") if not getattr(own, n)]
             raise StudyError(
@@ -114,7 +114,7 @@ class GroupsSettings(FileMapping):
             )
         if auxiliary is None:
             return own
-        other = _complete(auxiliary)
+        other = with_recipe(auxiliary)
         unknown = [name for name in auxiliary.attributes if name not in own.attributes]
         if unknown:
             raise StudyError(
@@ -139,7 +139,7 @@ def _common(mine: Attribute, theirs: Attribute | None) -> Attribute:
     return theirs if theirs.range is not None else theirs.model_copy(update={"range": mine.range})
 
 
-def _complete(given: FileMapping) -> FileMapping:
+def with_recipe(given: FileMapping) -> FileMapping:
     """A mapping with its recipe under it; declared attributes stand in place of the recipe's of the same name."""
     ready = recipe(given.recipe) if given.recipe else FileMapping()
     return FileMapping(

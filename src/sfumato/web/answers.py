@@ -75,6 +75,7 @@ class Listed(Answer):
     records: int
     released: int
     suppressed: int
+    left_out: int = Field(description="Records of the source that the missing rule left out.")
     loss: float | None
     data: str
     reports: list[str]

@@ -14,6 +14,7 @@ import numpy as np
 from sfumato.errors import DataError, StudyError, counted, nearest, shortened
 from sfumato.plans.swaps import SwapPlan
 from sfumato.release.formats import raw_cell
+from sfumato.runtime.toml import toml_value
 from sfumato.sources.cells import cleaned
 from sfumato.sources.engines.engine import Engine, open_engine, require_order
 from sfumato.sources.source import Column, Source
@@ -154,12 +155,13 @@ def withheld_columns(study: Study, settings: GroupsSettings, source: Source) -> 
     """Columns that are not released: vital ones, those withheld, identifiers and dropped ones."""
     vital = set(vital_columns(settings.mapping()))
     declared = {name: column.role for name, column in study.columns.items()}
-    kept = [name for name in sorted(vital) if name in declared and declared[name].released]
+    held = vital - set(settings.withhold)
+    kept = [name for name in sorted(held) if name in declared and declared[name].released]
     if kept:
         raise StudyError(
-            f"the vital columns {shortened(kept)} are declared for release",
-            expected='role = "vital", "identifier" or "drop" for columns that define the group',
-            remedy="a file that identifies the group cannot protect it",
+            f"the vital columns {shortened(kept)} are declared for release, and a file that has them names the group",
+            expected='columns under withhold, or with role = "vital", "identifier" or "drop"',
+            remedy=f"withhold = {toml_value([*settings.withhold, *kept])} under [groups]",
         )
     unknown = [name for name in (*settings.withhold, *settings.swap) if name not in source.names]
     if unknown:

@@ -18,6 +18,8 @@ from sfumato.sources.opening import open_source
 from sfumato.sources.roles import Role
 from sfumato.sources.settings import DataSettings
 from sfumato.study import SearchSettings, Study
+from sfumato.study.file_mapping import vital_columns
+from sfumato.study.groups import with_recipe
 from sfumato.systems.registry import MODULES as REGISTERED
 from sfumato.systems.registry import system_named
 from sfumato.tables.frequency import FrequencyTable
@@ -35,6 +37,11 @@ from sfumato.web.calls.shelf import (
 from sfumato.web.calls.trees import joined
 from sfumato.web.places import Places, read_json, write_json
 
+GROUP_PARTS = {
+    "vital": "the column and the values that say who is in the group",
+    "area": "the columns that tell areas apart",
+    "attributes": "the characteristics that both files have",
+}
 SECTIONS = ("data", "columns", "search", "measures", "groups")
 
 
@@ -74,6 +81,8 @@ def put(places: Places, study: str, changes: dict[str, Any], version: str) -> di
         refuse_undecided(undecided)
     _refuse_measures(after)
     _refuse_weights(after)
+    if changes.get("groups") is not None:
+        _refuse_groups(after)
     for name, column in after.columns.items():
         given = (column.order, column.breaks) != (None, None)
         if given and column != before.columns.get(name):
@@ -249,6 +258,41 @@ def _populated(places: Places, before: Study, settings: dict[str, Any], given: d
             )
     elif before.population is not None:
         settings["population"]["path"] = located(before.population.path, before.folder)
+
+
+def _refuse_groups(study: Study) -> None:
+    """Raise unless a group is declared as far as an attack and a protection need it, before a job is started."""
+    from sfumato.systems.groups.swapped import withheld_columns
+
+    groups = study.groups
+    if groups is None:
+        return
+    declared = with_recipe(groups)
+    lacking = [says for name, says in GROUP_PARTS.items() if not getattr(declared, name)]
+    lacking += [] if groups.auxiliary else ["the file that the attacker learns from"]
+    if lacking:
+        raise InputError(
+            f"the group is not complete; it lacks {shortened(lacking)}",
+            expected="the members, the areas, the common characteristics and a file that the attacker learns from",
+            remedy="fill in the form of the group",
+        )
+    source = open_source(study.data, study.folder)
+    mapping = groups.mapping()
+    names = {*vital_columns(mapping), *mapping.area, *(n for a in mapping.attributes.values() for n in a.columns)}
+    files = [(source.title, source.names, names)]
+    for auxiliary in groups.auxiliary:
+        other = open_source(auxiliary, study.folder)
+        theirs = groups.mapping(auxiliary)
+        needed = {*vital_columns(theirs), *theirs.area, *(n for a in theirs.attributes.values() for n in a.columns)}
+        files.append((auxiliary.title, other.names, needed))
+    for title, there, needed in files:
+        if absent := sorted(needed - set(there)):
+            raise InputError(
+                f"{title} has no column {shortened(absent)}",
+                expected="the columns of the group, of the areas and of the characteristics in both files",
+                remedy="choose columns that both files have, or another file",
+            )
+    withheld_columns(study, groups, source)
 
 
 def _refuse_weights(study: Study) -> None:
