@@ -25,9 +25,9 @@ demo: $(STAMP)  ## The main job on the bundled Adult table: search, pick, map, p
 	@$(BIN)/sfumato sample adult -o demo/adult
 	@$(BIN)/sfumato audit --run demo/adult/run.toml --html demo/audit.html --json > demo/audit.json
 	@$(BIN)/sfumato search demo/adult/run.toml -o demo/front
-	@$(BIN)/sfumato pick demo/front --max-loss 0.30
-	@$(BIN)/sfumato map demo/front --point 4
-	@$(BIN)/sfumato publish demo/front --point 4 -o demo/release --reason "demo: most k within 30 % loss"
+	@$(BIN)/sfumato pick demo/front --max-loss 0.40
+	@$(BIN)/sfumato map demo/front --point 8
+	@$(BIN)/sfumato publish demo/front --point 8 -o demo/release --reason "demo: most k within 40 % loss"
 	@$(BIN)/sfumato verify demo/release --source demo/adult/adult.data.gz
 	@$(BIN)/sfumato search demo/adult/cuts.toml -o demo/cuts --json > demo/cuts.json
 	@$(BIN)/sfumato ask demo/cuts --max-loss 0.25 --max-suppression 0.10

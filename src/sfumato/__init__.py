@@ -13,7 +13,7 @@ Of a run file:
 >>> study = sf.read(sf.sample("adult"))
 >>> audit = sf.audit(study)
 >>> audit.rows, audit.figures["k"].value
-(30162, 1.0)
+(32561, 1.0)
 >>> front = sf.search(study)
 >>> choice = sf.pick(front, max_loss=0.30)
 >>> len(front.points), choice.point.values["k"]

@@ -58,7 +58,7 @@ class Study(Declaration):
     <Study of the table in memory: 1 quasi-identifier, 1 sensitive, 1 dropped>
     >>> study = Study(data={"path": "people.csv"}, columns={"age": {"role": "quasi_identifier"}})
     >>> study.columns["age"].role.value, study.data.missing
-    ('quasi_identifier', 'drop')
+    ('quasi_identifier', 'category')
     """
 
     def __init__(

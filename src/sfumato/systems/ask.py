@@ -50,7 +50,7 @@ def ask(
     >>> front = sf.search(sf.read(sf.sample("adult")))
     >>> answer = sf.ask(front, max_loss=0.30, max_suppression=0.05)
     >>> answer.offer.k, answer.searched.offer.k, answer.improved
-    (18, 18, False)
+    (9, 13, True)
     """
     return asked(
         front if floor is None else with_floor(front, floor),
