@@ -107,5 +107,5 @@ def test_a_missing_value_is_a_value_as_in_pandas() -> None:
     table = pandas.DataFrame({"age": ["20-39"] * 3 + [None], "zip": ["476**"] * 4})
     assert sf.measures.k(table, QUASI) == table.groupby(QUASI, dropna=False).size().min() == 1
     assert sf.measures.k(table, QUASI, missing="drop") == 3
-    study = sf.Study(table, quasi_identifiers=QUASI)
+    study = sf.Study(table, quasi_identifiers=QUASI, missing="drop")
     assert "1 left out: missing values" in repr(sf.audit(study))
