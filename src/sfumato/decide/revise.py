@@ -46,6 +46,8 @@ def with_suppression(
         values[objective.name] = objective.value(result, classes)
     loss = GENERAL_LOSS.value(classes) / (sum(weights) * table.records)
     units = None if table.units is None else classes.suppressed_units
-    changed = Point(number, values, float(front.loss_of_source(loss)), classes.suppressed_rows, plan, suppressed_units=units)
+    changed = Point(
+        number, values, float(front.loss_of_source(loss)), classes.suppressed_rows, plan, suppressed_units=units
+    )
     points = (*front.points[:number], changed, *front.points[number + 1 :])
     return replace(front, points=points, exact=False, classes=None)

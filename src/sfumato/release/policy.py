@@ -86,7 +86,7 @@ class Evidence:
     """What is known of a release: its figures, counts of records, and the file as a whole once it is written.
 
     `raw` says that no quasi-identifier of the released records is changed, `noun` what is counted: records or persons.
-    `left_out` are the records that the missing rule left out, `entered` those that it did not, where persons are counted.
+    `left_out` are the records that the missing rule left out, `entered` the others, where persons are counted.
     """
 
     figures: Mapping[str, Mapping[str, Any]]

@@ -274,6 +274,8 @@ def class_findings(
         classes.suppressed_units,
         unchanged(classes),
         noun="record" if classes.table.units is None else "person",
+        left_out=classes.table.left_out,
+        entered=classes.records,
     )
     return policy_findings(study.policy, known)
 
