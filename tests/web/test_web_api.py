@@ -223,15 +223,18 @@ def test_a_channel_replays_with_its_settings(
 @pytest.mark.long
 def test_a_channel_is_published_and_verified(bench: httpx.Client, root: Path) -> None:
     study = declare(bench)
-    job = bench.post(f"/api/studies/{study}/channels", json={"column": "ill", "delta": 0.8, "points": 3}).json()["id"]
+    job = bench.post(f"/api/studies/{study}/channels", json={"column": "ill", "points": 3, "keep": ["sex"]}).json()[
+        "id"
+    ]
     assert wait(bench, study, job)["status"] == "done"
-    body = {"job": job, "point": 1, "reason": "for a test", "keep": ["sex"]}
+    assert bench.get(f"/api/studies/{study}/jobs/{job}/channel").json()["keep"] == ["sex"]
+    body = {"job": job, "point": 1, "reason": "for a test"}
     made = bench.post(f"/api/studies/{study}/releases", json=body).json()["id"]
     ended = wait(bench, study, made)
     assert ended["status"] == "done", ended
     assert ended["found"]["verified"], ended["found"]
     (release,) = bench.get(f"/api/studies/{study}/releases").json()
-    assert release["says"].startswith("ill: privacy 0.")
+    assert release["says"].startswith("ill, given sex: privacy 0.")
     data = Places(root).release(study, release["name"]) / "public" / "data.csv"
     assert sorted(data.read_text("utf-8").splitlines()[0].split(",")) == ["ill", "sex"]
 

@@ -106,7 +106,7 @@ class Search(Body):
 class ChannelSearch(Body):
     """Randomized response for one sensitive column: δ bounds the posterior probability of any category.
 
-    What is not given is as the run file has it.
+    What is not given is as the run file has it. `keep` are columns that are released beside the reports.
     """
 
     column: str = Field(max_length=1000)
@@ -115,6 +115,7 @@ class ChannelSearch(Body):
     engine: Literal["exact", "square", "optrr"] | None = None
     points: int | None = Field(default=None, ge=1, le=200)
     epsilon: float | None = Field(default=None, gt=0, le=50)
+    keep: list[Annotated[str, Field(max_length=1000)]] | None = Field(default=None, max_length=1000)
 
 
 class GroupsSearch(Body):
@@ -137,21 +138,22 @@ class Look(Body):
 
     job: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")
     point: int = Field(ge=0, le=10**9)
-    keep: list[Annotated[str, Field(max_length=1000)]] = Field(default_factory=list, max_length=1000)
+    keep: list[Annotated[str, Field(max_length=1000)]] | None = Field(default=None, max_length=1000)
     limits: Limits | None = None
 
 
 class Publication(Body):
     """Publish a point of a front, with limits the answer to a question, or a protected or disguised file; and why.
 
-    `keep` are plain columns that go along with a disguised one; `accept` the rules of the policy it may break.
+    `keep` are plain columns that go along with a disguised one, those of its search unless given; `accept` the rules of
+    the policy it may break.
     """
 
     job: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")
     point: int = Field(ge=0, le=10**9)
     reason: str = Field(default="", max_length=4000)
     accept: dict[str, str] = Field(default_factory=dict, max_length=200)
-    keep: list[Annotated[str, Field(max_length=1000)]] = Field(default_factory=list, max_length=1000)
+    keep: list[Annotated[str, Field(max_length=1000)]] | None = Field(default=None, max_length=1000)
     limits: Limits | None = None
 
 

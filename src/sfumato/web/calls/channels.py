@@ -37,7 +37,9 @@ def changed(study: Study, given: dict[str, Any]) -> Study:
             remedy="change its role in Declare",
         )
     wanted = {
-        name: given[name] for name in ("delta", "gain", "engine", "points", "epsilon") if given.get(name) is not None
+        name: given[name]
+        for name in ("delta", "gain", "engine", "points", "epsilon", "keep")
+        if given.get(name) is not None
     }
     return study.with_search(system="channel").with_channel(columns=(column,), **wanted)
 
@@ -47,6 +49,7 @@ def front(places: Places, study: str, job: str) -> dict[str, Any]:
     channels = channels_of(places, study, job)
     said = channels.as_dict() | {"points": [flat(point) for point in channels.points]} | dict(channels.details)
     said |= {"engine": channels.algorithm, "records": channels.rows, "knee": pick(channels, knee=True).point.id}
+    said["keep"] = list(channels.study.channel.keep)
     return said | {"changes": changes_since(places, study, channels.study)}
 
 

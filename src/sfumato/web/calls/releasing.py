@@ -24,6 +24,12 @@ from sfumato.web.calls.channels import channels_of
 from sfumato.web.calls.shelf import checked, front_of, study_of
 from sfumato.web.places import Places, new_id, read_json, write_json
 
+GIVEN = {
+    "best_guess": "best guess right, given the other columns",
+    "guess_from_file": "guess learned from the file right, given the other columns",
+    "worst_posterior": "worst posterior, given the other columns",
+    "largest_share": "largest share without a report, given the other columns",
+}
 REPORTS = (INTERNAL, EXTERNAL, DICTIONARY[1])
 
 
@@ -80,7 +86,7 @@ def _chosen(
     saved = channels_of(places, study, job)
     checked(places, saved.study)
     refuse_changed(study_of(places, study), read_json(places.study(study) / "study.json"))
-    if keep:
+    if keep is not None:
         saved = replace(saved, study=saved.study.with_channel(keep=tuple(keep)))
     return pick(saved, point=number)
 
@@ -179,8 +185,11 @@ def _figures(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     for name, entry in manifest["figures"].items():
         if not isinstance(entry, dict) or "value" in entry:
             named[name] = entry if isinstance(entry, dict) else {"value": entry}
-        else:  # those of a part
-            named |= {f"{name}: {inner}": {"value": value} for inner, value in entry.items() if inner != "infinite"}
+        else:  # those of a part; first what holds for someone who has the other columns of the file too
+            given = entry.get("given") or {}
+            named |= {f"{name}: {words}": {"value": given.get(figure)} for figure, words in GIVEN.items() if given}
+            shown = {inner: value for inner, value in entry.items() if inner not in ("infinite", "given")}
+            named |= {f"{name}: {inner}": {"value": value} for inner, value in shown.items()}
     return named
 
 

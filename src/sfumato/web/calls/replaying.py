@@ -30,7 +30,8 @@ class Replayed:
     def options(self) -> dict[str, Any]:
         """What a publication was given beside its point."""
         names = ("reason", "accept", "keep")
-        return {name: self.asked[name] for name in names if self.asked.get(name)}
+        given = {name: self.asked[name] for name in names if self.asked.get(name)}
+        return given | ({"keep": self.asked["keep"]} if self.asked.get("keep") is not None else {})
 
 
 def run_file(places: Places, study: str, job: str | None) -> str:
@@ -57,8 +58,10 @@ def program(
             arguments = ", ".join(f"{name}={value!r}" for name, value in limits.items())
             lines += [f"choice = sf.ask(front, {arguments}).choice"]
         else:
-            if replayed.options.get("keep"):
-                lines[-2] = f"front = sf.search(study.with_channel(keep={tuple(replayed.options['keep'])!r}))"
+            if "keep" in replayed.options:  # the search was made before these columns were chosen
+                lines.insert(0, "from dataclasses import replace")
+                kept = f"front.study.with_channel(keep={tuple(replayed.options['keep'])!r})"
+                lines += [f"front = replace(front, study={kept})"]
             lines += [f"choice = sf.pick(front, point={number})"]
         given = {name: value for name, value in replayed.options.items() if name != "keep"}
         more = "".join(f", {name}={value!r}" for name, value in given.items())
@@ -142,7 +145,7 @@ def _answer(places: Places, study: str, job: str, limits: dict[str, float]) -> A
 
 def _options(given: dict[str, Any]) -> str:
     options = f" --reason {shlex.quote(given['reason'])}" if given.get("reason") else ""
-    options += "".join(f" --keep {shlex.quote(name)}" for name in given.get("keep", ()))
+    options += "".join(f" --keep {shlex.quote(name)}" for name in given.get("keep") or ())
     accepted = given.get("accept", {}).items()
     return options + "".join(f" --accept {shlex.quote(f'{rule}={reason}')}" for rule, reason in accepted)
 

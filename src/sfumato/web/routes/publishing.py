@@ -29,7 +29,7 @@ async def publish(request: Request, study: StudyId, body: Publication) -> dict[s
     queue.places.job(study, body.job)
     await request.app.state.desks.ask("declaring.same_table", study=study)
     given: dict[str, Any] = {"job": body.job, "number": body.point, "reason": body.reason, "accept": body.accept}
-    given |= {"keep": body.keep} if body.keep else {}
+    given |= {"keep": body.keep} if body.keep is not None else {}
     if body.limits is not None:
         given["limits"] = body.limits.model_dump(exclude_none=True)
     return queue.add(study, "publish", given)

@@ -42,7 +42,7 @@ export async function drawChannel(place) {
       h("div", { class: "row", style: "margin-top:.6rem" }, button(`Publish with channel ${id} …`, () => go({ step: "publish", point: id }), { class: "main", id: "to-publish" })));
   }
   rows();
-  fill(place, h("h1", {}, "Privacy against error"), outdated(front.changes), h("p", { class: "quiet" }, `${plural(points.length, "channel")} for ${front.columns.join(", ")}: ${front.categories} categories of ${number(front.records)} records, δ = ${front.delta}, designed for ${front.designed_for}; ${front.how}.`),
+  fill(place, h("h1", {}, "Privacy against error"), outdated(front.changes), h("p", { class: "quiet" }, `${plural(points.length, "channel")} for ${front.columns.join(", ")}: ${front.categories} categories of ${number(front.records)} records, δ = ${front.delta}, designed for ${front.designed_for}; ${front.how}.${front.keep?.length ? ` ε is at most ${front.epsilon_cap === null ? "∞" : front.epsilon_cap.toFixed(3)}, because ${front.keep.join(", ")} will be released too. These figures are for someone who has the report alone; those of the release are given the other columns.` : ""}`),
     h("div", { class: "columns" }, h("div", {}, h("div", { class: "card" }, h("figure", {}, picture,
       h("figcaption", {}, h("span", { class: "swatch", style: "background:var(--accent)" }), "found ", h("span", { class: "swatch", style: "background:var(--second)" }), "proven lower bound (dashed)"))), h("div", { class: "card" }, h("h2", {}, "Channels"), list)), panel));
   if (state.point !== null && points[state.point]) await choose(state.point);

@@ -63,7 +63,7 @@ export async function publishStep(place) {
     else {
       const figures = Object.entries(now.found.figures).map(([name, figure]) => [defined(measure(name).title, measure(name).sentence), figure.value === null || figure.value === undefined ? "–" : number(figure.value)]);
       fill(result, verdict(now.found), wholeFigures(now.found.whole), now.found.warnings.map((warning) => h("div", { class: "warning" }, warning)),
-        h("details", {}, h("summary", {}, `The ${figures.length} figures measured on the file that was written`), table("Figures of the written file", ["measure", "value"], figures)));
+        h("details", {}, h("summary", {}, `The ${figures.length} figures of the release`), table("Figures of the release", ["measure", "value"], figures)));
     }
     if (!first) releases.draw();
   }
@@ -102,8 +102,8 @@ async function chosenChannel() {
   const point = front.points.find((each) => each.id === state.point);
   if (!point) return null;
   const others = Object.entries(state.declared.study.columns).filter(([name, column]) => !front.columns.includes(name) && ["quasi_identifier", "label", "other"].includes(column.role)).map(([name]) => name);
-  const kept = new Set();
+  const kept = new Set(front.keep ?? []);
   return { kept, changes: front.changes, words: [h("p", {}, `Each value of ${front.columns.join(", ")} is replaced by a report drawn at random: privacy ${point.privacy.toFixed(3)}, worst posterior ${percent(point.worst_posterior)}. The rows are in random order, and only the columns that you choose are included.`),
-    others.length > 0 && h("details", {}, h("summary", {}, "Columns to include unchanged"), h("p", { class: "quiet" }, h("small", {}, "They can raise the disclosure risk: someone who knows a person’s sex can use the shares for that sex.")),
-      h("div", { class: "pills" }, others.map((name) => h("label", {}, h("input", { type: "checkbox", onchange: (event) => event.target.checked ? kept.add(name) : kept.delete(name) }), name))))] };
+    others.length > 0 && h("details", {}, h("summary", {}, "Columns to include unchanged"), h("p", { class: "quiet" }, h("small", {}, "Someone who has a whole row starts from the shares of records with the same values. The figures of the release are given these columns, and it is refused where a report then reveals too much. Columns that were chosen before the search keep the rule.")),
+      h("div", { class: "pills" }, others.map((name) => h("label", {}, h("input", { type: "checkbox", checked: kept.has(name), onchange: (event) => event.target.checked ? kept.add(name) : kept.delete(name) }), name))))] };
 }
