@@ -237,6 +237,22 @@ def test_households_move_whole(tmp_path: Path) -> None:
         read_released(read(torn))
 
 
+def test_a_declared_household_moves_whole(tmp_path: Path) -> None:
+    """The role says what [groups] unit says; where both do and differ, nothing is guessed."""
+    path = study_with(tmp_path, "home", household, groups='withhold = ["home"]\n')
+    text = path.read_text("utf-8")
+    path.write_text(text + '\n[columns.home]\nrole = "household"\n', "utf-8")
+    unit_of = read_released(read(path)).unit_of
+    assert unit_of is not None
+    named = text.replace("[groups]\n", '[groups]\nunit = "home"\n', 1)
+    path.write_text(named, "utf-8")
+    assert np.array_equal(unit_of, read_released(read(path)).unit_of)
+    other = named.replace('unit = "home"', 'unit = "age"', 1)
+    path.write_text(other + '\n[columns.home]\nrole = "household"\n', "utf-8")
+    with pytest.raises(StudyError, match="home is declared as one"):
+        read_released(read(path))
+
+
 def test_two_groups_are_protected_together(tmp_path: Path) -> None:
     """The second group gathers in F, and is old."""
 

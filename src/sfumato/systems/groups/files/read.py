@@ -10,6 +10,7 @@ import numpy as np
 from sfumato.errors import DataError, StudyError, nearest
 from sfumato.sources.engines.engine import open_engine
 from sfumato.sources.opening import open_source
+from sfumato.sources.roles import Role
 from sfumato.study import Study
 from sfumato.study.groups import AuxiliarySettings, GroupsSettings
 from sfumato.systems.groups.attack.disclosure import Sensitive, sensitive_areas
@@ -35,8 +36,21 @@ def read_target(study: Study) -> Microfile:
 
 def read_whole(study: Study, columns: Sequence[str]) -> Microfile:
     """Every row of the file to publish that has an area, with columns as they are."""
-    unit = settings_of(study).unit
+    unit = moving_unit(study)
     return _read(study, Whole(tuple(columns), unit if unit in study.opened().names else None))
+
+
+def moving_unit(study: Study) -> str | None:
+    """The column whose rows change places together: the household, else the unit, else what [groups] names."""
+    stated = settings_of(study).unit
+    declared = [*study.named(Role.HOUSEHOLD), *study.named(Role.UNIT)]
+    if declared and stated is not None and stated != declared[0]:
+        raise StudyError(
+            f"[groups] names {stated} as the unit that moves, and {declared[0]} is declared as one",
+            expected="one column whose rows stay together",
+            remedy="leave unit out under [groups]",
+        )
+    return declared[0] if declared else stated
 
 
 def _read(study: Study, whole: Whole | None) -> Microfile:
