@@ -259,3 +259,17 @@ def test_the_command_line_names_left_out_records(tmp_path: Path, capsys: pytest.
         assert "left out" in said.out + said.err, command
     assert run(["map", front]) == 0
     assert f"{m:,} records of the source left out" in (tmp_path / "front" / "map.html").read_text("utf-8")
+
+
+def test_a_released_weight_that_is_unique_says_what_to_do(tmp_path: Path) -> None:
+    """REVIEW-OFFICE F6a: the rule on unique records names the weight, and the same table without one is not advised."""
+    frame = people(120, 0.0).assign(weight=[str(100 + place) for place in range(120)])
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    rule = {"k": 1, "l": 1, "t": 1.0, "reason": ENOUGH}
+    for role in ("weight", "other"):
+        columns = {**COLUMNS, "weight": {"role": role}}
+        study = sf.Study(data={"path": str(tmp_path / "people.csv")}, columns=columns, policy=rule)
+        with pytest.raises(PolicyError) as refused:
+            sf.publish(sf.pick(sf.search(study), min_k=3), tmp_path / "release")
+        (unique,) = [finding.what for finding in refused.value.findings if finding.rule == "uniques"]
+        assert ("Round or group it before you publish" in unique) is (role == "weight")

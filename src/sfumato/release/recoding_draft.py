@@ -46,6 +46,7 @@ from sfumato.report.release_pages import external_page, internal_page
 from sfumato.runtime.stages import stage
 from sfumato.sources.engines.engine import Engine
 from sfumato.sources.labelled.writing import Written
+from sfumato.sources.roles import Role
 from sfumato.sources.source import TEXT, Column, Source
 from sfumato.study import Study
 from sfumato.tables.frequency import FrequencyTable
@@ -249,7 +250,19 @@ def release_findings(
     else:
         known = Evidence(figures, classes.records, suppressed, unchanged(classes), whole)
     known = replace(known, left_out=classes.table.left_out, entered=classes.records)
-    return policy_findings(study.policy, known)
+    return [_about_weight(study, finding) for finding in policy_findings(study.policy, known)]
+
+
+def _about_weight(study: Study, finding: Finding) -> Finding:
+    """Return a finding on unique records with what can be done about a released weight, which is often unique."""
+    weights = study.named(Role.WEIGHT)
+    if finding.rule != "uniques" or not weights:
+        return finding
+    advice = (
+        f" The weight {weights[0]} is one of these columns. Round or group it before you publish, give it the role "
+        "drop, or accept the rule with a reason."
+    )
+    return replace(finding, what=finding.what + advice)
 
 
 def persons_of(
