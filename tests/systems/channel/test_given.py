@@ -205,14 +205,16 @@ def test_the_readme_recipe_of_before_is_refused(tmp_path: Path, state: Path, cap
     sf_run = lambda *words: cli.run([str(word) for word in words])  # noqa: E731
     assert sf_run("sample", "adult", "-o", tmp_path / "adult") == 0
     base = ["search", tmp_path / "adult" / "run.toml", "--system", "channel", "--set", 'channel.columns=["occupation"]']
+    base += ["--set", 'data.missing="drop"']
+    left_out = ["--accept", "left_out=rows without an occupation have no report"]
     assert sf_run(*base, "--set", "channel.points=4", "-o", tmp_path / "front") == 0
     out = tmp_path / "survey"
-    assert sf_run("publish", tmp_path / "front", "--point", 2, "--keep", "sex", "-o", out) == 3
+    assert sf_run("publish", tmp_path / "front", "--point", 2, "--keep", "sex", "-o", out, *left_out) == 3
     said = capsys.readouterr().err
     assert "Given sex, a report of occupation makes a category up to 100.0 % probable" in said
     assert not out.exists()
     assert sf_run(*base, "--set", 'channel.keep=["sex"]', "--set", "channel.points=4", "-o", tmp_path / "safe") == 0
-    assert sf_run("publish", tmp_path / "safe", "--point", 0, "-o", out) == 0
+    assert sf_run("publish", tmp_path / "safe", "--point", 0, "-o", out, *left_out) == 0
     adult = pd.read_csv(tmp_path / "adult" / "adult.data.gz", header=None, skipinitialspace=True, dtype=str)
     adult = adult[[6, 9]].rename(columns={6: "occupation", 9: "sex"})
     assert_rule(out, adult[adult["occupation"] != "?"], "occupation", ["sex"])
