@@ -68,7 +68,10 @@ def _example(text: str, measure: Measure, alone: bool) -> str:
     """The doctest of a measure's file, with the measure asked for by its name instead of by the file's constant."""
     lines = [">>> import sfumato as sf", ">>> from sfumato.measures.example import six_rows"]
     if not alone:  # one file for several: the value alone
-        name, value = measure.name, round(measure.value(six_rows()), 4)
+        name, lacking = measure.name, measure.available(six_rows())
+        if lacking is not None:
+            return "\n".join([*lines, f'>>> sf.measure("{name}").available(six_rows())', repr(lacking)])
+        value = round(measure.value(six_rows()), 4)
         return "\n".join([*lines, f'>>> round(sf.measure("{name}").value(six_rows()), 4)', str(value)])
     for example in doctest.DocTestParser().get_examples(text):
         if "import six_rows" not in example.source:
