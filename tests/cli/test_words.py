@@ -56,6 +56,7 @@ def test_no_text_of_the_library_names_an_option_of_the_command_line() -> None:
         ("another name, or overwrite = True", "another name, or --force"),
         ("max_loss = 0.31, or min_k = 4", "--max-loss 0.31, or --min-k 4"),
         ("suppress_below of at most 9", "--suppress-below of at most 9"),
+        ('accept with a reason: accept = {"l": "…"}', 'accept with a reason: --accept "l=…"'),
         ("please report it with its trace", "please report it with the trace that --debug prints"),
     ],
 )
@@ -100,6 +101,7 @@ def test_the_page_names_no_section_and_no_key_of_a_run_file() -> None:
             "add a row, or declare them in “Codes for missing values” in Declare",
         ),
         ("min_k = 4", "minimum k 4"),
+        ('accept with a reason: accept = {"l": "…"}, accept = {"k": "…"}', "accept with a reason: l, k"),
         ("names = 2, [a] or [x] are no sections", "“names”: 2, [a] or [x] are no sections"),
     ],
 )

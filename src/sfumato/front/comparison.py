@@ -49,8 +49,8 @@ def compare_fronts(one: Front, two: Front) -> Comparison:
     if len(common) < 2 or one.fingerprint != two.fingerprint:
         raise InputError(
             "the fronts have fewer than two objectives in common, or are of different tables",
-            expected="two fronts of the same study",
-            remedy="search both with the same objectives",
+            expected="two fronts of one table that have two objectives in common, and for cells one reading",
+            remedy="choose another of the two fronts",
         )
     signs = np.array([objective.sign for objective in common])
     values = [comparable(signs * [[p.values[o.name] for o in common] for p in f.points]) for f in (one, two)]

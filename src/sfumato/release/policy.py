@@ -316,7 +316,7 @@ def refuse_unaccepted(
         remaining,
         "the release does not meet the policy; nothing was written:\n" + "\n".join(lines),
         expected=f"a release that meets [policy], or an acceptance with a reason for each rule that is broken{later}",
-        remedy="another point, other thresholds or other roles; or accept with a reason: "
+        remedy="another point, another search or other roles; or accept with a reason: "
         + ", ".join(f'accept = {{"{key}": "…"}}' for key in keys),
     )
 

@@ -17,6 +17,8 @@ OPTIONS = {
 }
 LIMIT = re.compile(r"(?<![\w.])((?:min|max)_[a-z_]+) = ([0-9.e+-]+)")
 
+ACCEPT = re.compile(r'accept = \{"([^"{}]+)": "…"\}')
+
 PARAMETERS = {
     ", or overwrite = True": "",
     'give run = "run.toml", a run file of your own': "open a run file of your own",
@@ -76,7 +78,7 @@ def as_options(text: str) -> str:
 
     for parameter, words in OPTIONS.items():
         text = text.replace(parameter, words)
-    return LIMIT.sub(option, text)
+    return LIMIT.sub(option, ACCEPT.sub(r'--accept "\1=…"', text))
 
 
 def on_page(text: str) -> str:
@@ -91,6 +93,7 @@ def on_page(text: str) -> str:
     """
     for parameter, words in PARAMETERS.items():
         text = text.replace(parameter, words)
+    text = ACCEPT.sub(r"\1", text)
     text = SECTION.sub(_place, SETTING.sub(_setting, LIMIT.sub(_limit, text)))
     return WORD.sub(lambda match: WORDS[match[0]], text)
 
