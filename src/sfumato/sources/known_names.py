@@ -9,7 +9,7 @@ beliefs, crimes) is sensitive.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from sfumato.sources.roles import Role
 
@@ -196,3 +196,52 @@ def spelled(name: str) -> str:
     """
     apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
     return re.sub(r"[^0-9a-zà-ÿ]+", " ", apart.lower()).strip()
+
+
+_PEOPLE = (
+    "patient|person|persons|personal|individual|respondent|resp|subject|participant|proband|client|customer|cust|"
+    "member|employee|emp|staff|student|pupil|citizen|resident|insured|insurant|beneficiary|claimant|taxpayer|user|"
+    "account|case|record|utility|medical record|national|nhs|social security|passport|tax|policy|insurance"
+)
+_NUMBER = "number|no|nr|num|id|ids|identifier|identification|key|code|serial"
+PERSON_NUMBER = re.compile(
+    rf"\b({_PEOPLE}) ?({_NUMBER})\b|^(ssn|nino|mrn|seqn|uuid|guid|pid|pidp|uid|id|rinpersoon|imei|iban|login|email|"
+    r"e mail)$"
+    r"|\b(person\w*|patient\w*|kunden|versicherten|schüler|schueler|mitglieds?|probanden) ?(nummer|nr|kennung)\b"
+)
+HOUSEHOLD_NUMBER = re.compile(
+    rf"\b(household|households|hh|family|fam|dwelling|home|housing unit|haushalts?) ?({_NUMBER}|nummer)\b"
+    r"|\b(hid|hhid|hhx|hidp|serialno|cbserial|haushaltsnummer|hhnr|hldno)\b|^serial$"
+)
+WITHIN = re.compile(r"^(pernum|sporder|person ?(number|no|nr|num|id)|line ?(number|no)|pid)$")
+NAME_PART = re.compile(r"\b((first|last|given|middle|family|maiden|second) ?name|surname|forename|vorname|nachname)\b")
+
+
+def number_named(name: str) -> Literal["unit", "household"] | None:
+    """Whom a column numbers by its name: persons, households, or none that it says.
+
+    >>> number_named("PatientID"), number_named("ori_hid"), number_named("SERIALNO"), number_named("region code")
+    ('unit', 'household', 'household', None)
+    """
+    words = spelled(name)
+    if HOUSEHOLD_NUMBER.search(words):
+        return "household"
+    return "unit" if PERSON_NUMBER.search(words) else None
+
+
+def counts_within(words: str) -> bool:
+    """Whether a name may be that of the number of a person in its household.
+
+    >>> counts_within("person number"), counts_within("patient id")
+    (True, False)
+    """
+    return WITHIN.search(words) is not None
+
+
+def is_name_part(words: str) -> bool:
+    """Whether a column holds a part of a name, which many persons share.
+
+    >>> is_name_part("last name"), is_name_part("name")
+    (True, False)
+    """
+    return NAME_PART.search(words) is not None
