@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.auditing.contribution import Contribution, contributions
+from sfumato.auditing.holders import unstated_notes
 from sfumato.auditing.whole import WholeFile, unit_cell, whole_file
 from sfumato.errors import MeasureError, counted, shortened
 from sfumato.measures.classes import ClassTable, classify
@@ -229,7 +230,7 @@ def audit(study: Study, path: Any = None) -> Audit:
     classes = classify(study.table(path))
     figures = {name: figure(classes, measure) for name, measure in chosen.items()}
     whole = _whole(study, path)
-    notes = (_about_whole(whole), *_notes(classes))
+    notes = (_about_whole(whole), *unstated_notes(study, study.source(path)), *_notes(classes))
     return Audit(classes, figures, tuple(contributions(classes)), whole, notes, study.frame_kind)
 
 

@@ -15,10 +15,11 @@ from sfumato.sources.engines.engine import open_engine
 from sfumato.sources.frames import Frame, is_frame
 from sfumato.sources.opening import open_source
 from sfumato.sources.profile import ColumnProfile, MissingCost, complete_rows, missing_costs, profile
+from sfumato.sources.repeating import Repeating, repeating
 from sfumato.sources.roles import Role
 from sfumato.sources.settings import DataSettings, EngineOptions
 from sfumato.sources.source import Source
-from sfumato.sources.suggest import Suggestion, suggest_all
+from sfumato.sources.suggest import Suggestion, suggest_all, with_holders
 from sfumato.tables.missing import KEYED
 
 
@@ -29,7 +30,8 @@ class Inspection:
     `everything` is how unique its records are over all columns that may be released: all but those that are suggested
     as identifiers or to be left out. `rows_searched` is among how many rows `combinations` were looked for; their
     figures are of all rows. `complete` rows have no missing value in a column that may be measured. `missing_costs` say
-    of each value that may mean missing what each rule would cost.
+    of each value that may mean missing what each rule would cost. `repeating` are the columns that number persons or
+    households and repeat.
     """
 
     source: Source
@@ -40,6 +42,7 @@ class Inspection:
     everything: Uniqueness
     complete: int
     missing_costs: Mapping[str, MissingCost] = field(default_factory=dict)
+    repeating: tuple[Repeating, ...] = ()
 
     def __repr__(self) -> str:
         columns = counted(len(self.columns), "column")
@@ -80,6 +83,7 @@ class Inspection:
             "columns": {column.name: column.as_dict() | suggestion.as_dict() for column, suggestion in described},
             "undecided": self.undecided,
             "missing_codes": {word: cost.as_dict() for word, cost in self.missing_costs.items()},
+            "repeating": [each.as_dict() for each in self.repeating],
             "combinations": [{"columns": list(c.columns), "unique": c.unique} for c in self.combinations],
             "combinations_searched_in_rows": self.rows_searched,
             "all_columns": self.everything.as_dict(),
@@ -137,7 +141,10 @@ def inspect(
         )
     with open_engine("duckdb", options) as engine:
         columns = profile(engine, source)
-        suggestions = _kept(suggest_all(columns), columns, keep)
+        suggested = suggest_all(columns)
+        roles = {column.name: one.role for column, one in zip(columns, suggested, strict=True)}
+        found = repeating(engine, source, roles, "profiled", {c.name: c.sql for c in source.columns})
+        suggestions = with_holders(_kept(suggested, columns, keep), columns, found)
         leaving = _leaving(columns, suggestions)
         singled = sets_that_single_out(engine, source, leaving, columns[0].rows)
         everything = uniqueness_of(engine, [source.column(name).sql for name in leaving], "profiled")
@@ -157,6 +164,7 @@ def inspect(
         everything=everything,
         complete=complete,
         missing_costs=costs,
+        repeating=tuple(found),
     )
 
 

@@ -128,6 +128,8 @@ def _print(inspection: Inspection) -> None:
     if any(column.candidates for column in inspection.columns):
         note("A value with a question mark may be a code for a missing value; if so, list it in na under [data].")
         _print_missing_costs(inspection)
+    for each in inspection.repeating:
+        note(each.sentence)
     _print_singled_out(inspection)
     if inspection.undecided:
         note(

@@ -11,10 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from sfumato.auditing.holders import unstated, what_to_declare
 from sfumato.auditing.whole import WholeFile
 from sfumato.errors import InputError, UnreachableError
 from sfumato.measures.standard import DISTINCT_L, HOUSEHOLDS, T_CLOSENESS, K
 from sfumato.runtime.figures import percent
+from sfumato.sources.source import Source
+from sfumato.study import Study
 from sfumato.study.policy import KEYS, REASON_EXPECTED, RULES, Acceptance, PolicySettings, Rule
 
 # Figures of a file whose blanks may stand for any value: what one assignment of all rows to all people leaves possible
@@ -296,6 +299,25 @@ def covering(
     """The acceptances that were given, and those of an earlier release that cover what is broken now."""
     handed = [one.acceptance for one in inherited if any(one.covers(f) for f in findings if f.accepted(given) is None)]
     return (*given, *handed)
+
+
+def unit_findings(study: Study, source: Source) -> list[Finding]:
+    """Columns whose values repeat as those of persons or households do, where the study does not say what a row is."""
+    return [Finding("unit", each.sentence, each.column) for each in unstated(study, source)]
+
+
+def refuse_unstated_units(study: Study, source: Source) -> None:
+    """Raise unless it is declared what a row is, where a number of persons or households repeats."""
+    found = unstated(study, source)
+    if found:
+        raise PolicyError(
+            [Finding("unit", each.sentence, each.column) for each in found],
+            "it is not declared what a row is, so figures such as k would count rows; nothing was written:\n"
+            + "\n".join(f"  - {each.sentence}" for each in found),
+            expected="the column that numbers the persons or households that rows belong to, or the statement that "
+            "every row is a person",
+            remedy=what_to_declare(found),
+        )
 
 
 def refuse_unaccepted(

@@ -20,7 +20,15 @@ from sfumato.release.history.earlier import Comparison, check, entered
 from sfumato.release.labels import Naming
 from sfumato.release.manifest import Content, Manifest
 from sfumato.release.metadata import metadata_pages
-from sfumato.release.policy import Finding, Inherited, acceptances, accepted_findings, covering, refuse_unaccepted
+from sfumato.release.policy import (
+    Finding,
+    Inherited,
+    acceptances,
+    accepted_findings,
+    covering,
+    refuse_unaccepted,
+    refuse_unstated_units,
+)
 from sfumato.release.recoding_draft import RecodingDraft
 from sfumato.release.sources import require_source, table_of
 from sfumato.report.release_pages import dictionary_page
@@ -138,6 +146,7 @@ def publish_draft(draft: Draft, folder: str | Path, *, reason: str = "", state: 
     require_source(draft.source, draft.fingerprint)
     accept = draft.study.policy.accept
     with recording() as recorder:
+        refuse_unstated_units(draft.study, draft.source)
         refuse_unaccepted(draft.foresee(), accept, draft.inherited, written=False)
         with ExitStack() as stack, new_folder(folder, private=False) as inside:
             measured, comparison, dictionary = build(draft, inside, state)

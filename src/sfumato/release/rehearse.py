@@ -10,7 +10,7 @@ from typing import Any
 
 from sfumato.release import pack
 from sfumato.release.draft import Draft, Measured
-from sfumato.release.policy import Finding
+from sfumato.release.policy import Finding, unit_findings
 from sfumato.release.publish import build
 from sfumato.release.sources import require_source
 from sfumato.sources.engines.engine import open_engine
@@ -44,6 +44,7 @@ def rehearse_draft(draft: Draft, *, state: str | Path | None = None) -> Rehearsa
         with open_engine(draft.study.engine, draft.study.engine_options) as engine:
             source = written.source(undecided=True)  # disguised columns have no role of their own in the file
             rows = drawn_rows(engine, source, ROWS)
-    findings = [*(comparison.findings if comparison is not None else ()), *measured.findings]
+    units = unit_findings(draft.study, draft.source)
+    findings = [*units, *(comparison.findings if comparison is not None else ()), *measured.findings]
     warnings = [*measured.warnings, *(comparison.warnings if comparison is not None else ())]
     return Rehearsal(measured, findings, warnings, source.names, rows, dictionary, draft.data)

@@ -7,7 +7,7 @@ they do not determine each other. A region has many rows, and an occupation says
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
@@ -27,6 +27,7 @@ CONSTANT = 0.95  # share of the rows in numbers with several rows whose quasi-id
 COMMON = 0.8  # the largest value of a quasi-identifier that says something by being constant
 MOST_CODES = 30
 JOINED = " + "
+TAKEN = "numbered_rows"
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,22 @@ class Repeating:
         >>> Repeating("patient_id", "unit", 600, 4483, 12).counts
         '600 values in 4,483 rows (7.5 rows each on average, 12 at most)'
         """
-        return f"{counted(self.values, 'value')} in {self.rows:,} rows ({self.mean:.1f} rows each on average, {self.most:,} at most)"
+        rows = f"{self.mean:.1f} rows each on average, {self.most:,} at most"
+        return f"{counted(self.values, 'value')} in {self.rows:,} rows ({rows})"
+
+    @property
+    def whose(self) -> str:
+        return "person" if self.holder == "unit" else "household"
+
+    @property
+    def reason(self) -> str:
+        """Why it is suggested as a unit or a household.
+
+        >>> Repeating("patient_id", "unit", 600, 4483, 12).reason
+        '600 values in 4,483 rows: several rows of one person (7.5 on average, 12 at most)'
+        """
+        values = f"{counted(self.values, 'value')} in {self.rows:,} rows"
+        return f"{values}: several rows of one {self.whose} ({self.mean:.1f} on average, {self.most:,} at most)"
 
     @property
     def sentence(self) -> str:
@@ -59,8 +75,7 @@ class Repeating:
         >>> print(Repeating("hid", "household", 2, 5, 3).sentence)
         hid repeats: 2 values in 5 rows (2.5 rows each on average, 3 at most). Several rows may belong to one household.
         """
-        whose = "person" if self.holder == "unit" else "household"
-        return f"{self.column} repeats: {self.counts}. Several rows may belong to one {whose}."
+        return f"{self.column} repeats: {self.counts}. Several rows may belong to one {self.whose}."
 
     def as_dict(self) -> dict[str, str | int | float]:
         return {
@@ -80,51 +95,68 @@ def repeating(
     view: str,
     cells: Mapping[str, str] | None = None,
 ) -> list[Repeating]:
-    """The columns of a view that number persons or households and repeat, by the roles that columns have so far.
+    """The columns of a view that number persons or households and repeat, by the roles that its columns have so far.
 
     `cells` is the SQL of each column in the view: that of clean text, unless given.
     """
-    sql = {name: f"lower(trimmed({cell}))" for name, cell in (cells or _cells(source)).items()}
-    keys = [name for name, role in roles.items() if role is Role.QUASI_IDENTIFIER and name in sql]
+    texts = {name: f"lower(trimmed({cell}))" for name, cell in (cells or _cells(source)).items()}
+    keys = [name for name, role in roles.items() if role is Role.QUASI_IDENTIFIER and name in texts]
+    chosen = candidates(roles)
+    if not chosen:
+        return []
+    columns = _taken(engine, view, texts, {*keys, *(name for parts in chosen for name in parts)})
     found = []
-    for column, cell in _candidates(roles, sql):
-        known = _by_name(column, roles)
-        by_role = roles.get(column) is Role.IDENTIFIER
-        counts = _counts(engine, cell, view)
+    for parts in chosen:
+        cell = _together([columns[part] for part in parts])
+        counts = _counts(engine, cell)
         if counts.values == 0 or counts.rows == counts.values:
             continue
-        if (by_role or (known is not None and not _within(column, counts))) or _holds_constant(
-            engine, view, cell, [sql[key] for key in keys if key != column], counts
-        ):
-            found.append(Repeating(column, known or "unit", counts.values, counts.rows, counts.most))
+        known = _by_name(parts[0], roles)
+        number = roles.get(parts[0]) is Role.IDENTIFIER or (known is not None and not _within(parts[0], counts))
+        others = [columns[key] for key in keys if key not in parts]
+        if (number and not is_name_part(spelled(parts[0]))) or _holds_constant(engine, cell, others, counts):
+            found.append(Repeating(JOINED.join(parts), known or "unit", counts.values, counts.rows, counts.most))
     return found
+
+
+def _taken(engine: Engine, view: str, texts: Mapping[str, str], names: Collection[str]) -> dict[str, str]:
+    """Some columns of a view as a table of clean texts, so that the source is read once; what they are called there."""
+    columns = {name: f"t{place}" for place, name in enumerate(texts) if name in names}
+    named = ", ".join(f"{texts[name]} AS {column}" for name, column in columns.items())
+    engine.run(f"CREATE OR REPLACE TEMP TABLE {TAKEN} AS SELECT {named} FROM {view}")
+    return columns
+
+
+def _together(columns: Sequence[str]) -> str:
+    """Some columns as one text, missing where all are."""
+    joined = " || '|' || ".join(f"coalesce({column}, '')" for column in columns)
+    return f"NULLIF({joined}, '{'|' * (len(columns) - 1)}')" if len(columns) > 1 else columns[0]
 
 
 def _cells(source: Source) -> dict[str, str]:
     return {column.name: cleaned(source, column) for column in source.columns}
 
 
-def _candidates(roles: Mapping[str, Role | None], sql: Mapping[str, str]) -> list[tuple[str, str]]:
+def candidates(roles: Mapping[str, Role | None]) -> list[tuple[str, ...]]:
     """The columns that can number persons or households: named so, identifiers, or of no known meaning.
 
     First and last names are looked at together.
+
+    >>> candidates({"age": Role.QUASI_IDENTIFIER, "patient_id": Role.DROP, "first name": None, "surname": None})
+    [('patient_id',), ('first name', 'surname')]
     """
-    parts = [name for name in sql if is_name_part(spelled(name))]
-    chosen = []
-    for name in sql:
-        role = roles.get(name)
-        if name in parts:
-            continue
-        if role is Role.IDENTIFIER or _by_name(name, roles) is not None or (_unknown(name) and _may_hold(role)):
-            chosen.append((name, sql[name]))
-    if parts:
-        together = " || '|' || ".join(f"coalesce({sql[name]}, '')" for name in parts)
-        chosen.append((JOINED.join(parts), together))
-    return chosen
-
-
-def _may_hold(role: Role | None) -> bool:
-    return role not in (Role.QUASI_IDENTIFIER, Role.WEIGHT)
+    parts = tuple(name for name in roles if is_name_part(spelled(name)))
+    chosen: list[tuple[str, ...]] = [
+        (name,)
+        for name, role in roles.items()
+        if name not in parts
+        and (
+            role is Role.IDENTIFIER
+            or _by_name(name, roles) is not None
+            or (_unknown(name) and role not in (Role.QUASI_IDENTIFIER, Role.WEIGHT))
+        )
+    ]
+    return [*chosen, parts] if parts else chosen
 
 
 def _by_name(column: str, roles: Mapping[str, Role | None]) -> Holder | None:
@@ -156,8 +188,8 @@ class _Counts:
     in_several: int  # rows of these
 
 
-def _counts(engine: Engine, cell: str, view: str) -> _Counts:
-    grouped = f"SELECT v, count(*) AS n FROM (SELECT {cell} AS v FROM {view}) AS t WHERE v IS NOT NULL GROUP BY v"
+def _counts(engine: Engine, cell: str) -> _Counts:
+    grouped = f"SELECT {cell} AS v, count(*) AS n FROM {TAKEN} WHERE {cell} IS NOT NULL GROUP BY {cell}"
     result = engine.rows(
         "SELECT count(*), CAST(coalesce(sum(n), 0) AS BIGINT), coalesce(max(n), 0), count(CASE WHEN n > 1 THEN 1 END), "
         f"CAST(coalesce(sum(CASE WHEN n > 1 THEN n END), 0) AS BIGINT) FROM ({grouped}) AS g"
@@ -165,36 +197,34 @@ def _counts(engine: Engine, cell: str, view: str) -> _Counts:
     return _Counts(*map(int, result))
 
 
-def _holds_constant(engine: Engine, view: str, cell: str, keys: Sequence[str], counts: _Counts) -> bool:
+def _holds_constant(engine: Engine, cell: str, keys: Sequence[str], counts: _Counts) -> bool:
     """Whether two quasi-identifiers that do not determine each other are constant within nearly all values."""
     if len(keys) < 2 or counts.several < LEAST or counts.rows > FEW * counts.values:
         return False
-    named = ", ".join(f"coalesce({key}, '') AS y{place}" for place, key in enumerate(keys))
-    texts = f"SELECT {cell} AS v, {named} FROM {view}"
-    ends = ", ".join(f"min(y{place}) AS a{place}, max(y{place}) AS z{place}" for place in range(len(keys)))
-    grouped = f"SELECT count(*) AS n, {ends} FROM ({texts}) AS t WHERE v IS NOT NULL GROUP BY v"
+    ends = ", ".join(f"min({key}) AS a{place}, max({key}) AS z{place}" for place, key in enumerate(keys))
+    known = ", ".join(f"count({key}) AS n{place}" for place, key in enumerate(keys))
+    grouped = f"SELECT count(*) AS n, {ends}, {known} FROM {TAKEN} WHERE {cell} IS NOT NULL GROUP BY {cell}"
     sums = ", ".join(
-        f"CAST(coalesce(sum(CASE WHEN a{place} = z{place} THEN n END), 0) AS BIGINT)" for place in range(len(keys))
+        f"CAST(coalesce(sum(CASE WHEN n{place} = 0 OR (a{place} = z{place} AND n{place} = n) THEN n END), 0) AS BIGINT)"
+        for place in range(len(keys))
     )
     rows = engine.rows(f"SELECT {sums} FROM ({grouped}) AS g WHERE n > 1")[0]
-    constant = [place for place, number in enumerate(rows) if int(number) >= CONSTANT * counts.in_several]
-    telling = {place: distinct for place in constant if (distinct := _telling(engine, keys[place], view)) is not None}
-    return any(_independent(engine, keys, pair, telling, view) for pair in combinations(telling, 2))
+    constant = [key for key, number in zip(keys, rows, strict=True) if int(number) >= CONSTANT * counts.in_several]
+    telling = {key: distinct for key in constant if (distinct := _telling(engine, cell, key)) is not None}
+    return any(_independent(engine, cell, pair, telling) for pair in combinations(telling, 2))
 
 
-def _telling(engine: Engine, key: str, view: str) -> int | None:
-    """The number of values of a quasi-identifier, if it varies enough that being constant says something."""
-    grouped = f"SELECT count(*) AS n FROM (SELECT coalesce({key}, '') AS y FROM {view}) AS t GROUP BY y"
+def _telling(engine: Engine, cell: str, key: str) -> int | None:
+    """The number of values of a quasi-identifier where a cell has one, if it varies enough that constancy is news."""
+    grouped = f"SELECT count(*) AS n FROM {TAKEN} WHERE {cell} IS NOT NULL GROUP BY {key}"
     distinct, most, rows = engine.rows(
         f"SELECT count(*), coalesce(max(n), 0), CAST(coalesce(sum(n), 0) AS BIGINT) FROM ({grouped}) AS g"
     )[0]
     return int(distinct) if int(most) <= COMMON * int(rows) else None
 
 
-def _independent(
-    engine: Engine, keys: Sequence[str], pair: tuple[int, int], distinct: Mapping[int, int], view: str
-) -> bool:
+def _independent(engine: Engine, cell: str, pair: tuple[str, str], distinct: Mapping[str, int]) -> bool:
     """Whether neither of two quasi-identifiers determines the other."""
-    named = ", ".join(f"coalesce({keys[place]}, '') AS y{place}" for place in pair)
-    both = engine.rows(f"SELECT count(*) FROM (SELECT DISTINCT {named} FROM {view}) AS t")[0][0]
-    return all(int(both) > 1.1 * distinct[place] for place in pair)
+    pairs = f"SELECT DISTINCT {pair[0]}, {pair[1]} FROM {TAKEN} WHERE {cell} IS NOT NULL"
+    both = engine.rows(f"SELECT count(*) FROM ({pairs}) AS p")[0][0]
+    return all(int(both) > 1.1 * distinct[key] for key in pair)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from sfumato.sources.known_codes import code_of, is_allocation_flag
 from sfumato.sources.known_names import IDENTIFIER_NAME, MONEY, NAMES, Known, spelled
 from sfumato.sources.profile import ColumnProfile
+from sfumato.sources.repeating import Repeating
 from sfumato.sources.roles import Role
 
 NEARLY_ALL = 0.95  # of the records have a value of their own
@@ -82,6 +83,19 @@ def suggest_all(columns: Sequence[ColumnProfile]) -> list[Suggestion]:
         weighted = weighted or result.role is Role.WEIGHT
         suggestions.append(result)
     return suggestions
+
+
+def with_holders(
+    suggestions: Sequence[Suggestion], columns: Sequence[ColumnProfile], found: Sequence[Repeating]
+) -> list[Suggestion]:
+    """The suggestions, but that the first column that numbers persons and repeats is the unit; so of households."""
+    result = list(suggestions)
+    places = {column.name: place for place, column in enumerate(columns)}
+    for holder in (Role.UNIT, Role.HOUSEHOLD):
+        first = next((each for each in found if each.holder == holder and each.column in places), None)
+        if first is not None:
+            result[places[first.column]] = Suggestion(holder, first.reason)
+    return result
 
 
 def suggest(column: ColumnProfile) -> Suggestion:

@@ -20,7 +20,7 @@ from sfumato.study.cells import CellsSettings
 from sfumato.study.channel import ChannelSettings
 from sfumato.study.groups import GroupsSettings
 from sfumato.study.local import LocalSettings
-from sfumato.study.policy import PolicySettings
+from sfumato.study.policy import REASON_EXPECTED, PolicySettings, reason_given
 from sfumato.study.sections import ColumnSettings, ReleaseSettings, SearchSettings
 from sfumato.tables.frequency import FrequencyTable
 from sfumato.tables.missing import KEYED
@@ -79,6 +79,30 @@ class Declaration(Settings):
                     expected='distance = "hierarchical" or "ordered", which read the hierarchy of a sensitive column',
                     remedy="leave hierarchy out; or give the role quasi_identifier, to release the column generalized",
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _one_unit(self) -> Self:
+        """What a row is, is said once: by a column, or by the statement that every row is a person."""
+        stated, households = self.data.unit == "row", self.named(Role.HOUSEHOLD)
+        units = self.named(Role.UNIT)
+        if stated and units:
+            raise StudyError(
+                f'unit = "row" says that every row is a person, and {units[0]} has the role unit',
+                expected="one of the two",
+                remedy="leave unit out of [data], or give the column another role",
+            )
+        if self.data.unit_reason is not None and not (stated and reason_given(self.data.unit_reason)):
+            raise StudyError(
+                "unit_reason is not a reason" if stated else 'unit_reason is given without unit = "row"',
+                expected=f'{REASON_EXPECTED}, beside unit = "row"',
+            )
+        if stated and self.data.unit_reason is None and not households:
+            raise StudyError(
+                'unit = "row" says that every row is a person, and no reason is given',
+                expected=f"unit_reason: {REASON_EXPECTED}",
+                remedy='unit_reason = "one interview per person" under [data], if that is so',
+            )
         return self
 
     @property

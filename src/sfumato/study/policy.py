@@ -30,6 +30,7 @@ Rule = Literal[
     "identifying",
     "earlier",
     "response",
+    "unit",
 ]
 RULE_K: Rule = "k"
 RULE_RESPONSE: Rule = "response"
@@ -43,7 +44,8 @@ class RuleFacts:
 
     `limit` says how a threshold is read, and so which way is weaker: a figure must be `at least` it, `at most` it or
     `below` it; a rule without a threshold has none. `says` is the rule in words, with `{limit}` for its threshold, a
-    percentage where it is a `share`. `key` is the field of a rule that has several thresholds.
+    percentage where it is a `share`. `key` is the field of a rule that has several thresholds. A rule that is not
+    `acceptable` is met by what the study declares, never by a reason alone.
     """
 
     rule: Rule
@@ -52,6 +54,7 @@ class RuleFacts:
     share: bool = False
     columns: bool = False
     key: str = ""
+    acceptable: bool = True
 
     @property
     def field(self) -> str:
@@ -107,6 +110,7 @@ RULES: dict[str, RuleFacts] = {
         RuleFacts("attacks", "", "no attack on a protected group identifies an area"),
         RuleFacts("dependence", "", "no unchanged column determines a protected one", share=True, columns=True),
         RuleFacts("identifying", "", "no unchanged column is nearly unique by itself", share=True, columns=True),
+        RuleFacts("unit", "", "it is declared what a row is where numbers repeat", columns=True, acceptable=False),
         RuleFacts("earlier", "", "no earlier release of the same people reveals more together with this one"),
     )
 }
@@ -117,8 +121,8 @@ RESPONSE = (
 )
 THRESHOLDS = {facts.field: facts for facts in (*RULES.values(), *RESPONSE) if facts.limit}
 KEYS = ", ".join(
-    [name for name, facts in RULES.items() if not facts.columns]
-    + [f"{name}:COLUMN" for name, facts in RULES.items() if facts.columns]
+    [name for name, facts in RULES.items() if not facts.columns and facts.acceptable]
+    + [f"{name}:COLUMN" for name, facts in RULES.items() if facts.columns and facts.acceptable]
 )
 
 
@@ -151,8 +155,10 @@ class Acceptance(Settings):
 
     @model_validator(mode="after")
     def _one_column(self) -> Self:
+        if not RULES[self.rule].acceptable:
+            raise ValueError(f"the rule {self.rule} is met by declaring what a row is: docs/howto/persons.md says how")
         if RULES[self.rule].columns != (self.column is not None):
-            about = " and ".join(name for name, facts in RULES.items() if facts.columns)
+            about = " and ".join(name for name, facts in RULES.items() if facts.columns and facts.acceptable)
             raise ValueError(f"column is given for the rules {about}, and for no other")
         _require_reason(self.reason)
         return self

@@ -21,6 +21,8 @@ WORDS = {
     Role.OTHER: "kept",
     Role.IDENTIFIER: "identifier",
     Role.DROP: "dropped",
+    Role.UNIT: "unit",
+    Role.HOUSEHOLD: "household",
 }
 NOUNS = (Role.QUASI_IDENTIFIER, Role.IDENTIFIER)
 

@@ -29,6 +29,7 @@ from sfumato.study.sections import ALGORITHMS, ANY_SYSTEM, WITHIN, ColumnSetting
 from sfumato.study.shown import study_card, study_line
 from sfumato.tables.frequency import FrequencyTable
 
+ROW = "row"  # as a unit, it states that every row is one
 SAVED = "table.parquet"  # what a table in memory is called beside its run file
 
 
@@ -48,6 +49,10 @@ class Study(Declaration):
         keep: columns that are released unchanged, and not counted in any measure.
         label: the column that an analyst predicts.
         weight: the column with the weight of each record.
+        unit: the column that numbers the persons whom rows belong to, never released: figures then count persons. Or
+            "row", which states that every row is a person of its own.
+        household: the column that numbers households, never released.
+        unit_reason: why every row is a person, with `unit="row"`; it goes into the report.
         na: texts that mean missing.
         missing: what is done with records that lack a value: "drop", "category" or "wildcard".
         **settings: other sections of a run file by their names, such as `policy={"k": 5}`.
@@ -56,6 +61,9 @@ class Study(Declaration):
     >>> people = pyarrow.table({"age": [31, 35, 42], "ill": ["flu", "none", "flu"], "name": ["A", "B", "C"]})
     >>> Study(people, quasi_identifiers=["age"], sensitive=["ill"], drop=["name"])
     <Study of the table in memory: 1 quasi-identifier, 1 sensitive, 1 dropped>
+    >>> visits = pyarrow.table({"age": [31, 31, 42], "ill": ["flu", "none", "flu"], "patient": [1, 1, 2]})
+    >>> Study(visits, quasi_identifiers=["age"], sensitive=["ill"], unit="patient")
+    <Study of the table in memory: 1 quasi-identifier, 1 sensitive, 1 unit>
     >>> study = Study(data={"path": "people.csv"}, columns={"age": {"role": "quasi_identifier"}})
     >>> study.columns["age"].role.value, study.data.missing
     ('quasi_identifier', 'category')
@@ -73,6 +81,9 @@ class Study(Declaration):
         keep: Names = (),
         label: str | None = None,
         weight: str | None = None,
+        unit: str | None = None,
+        household: str | None = None,
+        unit_reason: str | None = None,
         na: Sequence[str] | None = None,
         missing: Missing | None = None,
         **settings: Any,
@@ -85,11 +96,14 @@ class Study(Declaration):
             Role.OTHER: keep,
             Role.LABEL: label or (),
             Role.WEIGHT: weight or (),
+            Role.UNIT: unit if unit and unit != ROW else (),
+            Role.HOUSEHOLD: household or (),
         }
         given_columns = settings.get("columns", {})
         columns = declared_columns(lists, given_columns) if isinstance(given_columns, Mapping) else None
         settings |= {"columns": columns} if columns else {}
-        given = {name: value for name, value in (("na", na), ("missing", missing)) if value is not None}
+        own = {"na": na, "missing": missing, "unit": ROW if unit == ROW else None, "unit_reason": unit_reason}
+        given = {name: value for name, value in own.items() if value is not None}
         if table is not None or given:
             settings["data"] = table_settings(table, settings.get("data", {}), given)
         try:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
-from sfumato.errors import StudyError
+from sfumato.auditing.holders import unstated_notes
+from sfumato.errors import SfumatoWarning, StudyError
 from sfumato.front import Front
 from sfumato.notebook.progress import ProgressBar
 from sfumato.runtime.compiled import need_compiler
@@ -76,4 +78,6 @@ def run_search(study: Study, run: Run, table: FrequencyTable | None = None) -> F
     need_compiler("a search")
     run.require_state()
     refuse_units(study)
+    for text in unstated_notes(study):
+        warnings.warn(text, SfumatoWarning, stacklevel=2)
     return system_named(study.system).search(study, run, table)

@@ -1,0 +1,83 @@
+"""Columns that number persons or households and repeat, where the study does not say what a row is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sfumato.runtime.stages import stage
+from sfumato.sources.cells import cleaned
+from sfumato.sources.engines.engine import Engine, open_engine
+from sfumato.sources.repeating import JOINED, Repeating, candidates, repeating
+from sfumato.sources.roles import Role
+from sfumato.sources.source import Source
+from sfumato.study import Study
+from sfumato.study.declaration import Declaration
+
+RAW = "raw"
+
+
+def unstated(study: Study, source: Source | None = None) -> list[Repeating]:
+    """The columns of a table whose values repeat as those of persons or households do, unless the study says whose.
+
+    A declared unit says it, and so does `unit = "row"`. A declared household says it of all columns that are constant
+    within households; a column with several values in one household may still be the number of a person.
+    """
+    if study.data.unit == "row" or study.named(Role.UNIT):
+        return []
+    roles = {name: column.role for name, column in study.columns.items()}
+    if not candidates(roles):
+        return []
+    source = source or study.source()
+    roles = {name: role for name, role in roles.items() if name in source.names}
+    household = [name for name in study.named(Role.HOUSEHOLD) if name in source.names]
+    with stage("look for numbers of persons"), open_engine(study.engine, study.engine_options) as engine:
+        engine.attach(source, RAW)
+        found = [each for each in repeating(engine, source, roles, RAW) if each.column not in household]
+        return [each for each in found if not household or _finer(engine, source, each.column, household[0])]
+
+
+def _finer(engine: Engine, source: Source, column: str, household: str) -> bool:
+    """Whether a household has several values of a column."""
+    names = [name for name in source.names if name in column.split(JOINED)] if JOINED in column else [column]
+    whose = cleaned(source, source.column(household))
+    values = ", ".join(f"{cleaned(source, source.column(name))} AS v{place}" for place, name in enumerate(names))
+    pairs = f"SELECT DISTINCT {whose} AS h, {values} FROM {RAW}"
+    there = " AND ".join(f"v{place} IS NOT NULL" for place in range(len(names)))
+    both, households = engine.rows(f"SELECT count(*), count(DISTINCT h) FROM ({pairs}) AS p WHERE {there}")[0]
+    return int(both) > int(households)
+
+
+def what_to_declare(found: Sequence[Repeating]) -> str:
+    """What the publisher is to write where nothing says what a row is, in terms of the run file."""
+    named = next((each for each in found if JOINED not in each.column), None)
+    column = named.column if named is not None else "the column that numbers persons"
+    role = named.holder if named is not None else Role.UNIT
+    return (
+        f'role = "{role}" for {column} under [columns]; or, if every row is a person of its own, unit = "row" and '
+        "unit_reason under [data]"
+    )
+
+
+def unstated_notes(study: Study, source: Source | None = None) -> list[str]:
+    """What an audit or a search says of such columns: nothing is published until it is decided."""
+    found = unstated(study, source)
+    if not found:
+        return []
+    seen = " ".join(each.sentence for each in found)
+    return [
+        f"{seen} All figures count rows; nothing is published until it is declared whose: {what_to_declare(found)}."
+    ]
+
+
+def counted_sentence(study: Declaration) -> str:
+    """What the figures of a study count, as one sentence for the readers of a release.
+
+    >>> counted_sentence(Study(data={"path": "a.csv"}))
+    'All figures count records.'
+    """
+    if study.named(Role.UNIT):
+        households = " Where a figure says so, households are counted." if study.named(Role.HOUSEHOLD) else ""
+        return f"All figures of protection count persons; a person may have several records.{households}"
+    if study.data.unit == "row":
+        return "All figures count records, and rows are counted as persons."
+    return "All figures count records."
