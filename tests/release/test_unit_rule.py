@@ -13,6 +13,7 @@ import sfumato as sf
 from sfumato.auditing.holders import unstated
 from sfumato.auditing.inspection import inspect
 from sfumato.errors import SfumatoError, SfumatoWarning
+from sfumato.release.pack import EXTERNAL, INTERNAL
 from sfumato.release.policy import acceptances
 from sfumato.sources.roles import Role
 
@@ -64,7 +65,8 @@ def test_the_visits_of_600_patients_are_refused_by_default(tmp_path: Path) -> No
     assert error.exit_code == 3
     assert [finding["key"] for finding in error.as_dict()["findings"]] == ["unit:patient_id"]
     assert "600 values in 4,483 rows" in error.what
-    assert 'role = "unit"' in error.remedy and "unit_reason" in error.remedy
+    assert 'role = "unit"' in error.remedy
+    assert "unit_reason" in error.remedy
     assert not (tmp_path / "release").exists()
 
 
@@ -74,10 +76,10 @@ def test_a_declared_unit_or_a_reason_is_needed_and_suffices(tmp_path: Path) -> N
     assert unstated(by_unit, by_unit.source()) == []
     reason = "patients cannot be linked in the world outside"
     by_row = published(study(table, drop=["patient_id"], unit="row", unit_reason=reason), tmp_path)
-    pages = {name: (by_row.folder / name).read_text("utf-8") for name in ("internal.html", "public/external.html")}
-    assert reason in pages["internal.html"]
-    assert reason not in pages["public/external.html"]
-    assert "rows are counted as persons" in pages["public/external.html"]
+    pages = {name: (by_row.folder / name).read_text("utf-8") for name in (INTERNAL, EXTERNAL)}
+    assert reason in pages[INTERNAL]
+    assert reason not in pages[EXTERNAL]
+    assert "rows are counted as persons" in pages[EXTERNAL]
     assert sf.verify(by_row.folder, table)
 
 

@@ -69,15 +69,17 @@ def unstated_notes(study: Study, source: Source | None = None) -> list[str]:
     ]
 
 
-def counted_sentence(study: Declaration) -> str:
-    """What the figures of a study count, as one sentence for the readers of a release.
+def counted_as(study: Declaration) -> dict[str, str]:
+    """What the figures of a study count: a noun, a sentence for every reader, and the publisher's reason if any.
 
-    >>> counted_sentence(Study(data={"path": "a.csv"}))
-    'All figures count records.'
+    >>> counted_as(Declaration(data={"path": "a.csv"}))
+    {'noun': 'record', 'says': 'All figures count records.'}
     """
-    if study.named(Role.UNIT):
-        households = " Where a figure says so, households are counted." if study.named(Role.HOUSEHOLD) else ""
-        return f"All figures of protection count persons; a person may have several records.{households}"
+    reason = {} if study.data.unit_reason is None else {"reason": study.data.unit_reason}
     if study.data.unit == "row":
-        return "All figures count records, and rows are counted as persons."
-    return "All figures count records."
+        return {"noun": "record", "says": "All figures count records: rows are counted as persons."} | reason
+    if study.named(Role.UNIT):
+        return {"noun": "person", "says": "Groups are counted in persons: a person may have several records."}
+    if study.named(Role.HOUSEHOLD):
+        return {"noun": "record", "says": "All figures count records; some count the households that they belong to."}
+    return {"noun": "record", "says": "All figures count records."}

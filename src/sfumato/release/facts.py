@@ -83,6 +83,7 @@ def external_facts(manifest: Mapping[str, Any]) -> dict[str, Any]:
     records, left_out = manifest["records"], manifest["left_out"]
     everything = manifest["whole"]["all_columns"]
     return {
+        **public_unit(manifest),
         "released": guarded(manifest["released"]),
         K.name: int(manifest["figures"][K.name]["value"]),
         "suppressed_share": guarded_share(manifest["suppressed"], records),
@@ -92,6 +93,11 @@ def external_facts(manifest: Mapping[str, Any]) -> dict[str, Any]:
         "columns": everything["columns"],
         "columns_in_no_figure": list(manifest["whole"]["columns_in_no_figure"]),
     }
+
+
+def public_unit(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """What was counted, for the readers of the file: the publisher's reason stays in the internal report."""
+    return {"counted": manifest["unit"]["noun"], "counted_how": manifest["unit"]["says"]}
 
 
 def released_loss(after: ClassTable, columns: Sequence[ColumnRecode], hierarchies: Mapping[str, Any]) -> float:

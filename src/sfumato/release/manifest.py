@@ -16,7 +16,8 @@ class SourceEntry(TypedDict):
 class Content(TypedDict):
     """Everything that a manifest says before its files are listed.
 
-    `point` is the chosen point with its `id`, `columns` the released columns in order, `own` the entries of the system.
+    `unit` says what the figures count, with the publisher's reason where rows are stated to be persons. `point` is the
+    chosen point with its `id`, `columns` the released columns in order, `own` the entries of the system.
     """
 
     format: int
@@ -26,6 +27,7 @@ class Content(TypedDict):
     data: str
     versions: dict[str, str]
     run_file: str
+    unit: dict[str, str]
     reason: str
     point: dict[str, Any]
     columns: list[str]

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from sfumato.auditing.holders import counted_as
 from sfumato.front import Front, versions
 from sfumato.notebook.card import card, short
 from sfumato.notebook.pictures import parts_picture
@@ -203,6 +204,7 @@ def _describe(
         "data": draft.data,
         "versions": versions(study.engine),
         "run_file": study.as_toml(),
+        "unit": counted_as(study),
         "reason": reason,
         "point": dict(measured.point),
         "columns": list(measured.columns),

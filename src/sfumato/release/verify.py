@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sfumato.auditing.holders import counted_as
 from sfumato.auditing.whole import WholeFile
 from sfumato.errors import InputError, SfumatoError, StudyError
 from sfumato.release import pack
@@ -209,6 +210,8 @@ def _measured(check: Check, again: Again) -> list[Difference]:
         == manifest["source"]["rows_read"] - manifest["records"] + check.study.data.removed + check.study.data.left_out,
         (pack.DICTIONARY[0], "it does not describe the columns as they were released"): manifest["dictionary"]
         == dictionary,
+        (pack.MANIFEST, "what it says was counted is not what its run file declares"): manifest["unit"]
+        == counted_as(check.study),
         (pack.MANIFEST, "its policy is not that of its run file"): manifest["policy"]
         == check.study.policy.model_dump(mode="json", exclude={"accept"}),
     }

@@ -77,7 +77,7 @@ def external_page(
     what is possible by matching, and `headline` takes the place of k.
     """
     k, released, uncounted = facts[K.name], facts["released"], facts["columns_in_no_figure"]
-    notes = [*notes, *filter(None, [_layout(dictionary)])]
+    notes = [*notes, *filter(None, [_layout(dictionary)]), facts["counted_how"]]
     if facts["suppressed_share"]:
         gone = shown_share(facts["suppressed_share"])
         notes.append(
@@ -95,7 +95,7 @@ def external_page(
         lead=f"How {dictionary['file']} was changed to protect the people it describes, and how much detail was lost.",
         tiles=[
             {"value": f"{released:,}" if isinstance(released, int) else released, "says": "records in the file"},
-            headline or _smallest(k),
+            headline or _smallest(k, facts["counted"]),
             {"value": shown_share(facts["suppressed_share"]), "says": "of the records removed (suppressed)"},
             *([{"value": shown_share(missing), "says": LEFT_OUT}] if missing else []),
             {"value": percent(facts["loss_share"]), "says": "of the detail in the remaining records lost"},
@@ -103,6 +103,8 @@ def external_page(
         k=k,
         blanked={name: facts[name] for name in ("agreeing", "matching_k", "matching_people") if name in facts},
         others=f"{k - 1:,} {'other' if k == 2 else 'others'}",
+        other_persons=f"{k - 1:,} other {facts['counted']}{'' if k == 2 else 's'}",
+        persons=facts["counted"] == "person",
         keys=[column["name"] for column in dictionary["columns"] if column["role"] == "quasi_identifier"],
         uncounted=uncounted,
         unique=shown_share(facts["unique_share"]).removesuffix(" records"),  # "of the records" follows
@@ -114,11 +116,11 @@ def external_page(
     )
 
 
-def _smallest(k: int) -> dict[str, str]:
+def _smallest(k: int, noun: str) -> dict[str, str]:
     """The headline of how well a file protects."""
     return {
         "value": number(k),
-        "says": f"record{'' if k == 1 else 's'} in the smallest group with equal key columns (k)",
+        "says": f"{noun}{'' if k == 1 else 's'} in the smallest group with equal key columns (k)",
     }
 
 
@@ -135,11 +137,13 @@ def internal(
 
     `facts` are figures for machines beyond those of every release, `about` how the system made it.
     """
-    source = manifest["source"]
+    source, unit = manifest["source"], manifest["unit"]
     names = ("records", "suppressed", "left_out", "released", "loss", "figures", "whole", "accepted")
     described = {
         "source": source["name"],
         "SHA-256 of the source": source["sha256"],
+        "what was counted": unit["says"],
+        **({"why every row is a person": unit["reason"]} if "reason" in unit else {}),
         "rows read": f"{source['rows_read']:,}",
         "rows left out because of missing values": f"{manifest['left_out']:,}",
     }
@@ -212,7 +216,7 @@ def recoded_page(
         about=about,
         tiles=[
             {"value": f"{manifest['released']:,}", "says": "rows in the file"},
-            headline or {"value": number(manifest["figures"][K.name]["value"]), "says": "smallest class (k)"},
+            headline or {"value": number(manifest["figures"][K.name]["value"]), "says": _smallest_class(manifest)},
             {"value": f"{manifest['suppressed']:,}", "says": f"of {manifest['records']:,} records suppressed"},
             *left_out_tiles(manifest),
             {
@@ -241,6 +245,10 @@ def left_out_tiles(manifest: Mapping[str, Any]) -> list[dict[str, str]]:
         return []
     share = percent(missing / (manifest["records"] + missing))
     return [{"value": f"{missing:,}", "says": f"records of the source left out: missing values ({share})"}]
+
+
+def _smallest_class(manifest: Mapping[str, Any]) -> str:
+    return f"{manifest['unit']['noun']}s in the smallest class (k)"
 
 
 def whole_sentences(whole: Mapping[str, Any]) -> list[str]:

@@ -268,6 +268,7 @@ def pages_of(folder: Path, manifest: Content) -> dict[str, str]:
         "order": "as in the source" if own["keep_order"] else "random",
         "reference": "equal shares",
         "randomness": own["randomness"],
+        "counted": manifest["unit"]["says"],
     }
     given = own["given"]
     notes["persons"] = None if persons is None else asdict(persons)

@@ -13,7 +13,7 @@ from sfumato.plans.swaps import SwapPlan
 from sfumato.release import pack
 from sfumato.release.dictionary import plain_dictionary
 from sfumato.release.draft import Draft, Measured
-from sfumato.release.facts import guarded, guarded_share
+from sfumato.release.facts import guarded, guarded_share, public_unit
 from sfumato.release.history.shown import Description, describe_swaps
 from sfumato.release.manifest import Content
 from sfumato.release.policy import Finding, unique_findings
@@ -162,6 +162,7 @@ def external_facts(manifest: Content) -> dict[str, Any]:
     """The figures of the external report: no count under ten, nothing of the group or its areas."""
     everything, released = manifest["whole"]["all_columns"], manifest["released"]
     return {
+        **public_unit(manifest),
         "released": guarded(released),
         "exchanged_share": guarded_share(2 * manifest["point"]["swaps"], released),
         "loss_share": round(manifest["loss"], 3),

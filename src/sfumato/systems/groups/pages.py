@@ -107,6 +107,7 @@ def swapped_page(facts: Mapping[str, Any], dictionary: Mapping[str, Any]) -> str
         ],
         columns=[column for column in dictionary["columns"] if column["done"] == "exchanged"],
         all_columns=facts["columns"],
+        counted_how=facts["counted_how"],
         unique=shown_share(facts["unique_share"]),
         block=json_block(facts),
     )
