@@ -11,7 +11,7 @@ from sfumato.auditing.singling_out import Combination, sets_that_single_out
 from sfumato.auditing.whole import Uniqueness, uniqueness_of
 from sfumato.errors import InputError, counted, nearest, shortened
 from sfumato.sources.address import IN_MEMORY
-from sfumato.sources.engines.engine import open_engine
+from sfumato.sources.engines.engine import Engine, open_engine
 from sfumato.sources.frames import Frame, is_frame
 from sfumato.sources.opening import open_source
 from sfumato.sources.profile import ColumnProfile, MissingCost, complete_rows, missing_costs, profile
@@ -142,8 +142,7 @@ def inspect(
     with open_engine("duckdb", options) as engine:
         columns = profile(engine, source)
         suggested = suggest_all(columns)
-        roles = {column.name: one.role for column, one in zip(columns, suggested, strict=True)}
-        found = repeating(engine, source, roles, "profiled", {c.name: c.sql for c in source.columns})
+        found = repeating_in(engine, source, columns, suggested)
         suggestions = with_holders(_kept(suggested, columns, keep), columns, found)
         leaving = _leaving(columns, suggestions)
         singled = sets_that_single_out(engine, source, leaving, columns[0].rows)
@@ -166,6 +165,14 @@ def inspect(
         missing_costs=costs,
         repeating=tuple(found),
     )
+
+
+def repeating_in(
+    engine: Engine, source: Source, columns: Sequence[ColumnProfile], suggestions: Sequence[Suggestion]
+) -> list[Repeating]:
+    """The columns of a profiled table that number persons or households and repeat, by the suggested roles."""
+    roles = {column.name: one.role for column, one in zip(columns, suggestions, strict=True)}
+    return repeating(engine, source, roles, "profiled", {column.name: column.sql for column in source.columns})
 
 
 def _leaving(columns: Sequence[ColumnProfile], suggestions: Sequence[Suggestion]) -> list[str]:

@@ -20,6 +20,7 @@ LIMIT = re.compile(r"(?<![\w.])((?:min|max)_[a-z_]+) = ([0-9.e+-]+)")
 ACCEPT = re.compile(r'accept = \{"([^"{}]+)": "…"\}')
 
 PARAMETERS = {
+    'unit = "row" and unit_reason under [data]': "a reason in “Every row is a person, because” in Declare",
     ", or overwrite = True": "",
     'give run = "run.toml", a run file of your own': "open a run file of your own",
     "report it with its trace": "report it with the trace that the server prints with --debug",

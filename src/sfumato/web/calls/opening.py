@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sfumato.auditing.inspection import inspect
+from sfumato.auditing.inspection import inspect, repeating_in
 from sfumato.errors import InputError
 from sfumato.release.pack import MANIFEST
 from sfumato.runtime.atomic import new_folder
@@ -25,7 +25,7 @@ from sfumato.sources.profile import as_text, missing_costs
 from sfumato.sources.profile import profile as profiled
 from sfumato.sources.roles import Role
 from sfumato.sources.source import Source
-from sfumato.sources.suggest import suggest_all
+from sfumato.sources.suggest import suggest_all, with_holders
 from sfumato.study import Study, read, write_run_file
 from sfumato.tables.missing import KEYED
 from sfumato.web.calls.binding import table_of_now
@@ -135,10 +135,14 @@ def _profile(source: Source) -> dict[str, Any]:
     with open_engine() as engine:
         columns = profiled(engine, source)
         spread = spreads(engine, source, columns)
+        suggested = suggest_all(columns)
+        found = repeating_in(engine, source, columns, suggested)
+    repeats = {each.column: each.sentence for each in found}
     profiles = []
-    for column, shape, suggestion in zip(columns, spread, suggest_all(columns), strict=True):
+    for column, shape, suggestion in zip(columns, spread, with_holders(suggested, columns, found), strict=True):
         about = column.as_dict() | {"name": column.name, "lowest": column.lowest, "highest": column.highest}
-        profiles.append(about | {"spread": shape} | suggestion.as_dict())
+        about |= {"spread": shape, "repeats": repeats.get(column.name, "")}
+        profiles.append(about | suggestion.as_dict())
     return {"rows": columns[0].rows if columns else 0, "columns": profiles}
 
 

@@ -2,6 +2,9 @@
 import { button, fill, h } from "./dom.js";
 
 export function refused(findings, publish) {
+  const unstated = findings.filter((finding) => finding.rule === "unit"); // met by a declaration, never by a reason alone
+  if (unstated.length) return h("div", { class: "warning", id: "refused" }, h("b", {}, "Nothing was published: it is not declared what a row is."), unstated.map((finding) => h("span", {}, finding.what)),
+    h("p", {}, "On Declare, give the column the role unit or household, or state there why every row is a person. Then search again."));
   const keys = [...new Set(findings.map((finding) => finding.key))]; // one reason covers a rule, however often it is broken
   const reasons = keys.map((key) => [key, h("textarea", { rows: 2, minlength: 10, maxlength: 2000, "aria-label": `Reason for accepting ${key}` })]);
   const says = h("div", {});

@@ -70,16 +70,17 @@ function draw(card, audit) {
   const of = (name) => audit.measures[name] ?? {};
   const tile = (measure) => figure(valueText(measure.name)(of(measure.name).value), measure.headline.says, `${measure.title}: ${measure.sentence}`, { class: isBad(measure, of(measure.name).value) ? "tile bad" : "tile" });
   const { size, classes } = audit.class_sizes;
+  const noun = audit.units ? "persons" : "records";
   const records = GROUPS.map(([low, high]) => size.reduce((sum, value, place) => sum + (value >= low && value <= high ? value * classes[place] : 0), 0));
   const parts = Object.entries(audit.columns).filter(([, column]) => column.risk_contribution)
     .sort((a, b) => b[1].risk_contribution.uniques - a[1].risk_contribution.uniques);
-  fill(card, h("h2", {}, "Risk of the raw table"), h("p", { class: "quiet" }, `${number(audit.rows)} records in ${plural(audit.classes, "class", "classes")}: groups of records with the same quasi-identifiers.`),
+  fill(card, h("h2", {}, "Risk of the raw table"), h("p", { class: "quiet", id: "counted" }, `${number(audit.rows)} records${audit.units ? ` of ${plural(audit.units, "person")}` : ""} in ${plural(audit.classes, "class", "classes")}: groups of records with the same quasi-identifiers.${audit.units ? " Classes count persons." : ""}`),
     audit.left_out > 0 && h("div", { class: "warning", id: "left-out" }, h("span", {}, h("b", {}, `${number(audit.left_out)} of ${number(audit.left_out + audit.rows)} records (${percent(audit.left_out / (audit.left_out + audit.rows))}) are left out`), " because a value is missing. They are in no release and in no figure here, and they count as lost in every loss. The rule “a separate category” leaves out none.")),
     audit.undecided.length > 0 && h("p", { class: "quiet", id: "counted-too" }, `${plural(audit.undecided.length, "column")} without a role ${audit.undecided.length === 1 ? "is" : "are"} counted as known to outsiders.`),
     h("div", { class: "tiles" }, headlines().filter(({ name }) => of(name).value !== null && of(name).value !== undefined).map(tile)),
     h("p", { id: "whole", class: audit.whole.columns_in_no_figure.length ? "warning" : "quiet" }, audit.notes[0]),
-    h("figure", {}, bars(records, { labels: NAMES, height: 160, label: `records by the size of their class: ${records.map((count, place) => `${NAMES[place]}: ${count}`).join(", ")}`, marked: (place) => GROUPS[place][1] < 5 }),
-      h("figcaption", {}, "Number of records by class size; red: classes of fewer than 5 records")),
+    h("figure", {}, bars(records, { labels: NAMES, height: 160, label: `${noun} by the size of their class: ${records.map((count, place) => `${NAMES[place]}: ${count}`).join(", ")}`, marked: (place) => GROUPS[place][1] < 5 }),
+      h("figcaption", {}, `Number of ${noun} by class size; red: classes of fewer than 5 ${noun}`)),
     h("h3", {}, defined("Contribution of each column", "How much lower the share of unique records would be without the column")),
     contribution(parts.slice(0, 30).map(([name, column]) => [name, column.risk_contribution.uniques])),
     parts.length > 30 && h("p", { class: "quiet" }, `${parts.length - 30} more columns contribute less.`),

@@ -32,6 +32,8 @@ export function columnList(profile, change, refresh) {
     for (const about of profile.columns) if (names.includes(about.name)) all[about.name] = inRole(all[about.name], role, about);
     return change({ columns: all });
   }
+  // What a row is, is declared by a column or by the statement; a column that repeats then needs no hint.
+  const answered = (role) => ["unit", "household"].includes(role) || state.declared.study.data.unit === "row" || Object.values(state.declared.study.columns).some((column) => column.role === "unit");
   function drawRole(about) {
     const { name } = about;
     const now = declared(name) ?? { role: "" };
@@ -39,7 +41,8 @@ export function columnList(profile, change, refresh) {
     const why = { "nothing says more; check": "no hint was found: please decide" }[about.reason] ?? about.reason;
     return [select([...(now.role ? [] : [["", "choose …"]]), ...state.about.roles.map((role) => [role.name, plain(role.name), role.meaning])], now.role, (role) => give([name], role),
       { class: now.role ? null : "open", "aria-label": `Role of ${name}`, title: state.about.roles.find((role) => role.name === now.role)?.meaning ?? "Nothing runs until this column has a role" }),
-    h("small", {}, other ? `suggested: ${plain(about.suggested_role)} (${why})` : why)];
+    h("small", {}, other ? `suggested: ${plain(about.suggested_role)} (${why})` : why),
+    about.repeats && !answered(now.role) && h("p", { class: "warning", "data-repeats": name }, about.repeats, " Give it the role unit or household, or state above that every row is a person. Until then nothing is published.")];
   }
   function drawTree(about) {
     const { name } = about;
@@ -88,7 +91,7 @@ export function columnList(profile, change, refresh) {
     for (const about of profile.columns) {
       if (!rows.has(about.name)) rows.set(about.name, made(about));
       const row = rows.get(about.name);
-      const now = JSON.stringify(declared(about.name) ?? null);
+      const now = JSON.stringify([declared(about.name) ?? null, about.repeats && answered(declared(about.name)?.role)]);
       if (row.shown === now && !all) continue;
       row.shown = now;
       fill(row.role, drawRole(about));

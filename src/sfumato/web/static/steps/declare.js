@@ -114,6 +114,14 @@ export async function declareStep(place) {
         value: (declared.data.na ?? []).join(", "), size: 12,
         onchange: (event) => change({ data: { ...without(declared.data), na: event.target.value.split(",").map((word) => word.trim()).filter(Boolean) } }),
       }), "Values that mean “missing”, separated by commas; an empty cell is always missing"),
+      field("Every row is a person, because", h("input", {
+        value: declared.data.unit === "row" ? declared.data.unit_reason ?? "" : "", size: 16, placeholder: "only if numbers repeat", id: "unit-reason",
+        onchange: (event) => {
+          const reason = event.target.value.trim();
+          const { unit, unit_reason: before, ...rest } = without(declared.data);
+          change({ data: reason ? { ...rest, unit: "row", unit_reason: reason } : rest });
+        },
+      }), "The reason goes into the internal report. Leave it empty where a column has the role unit or household"),
       field("Population table", h("input", {
         value: declared.population?.path ?? "", size: 12, list: "tables", placeholder: "none", id: "population",
         onchange: (event) => change({ population: event.target.value.trim() ? { path: event.target.value.trim() } : {} }),
