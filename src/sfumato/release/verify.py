@@ -145,8 +145,9 @@ def verify_release(
     with _noted(differences, data, "it cannot be measured"):
         check = Check(folder, manifest, study, own_study(folder, manifest).with_engine(engine, options))
         differences += _measured(check, verifier.measure(check))
-    if given is None and any(entry.get("measured_on") == "source" for entry in manifest["figures"].values()):
-        not_compared.append("figures that are measured on the source: name the source to compare them")
+    with _noted(differences, pack.MANIFEST, "its figures cannot be read"):
+        if given is None and any(entry.get("measured_on") == "source" for entry in manifest["figures"].values()):
+            not_compared.append("figures that are measured on the source: name the source to compare them")
     if given is not None and table is not None:
         compared.append("rows")
         if table.fingerprint != manifest["source"]["sha256"]:

@@ -350,7 +350,8 @@ def test_people_alone_in_plain_columns_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("role", ["vital", "identifier", "drop"])
 def test_columns_that_are_never_released_are_never_kept(study: sf.Study, tmp_path: Path, role: str) -> None:
     roles = {"job": {"role": "sensitive"}, "town": {"role": role}}
-    declared = sf.Study(data={"path": str(tmp_path / "canary-people.csv")}, columns=roles)
+    stated = {"unit": "row", "unit_reason": "every line is one person"}
+    declared = sf.Study(data={"path": str(tmp_path / "canary-people.csv"), **stated}, columns=roles)
     with pytest.raises(sf.StudyError, match="town cannot be kept"):
         sf.disguise(declared, [COIN], tmp_path / "out", keep=["town"])
     sf.disguise(declared, [COIN], tmp_path / "out", keep=None)
