@@ -94,7 +94,7 @@ def resealed(release: Path, change: Callable[[dict[str, Any]], None]) -> None:
 
 COMMON = {
     "accepted", "checksum", "columns", "created", "data", "dictionary", "figures", "files", "format", "hierarchies",
-    "loss", "own", "point", "policy", "reason", "records", "released", "run_file", "source", "suppressed", "system",
+    "loss", "own", "point", "policy", "reason", "records", "released", "run_file", "source", "suppressed", "system", "unit",
     "versions", "warnings", "whole",
 }  # fmt: skip
 
