@@ -94,8 +94,8 @@ def resealed(release: Path, change: Callable[[dict[str, Any]], None]) -> None:
 
 COMMON = {
     "accepted", "checksum", "columns", "created", "data", "dictionary", "figures", "files", "format", "hierarchies",
-    "loss", "own", "point", "policy", "reason", "records", "released", "run_file", "source", "suppressed", "system", "unit",
-    "versions", "warnings", "whole",
+    "left_out", "loss", "own", "point", "policy", "reason", "records", "released", "run_file", "source", "suppressed",
+    "system", "unit", "versions", "warnings", "whole",
 }  # fmt: skip
 
 
