@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
+import shutil
 import stat
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,8 @@ from sfumato.errors import InputError, UnreachableError
 from sfumato.release import publish as release_publish
 from sfumato.release.history import people as row_hashes
 from sfumato.release.history.earlier import Comparison
+from sfumato.release.history.ledger import Ledger
+from sfumato.release.policy import PolicyError
 from sfumato.release.publish import publish
 from sfumato.sources.engines.engine import open_engine
 from sfumato.sources.opening import open_source
@@ -504,22 +508,103 @@ def test_a_refused_release_leaves_no_ledger(tmp_path: Path, state: Path) -> None
 
 
 def test_two_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both were compared before either was entered: the second has to look again."""
+    """Both were compared before either was entered, one of a shuffled copy: the second is compared again."""
     path = people_file(tmp_path)
-    released(path, tmp_path / "before", PEOPLE)
     original = release_publish.entered
 
-    def slow(comparison: Comparison, folder: Path) -> Any:
+    def slow(comparison: Comparison, folder: Path, again: Any) -> Any:
         monkeypatch.setattr(release_publish, "entered", original)
-        released(path, tmp_path / "quick", PEOPLE)
-        return original(comparison, folder)
+        shutil.copy(path, tmp_path / "copy.csv")
+        rows = source_of(path).sample(frac=1, random_state=3)
+        rows.to_csv(tmp_path / "copy.csv", index=False)
+        shifted = {**LEVELS, "age": 2, "post code": 0}
+        front = front_of(study_of(tmp_path / "copy.csv", PEOPLE), [shifted], 100)
+        publish(front, 0, tmp_path / "quick", accept={"k": "a table made for a test"})
+        return original(comparison, folder, again)
 
     monkeypatch.setattr(release_publish, "entered", slow)
-    with pytest.raises(InputError, match="at the same time"):
+    with pytest.raises(PolicyError) as refused:
         released(path, tmp_path / "slow", PEOPLE)
+    assert {finding.key for finding in refused.value.findings} == {"earlier"}
     assert (tmp_path / "quick").exists()
     assert not (tmp_path / "slow").exists()
-    assert released(path, tmp_path / "slow", PEOPLE).warnings == ()
+
+
+REEXPORTS: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
+    "renamed": lambda t: t.rename(columns={"age": "Age", "sex": "gender"}),
+    "all renamed": lambda t: t.rename(columns={name: f"v{place}" for place, name in enumerate(t)}),
+    "with a fraction": lambda t: t.assign(age=t["age"] + ".0"),
+    "zeros in front": lambda t: t.assign(age="0" + t["age"]),
+    "capitals": lambda t: t.assign(ill=t["ill"].str.upper(), name=t["name"].str.upper()),
+    "blanks": lambda t: t.assign(ill="  " + t["ill"] + " "),
+    "a column less": lambda t: t.drop(columns="income"),
+    "shuffled": lambda t: t.sample(frac=1, random_state=1),
+    "half": lambda t: t.iloc[: len(t) // 2],
+    "a row more": lambda t: pd.concat([t, t.iloc[:1].assign(name="someone else")]),
+    "several": lambda t: (
+        t.rename(columns={"age": "AGE"}).assign(ill=t["ill"].str.upper()).sample(frac=0.8, random_state=2)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REEXPORTS)
+def test_the_same_people_are_recognized_however_they_are_written(tmp_path: Path, name: str) -> None:
+    path = people_file(tmp_path)
+    table = source_of(path)
+    REEXPORTS[name](table).to_csv(tmp_path / "again.csv", index=False)
+    sources = [open_source(DataSettings(path=str(one), na=("?",)), Path()) for one in (path, tmp_path / "again.csv")]
+    with open_engine("duckdb") as engine:
+        engine.attach(sources[0], "raw")
+        kept = row_hashes.own_hashes(engine, sources[0], QUASI, "key")
+        before = row_hashes.sketches(engine, sources[0], "key")
+    with open_engine("duckdb") as engine:
+        engine.attach(sources[1], "raw")
+        seen = row_hashes.recognize(before, row_hashes.sketches(engine, sources[1], "key"))
+        found = []
+        for rows in kept:
+            if set(rows.columns) <= set(seen.columns):
+                columns = [seen.columns[column] for column in rows.columns]
+                found.append(rows.same_people(row_hashes.hashed_rows(engine, sources[1], columns, "key")))
+    assert any(found), (name, seen)
+
+
+def test_other_people_are_not_recognized(tmp_path: Path) -> None:
+    path = people_file(tmp_path)
+    released(path, tmp_path / "one", PEOPLE)
+    other = write_csv(
+        tmp_path / "others.csv", [[*people()[0]], *[[f"x{row[0]}", *row[1:]] for row in people(240, 99)[1:]]]
+    )
+    assert released(other, tmp_path / "two", PEOPLE).warnings == ()
+
+
+def test_columns_with_other_names_are_refused_as_the_same_people(tmp_path: Path) -> None:
+    """What two releases reveal together cannot be counted where columns were renamed, so it needs a reason."""
+    path = people_file(tmp_path)
+    released(path, tmp_path / "one", PEOPLE)
+    source_of(path).rename(columns={"age": "Age"}).to_csv(tmp_path / "again.csv", index=False)
+    columns = {("Age" if name == "age" else name): column for name, column in PEOPLE.items()}
+    levels = {("Age" if name == "age" else name): level for name, level in LEVELS.items()}
+    front = front_of(study_of(tmp_path / "again.csv", columns), [levels], MOST)
+    with pytest.raises(PolicyError, match="age had another name") as refused:
+        publish(front, 0, tmp_path / "two")
+    assert {finding.key for finding in refused.value.findings} == {"earlier"}
+
+
+def test_the_lock_of_a_killed_process_does_not_block(tmp_path: Path, state: Path) -> None:
+    """Another process holds the ledger and is killed; the lock file stays, the lock does not."""
+    holder = (
+        "import sys\nfrom sfumato.release.history.ledger import Ledger\n"
+        "with Ledger(sys.argv[1]).locked():\n    print('held', flush=True)\n    sys.stdin.read()\n"
+    )
+    words = [sys.executable, "-c", holder, str(state)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        with (state / "ledger" / "lock").open() as handle, pytest.raises(BlockingIOError):
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        process.kill()
+    with Ledger(state).locked():
+        pass
 
 
 def test_the_share_of_a_table_beyond_the_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -156,7 +157,8 @@ def publish_draft(draft: Draft, folder: str | Path, *, reason: str = "", state: 
             with stage("write the reports"):
                 manifest = _describe(draft, inside, measured, comparison, dictionary, findings, reason)
             require_source(table_of(draft.study), draft.fingerprint)
-            late = stack.enter_context(entered(comparison, folder))  # ends after the folder has its name
+            again = partial(compared_again, draft, state)
+            late = stack.enter_context(entered(comparison, folder, again))  # ends after the folder has its name
     return Release(folder, folder / draft.data, manifest, (*manifest["warnings"], *late), tuple(recorder.done))
 
 
@@ -182,6 +184,13 @@ def build(draft: Draft, folder: Path, state: str | Path | None) -> tuple[Measure
     with stage("describe the columns"), open_engine(study.engine, study.engine_options) as engine:
         book = draft.source.codebook
         return measured, comparison, described(engine, table_of(own), measured.dictionary, book, study)
+
+
+def compared_again(draft: Draft, state: str | Path | None) -> Comparison | None:
+    """Compare a release with the ledger as it is now."""
+    with open_engine(draft.study.engine, draft.study.engine_options) as engine:
+        description = draft.describe(engine)
+        return None if description is None else check(engine, draft.study, draft.source, description, state=state)
 
 
 def _describe(

@@ -10,18 +10,18 @@ Every kind of release uses it in the same way:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sfumato.errors import counted, shortened
 from sfumato.release.history.joint import Joint, join_releases
-from sfumato.release.history.ledger import RELEASED, WITHDRAWN, Entry, Ledger, new_id, now
-from sfumato.release.history.people import HashedRows, hashed_rows, own_hashes
+from sfumato.release.history.ledger import RELEASED, WITHDRAWN, Entry, Ledger, at_the_same_time, new_id, now
+from sfumato.release.history.people import HashedRows, hashed_rows, own_hashes, recognize, sketches
 from sfumato.release.history.repeated import Places, Reports, add_up, compare_places, hashed_pairs
 from sfumato.release.history.shown import Description
-from sfumato.release.policy import Finding
+from sfumato.release.policy import Finding, refuse_unaccepted
 from sfumato.runtime.figures import percent
 from sfumato.sources.engines.engine import Engine
 from sfumato.sources.source import Source
@@ -49,6 +49,13 @@ class Match:
     rows: HashedRows | None = None
     new: int = 0
     gone: int = 0
+    renamed: tuple[str, ...] = ()
+    rewritten: tuple[str, ...] = ()
+
+    @property
+    def otherwise(self) -> bool:
+        """Whether columns that the earlier release shows have other names now, or values that are written otherwise."""
+        return any(name in self.entry.description.columns for name in (*self.renamed, *self.rewritten))
 
 
 def check(
@@ -62,12 +69,16 @@ def check(
     key = ledger.key
     description = replace(description, swaps=hashed_pairs(engine, source, key, description), pairs=None)
     own = own_hashes(engine, source, description.person, key)
-    entry = Entry(new_id(), now(), Path(), source.fingerprint, description, tuple(own))
+    seen = sketches(engine, source, key)
+    entry = Entry(new_id(), now(), Path(), source.fingerprint, description, tuple(own), seen)
     reading = ledger.read()
     warnings = []
     if reading.unreadable:
         lines = "1 line" if reading.unreadable == 1 else f"{reading.unreadable:,} lines"
-        warnings.append(f"{lines} of the ledger cannot be read: releases they were about were not compared.")
+        warnings.append(
+            f"{lines} of the ledger cannot be read, or another version wrote them: releases they were about were not "
+            "compared."
+        )
     warnings += [
         f"publishing to {folder} was interrupted, and the folder does not exist: it was not compared."
         for digest, folder in reading.interrupted
@@ -76,41 +87,62 @@ def check(
     matches = _matches(engine, source, key, entry, reading.entries)
     findings: list[Finding] = []
     for match in _different(matches, entry):
+        if match.otherwise:
+            findings.append(Finding("earlier", _otherwise(match, source)))
+            continue
         comparison, said = _compare(engine, source, key, study.policy, match, description)
         findings += comparison
         warnings += said
-    findings += _reports(engine, source, description, matches)
+    findings += _reports(engine, source, description, [match for match in matches if not match.otherwise])
     return Comparison(tuple(findings), tuple(dict.fromkeys(warnings)), ledger, entry, reading.ids)
 
 
 @contextmanager
-def entered(comparison: Comparison | None, folder: Path) -> Iterator[list[str]]:
+def entered(
+    comparison: Comparison | None, folder: Path, again: Callable[[], Comparison | None] = lambda: None
+) -> Iterator[list[str]]:
     """Enter a release in the ledger around the moment at which it gets its name; None enters nothing.
 
-    It is written down before, confirmed after, and withdrawn if the name was not given; whoever is killed in between
-    leaves a line that counts if the folder exists. Yields a list for warnings, filled at the end.
+    The ledger is held from the last look at it until the release is confirmed. If another release was entered since the
+    comparison, `again` compares anew: what was not found before is refused. It is written down before, confirmed after,
+    and withdrawn if the name was not given; a process that is killed in between leaves a line that counts if the folder
+    exists, and no lock. Yields a list for warnings, filled at the end.
     """
     warnings: list[str] = []
     if comparison is None:
         yield warnings
         return
-    ledger, entry = comparison.ledger, replace(comparison.entry, folder=folder.absolute())
-    existed = folder.exists()
-    ledger.intend(entry)
-    try:
-        ledger.refuse_others(entry, comparison.known)
-        yield warnings
-    except BaseException:
-        if existed or not folder.exists():
-            with suppress(OSError):  # without this line, a folder that does not exist is not counted either
-                ledger.end(entry, WITHDRAWN)
-        raise
-    try:
-        ledger.end(entry, RELEASED)
-    except OSError as error:
-        warnings.append(
-            f"the release could not be confirmed in the ledger ({error.strerror}); it is known by its folder."
-        )
+    with comparison.ledger.locked():
+        if comparison.ledger.changed(comparison.known, comparison.ledger.key):
+            comparison = _compared_again(comparison, again)
+        ledger, entry = comparison.ledger, replace(comparison.entry, folder=folder.absolute())
+        existed = folder.exists()
+        ledger.intend(entry)
+        try:
+            yield warnings
+        except BaseException:
+            if existed or not folder.exists():
+                with suppress(OSError):  # without this line, a folder that does not exist is not counted either
+                    ledger.end(entry, WITHDRAWN)
+            raise
+        try:
+            ledger.end(entry, RELEASED)
+        except OSError as error:
+            warnings.append(
+                f"the release could not be confirmed in the ledger ({error.strerror}); it is known by its folder."
+            )
+
+
+def _compared_again(before: Comparison, again: Callable[[], Comparison | None]) -> Comparison:
+    """The comparison with a ledger that has more releases by now; the reports state what the first one found."""
+    now = again()
+    if now is None:
+        raise at_the_same_time()
+    new = [finding for finding in now.findings if finding not in before.findings]
+    refuse_unaccepted(new, ())
+    if now.findings != before.findings or now.warnings != before.warnings:
+        raise at_the_same_time()
+    return now
 
 
 def _matches(engine: Engine, source: Source, key: str, entry: Entry, earlier: Sequence[Entry]) -> list[Match]:
@@ -121,17 +153,21 @@ def _matches(engine: Engine, source: Source, key: str, entry: Entry, earlier: Se
         if other.source == entry.source:
             matches.append(Match(other))
             continue
+        seen = recognize(other.sketches, entry.sketches)
         for rows in other.rows:
-            if not set(rows.columns) <= set(source.names):
+            if not set(rows.columns) <= set(seen.columns):
                 continue
-            if rows.columns not in hashed:
-                hashed[rows.columns] = hashed_rows(engine, source, rows.columns, key)
-            own = hashed[rows.columns]
+            columns = tuple(seen.columns[name] for name in rows.columns)
+            if columns not in hashed:
+                hashed[columns] = hashed_rows(engine, source, columns, key)
+            own = hashed[columns]
             if rows.same_people(own):
                 shared = rows.shared(own)
                 common = round(shared * min(rows.rows, own.rows))
-                known = rows if rows.whole else None
-                matches.append(Match(other, shared, known, own.rows - common, rows.rows - common))
+                known = replace(rows, columns=columns) if rows.whole else None
+                renamed = tuple(old for old, new in seen.columns.items() if old != new)
+                counts = own.rows - common, rows.rows - common
+                matches.append(Match(other, shared, known, *counts, renamed, seen.rewritten))
                 break
     return matches
 
@@ -205,6 +241,22 @@ def _learned(joint: Joint, policy: PolicySettings) -> list[str]:
 
 def _people_are(number: int) -> str:
     return counted(number, "person is", "people are")
+
+
+def _otherwise(match: Match, source: Source) -> str:
+    """An earlier release whose columns cannot be set beside those of the table one by one."""
+    said = [
+        f"{shortened(names)} {how}"
+        for names, how in (
+            (match.renamed, "had another name" if len(match.renamed) == 1 else "had other names"),
+            (match.rewritten, "had values that were written otherwise"),
+        )
+        if names
+    ]
+    return (
+        f"{_about(match, source)} In the earlier table {'; '.join(said)}, so what the two releases reveal together "
+        "could not be counted."
+    )
 
 
 def _about(match: Match, source: Source) -> str:

@@ -13,7 +13,7 @@ import os
 import secrets
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -21,17 +21,24 @@ from typing import Any
 
 import numpy as np
 
+try:
+    import fcntl
+except ImportError:  # a system without such locks
+    fcntl = None  # type: ignore[assignment]
+
 from sfumato.errors import InputError, nearest
-from sfumato.release.history.people import HashedRows
+from sfumato.release.history.people import HashedRows, Sketch
 from sfumato.release.history.shown import Description
 from sfumato.runtime.atomic import sync, write_bytes, write_text
 from sfumato.runtime.json_files import parse_json, read_json
 from sfumato.runtime.seal import state_folder
+from sfumato.study.policy import REASON_EXPECTED, reason_given
 
 FOLDER = "ledger"
 LINES = "releases.jsonl"
 KEY = "key"
-LEAST_REASON = 10
+FORMAT = 2
+LOCK = "lock"
 INTENDED, RELEASED, WITHDRAWN = "intended", "released", "withdrawn"
 
 
@@ -45,6 +52,7 @@ class Entry:
     source: str
     description: Description
     rows: tuple[HashedRows, ...]
+    sketches: Mapping[str, Sketch] = field(default_factory=dict)
 
     @property
     def day(self) -> str:
@@ -90,6 +98,24 @@ class Ledger:
             )
         return text
 
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the ledger: no other process enters a release meanwhile. The system frees it when a process ends."""
+        with _explained(self.folder):
+            _private_folder(self.folder)
+            handle = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+        try:
+            if fcntl is not None:
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
+
+    def changed(self, known: Collection[str], key: str) -> bool:
+        """Whether a release was entered since `known` was read, or the key is another by now."""
+        kept = self._kept_key()
+        return not {str(event["id"]) for event in self._events()[0]} <= set(known) or kept not in (None, key)
+
     def _keep_key(self) -> None:
         """Keep the key if there is none yet; another process that was first has made hashes that ours do not match."""
         part = self.folder / f".{secrets.token_hex(8)}.part"
@@ -98,7 +124,7 @@ class Ledger:
             os.link(part, self.folder / KEY)
         part.unlink()
         if self._kept_key() != self.key:
-            raise _at_the_same_time()
+            raise at_the_same_time()
 
     def read(self) -> Reading:
         """Every release that is known. What cannot be read is passed over, and counted."""
@@ -126,6 +152,8 @@ class Ledger:
         packed = io.BytesIO()
         np.savez(packed, **arrays)
         content = {
+            "format": FORMAT,
+            "sketches": {name: sketch.as_dict() for name, sketch in entry.sketches.items()},
             "description": entry.description.as_dict(),
             "rows": [
                 {"columns": r.columns, "rows": r.rows, "distinct": r.distinct, "limit": r.limit} for r in entry.rows
@@ -161,25 +189,14 @@ class Ledger:
             raise InputError(
                 f'the ledger has no release "{name}"', expected="the id of a release", remedy=nearest(name, entries)
             )
-        if len(reason.strip()) < LEAST_REASON:
+        if not reason_given(reason):
             raise InputError(
                 "a release is withdrawn without a reason",
-                expected=f"why it was never handed out, in {LEAST_REASON} characters or more",
+                expected=f"why it was never handed out; {REASON_EXPECTED}",
             )
         with _explained(self.folder):
             self.end(entries[name], WITHDRAWN, reason)
         return entries[name]
-
-    def refuse_others(self, entry: Entry, known: Collection[str]) -> None:
-        """Raise if another release of the same source was entered before this one and after `known` was read."""
-        events, _ = self._events()
-        gone = {str(event["id"]) for event in events if event["event"] == WITHDRAWN}
-        for event in events:
-            if event["id"] == entry.id:
-                return
-            fresh = event["event"] == INTENDED and event["id"] not in known and event["id"] not in gone
-            if fresh and event["source"] == entry.source:
-                raise _at_the_same_time()
 
     def _events(self) -> tuple[list[dict[str, Any]], int]:
         path = self.folder / LINES
@@ -207,6 +224,8 @@ class Ledger:
         if not name.isalnum():
             raise ValueError("no name of an entry")
         content = read_json(self.folder / f"{name}.json")
+        if content["format"] != FORMAT:  # written by a version that recognized rows in another way
+            raise ValueError("another format")
         with np.load(self.folder / f"{name}.npz", allow_pickle=False) as arrays:
             rows = tuple(
                 HashedRows(
@@ -220,7 +239,10 @@ class Ledger:
                 for number, about in enumerate(content["rows"])
             )
         description = Description.from_dict(content["description"])
-        return Entry(name, str(event["time"]), Path(str(event["folder"])), str(event["source"]), description, rows)
+        seen = {str(column): Sketch.from_dict(sketch) for column, sketch in content["sketches"].items()}
+        return Entry(
+            name, str(event["time"]), Path(str(event["folder"])), str(event["source"]), description, rows, seen
+        )
 
     def _append(self, event: Mapping[str, Any]) -> None:
         """One write of one whole line: two that publish at once do not mix theirs."""
@@ -250,7 +272,7 @@ def new_id() -> str:
     return secrets.token_hex(8)
 
 
-def _at_the_same_time() -> InputError:
+def at_the_same_time() -> InputError:
     return InputError(
         "another release was entered in the ledger at the same time",
         expected="one release at a time, so that each is compared with those before it",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,8 @@ LARGEST = 2**64 - 1
 ROOM = 1.1  # how many more hashes than are kept are asked for
 SAME = 0.5  # of the rows of the smaller table must be in the other one
 NEARLY_ALL = 0.99  # where most rows occur more than once, so that equal rows are no sign of equal people
+PARTS = 3  # all columns but every third one are hashed too
+SKETCHED = 256  # values of a column that are kept, as hashes
 TELLING = 0.9  # of the people must differ in the columns that tell people apart
 
 
@@ -55,9 +58,28 @@ class HashedRows:
         return self.shared(other) >= (SAME if apart else NEARLY_ALL)
 
 
+def normalised(source: Source, name: str) -> str:
+    """SQL for a cell as it is recognized however it is written; NULL where it is missing.
+
+    Numbers count by their value, so that 25, 25.0 and 025 are one. Dates are written as 2026-11-18, where their order
+    is sure: year first, or with points between. In other text neither case nor blanks count.
+    """
+    text = f"lower(trimmed({cleaned(source, source.column(name))}))"
+    for old, new in ((" ", "\u0001\u0002"), ("\u0002\u0001", ""), ("\u0001\u0002", " ")):  # blanks become one
+        text = f"replace({text}, {quoted(old)}, {quoted(new)})"
+    number = f"replace({text}, ',', '.')" if source.decimal == "," else text
+    midnight = f"CASE WHEN {text} LIKE '____-__-__ 00:00:00%' THEN substr({text}, 1, 10) "
+    midnight += f"WHEN {text} LIKE '____/__/__' THEN replace({text}, '/', '-') WHEN {text} LIKE '__.__.____' THEN "
+    midnight += f"substr({text}, 7, 4) || '-' || substr({text}, 4, 2) || '-' || substr({text}, 1, 2) "
+    return f"coalesce(CAST(TRY_CAST({number} AS DECIMAL(38, 10)) AS STRING), {midnight} ELSE NULLIF({text}, '') END)"
+
+
 def hash_sql(source: Source, columns: Sequence[str], key: str) -> str:
-    """SQL for the keyed hash of a row: 16 hexadecimal digits of SHA-256, the same on every engine."""
-    cells = (f"({cleaned(source, source.column(name))})" for name in columns)
+    """SQL for the keyed hash of a row, over its cells as they are recognized: 16 hexadecimal digits of SHA-256.
+
+    The names of the columns are not in it. It is the same on every engine.
+    """
+    cells = (f"({normalised(source, name)})" for name in columns)
     parts = (f"coalesce(CAST(length({cell}) AS STRING) || ':' || {cell}, '-')" for cell in cells)
     return f"substr(digest({' || '.join((quoted(key), *parts))}), 1, 16)"
 
@@ -68,7 +90,7 @@ def hashed_rows(engine: Engine, source: Source, columns: Sequence[str], key: str
     Hashes are spread evenly, so a share of their range holds that share of the different rows. The range is chosen by
     the number of rows, and again if there turn out to be far fewer different ones: the engine never holds them all.
     """
-    names = tuple(sorted(columns))
+    names = tuple(columns)
     hashed = f"SELECT {hash_sql(source, names, key)} AS h FROM raw"
     rows = int(engine.rows("SELECT count(*) FROM raw")[0][0])
     share = _share(rows)
@@ -101,13 +123,93 @@ def hash_text(hashes: npt.NDArray[np.uint64]) -> list[str]:
 
 
 def own_hashes(engine: Engine, source: Source, person: Sequence[str], key: str) -> list[HashedRows]:
-    """What a ledger keeps of the rows of a source: over all columns, and over those that tell people apart if they do.
+    """What a ledger keeps of the rows of a source: over all columns, over those that tell people apart if they do, and
+    over all columns but a third of them, three times.
 
-    The second recognizes the same people in a table with other columns.
+    The second recognizes the same people in a table with other columns, the others in one that lacks a column.
     """
-    kept = [hashed_rows(engine, source, source.names, key)]
-    if person and set(person) != set(source.names):
-        people = hashed_rows(engine, source, person, key)
+    names = sorted(source.names)
+    kept = [hashed_rows(engine, source, names, key)]
+    if person and set(person) != set(names):
+        people = hashed_rows(engine, source, sorted(person), key)
         if people.distinct >= TELLING * people.rows:
             kept.append(people)
+    if len(names) >= PARTS:
+        thirds = ([name for place, name in enumerate(names) if place % PARTS != part] for part in range(PARTS))
+        kept += [hashed_rows(engine, source, third, key) for third in thirds]
     return kept
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """The values of a column as keyed hashes with their rows, the smallest hashes of many.
+
+    `values` are of the values as they are recognized, `written` of the values as they are written.
+    """
+
+    values: Mapping[str, int]
+    written: Mapping[str, int]
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"values": dict(self.values), "written": dict(self.written)}
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> Sketch:
+        """The sketch of a ledger's entry; anything amiss is a KeyError, ValueError or TypeError."""
+        return cls(*({str(h): int(n) for h, n in given[name].items()} for name in ("values", "written")))
+
+
+def sketches(engine: Engine, source: Source, key: str) -> dict[str, Sketch]:
+    """A sketch of every column of a source that is attached as `raw`."""
+    made = {}
+    for name in source.names:
+        cells = (normalised(source, name), cleaned(source, source.column(name)))
+        made[name] = Sketch(*(_counted(engine, cell, key) for cell in cells))
+    return made
+
+
+def _counted(engine: Engine, cell: str, key: str) -> dict[str, int]:
+    hashed = f"substr(digest({quoted(key)} || coalesce({cell}, '')), 1, 16)"
+    grouped = (
+        f"SELECT h, count(*) AS n FROM (SELECT {hashed} AS h FROM raw) AS t GROUP BY h ORDER BY h LIMIT {SKETCHED}"
+    )
+    return {str(h): int(n) for h, n in engine.rows(grouped)}
+
+
+def _alike(one: Mapping[str, int], two: Mapping[str, int]) -> tuple[float, float]:
+    """How many of the rows of the smaller side are in both, and how near the shares of the values are."""
+    ends = [max(side) for side in (one, two) if len(side) >= SKETCHED]
+    limit = min(ends) if ends else "g"  # behind every hexadecimal digit
+    first, second = ({h: n for h, n in side.items() if h <= limit} for side in (one, two))
+    totals = sum(first.values()), sum(second.values())
+    if not min(totals):
+        return 0.0, 0.0
+    both = first.keys() & second.keys()
+    inside = sum(min(first[h], second[h]) for h in both) / min(totals)
+    return inside, sum(min(first[h] / totals[0], second[h] / totals[1]) for h in both)
+
+
+@dataclass(frozen=True)
+class Recognized:
+    """Which column of a table holds what a column of an earlier one held, and those written in another way since."""
+
+    columns: Mapping[str, str]
+    rewritten: tuple[str, ...]
+
+
+def recognize(earlier: Mapping[str, Sketch], now: Mapping[str, Sketch]) -> Recognized:
+    """Match the columns of an earlier table with those of a table by what they hold; equal names come first."""
+    pairs = []
+    for old, one in earlier.items():
+        for new, two in now.items():
+            inside, near = _alike(one.values, two.values)
+            if inside >= SAME:
+                pairs.append((old == new, near, old, new))
+    columns: dict[str, str] = {}
+    taken: set[str] = set()
+    for _, _, old, new in sorted(pairs, key=lambda pair: (-pair[0], -pair[1], pair[2], pair[3])):
+        if old not in columns and new not in taken:
+            columns[old] = new
+            taken.add(new)
+    rewritten = [old for old, new in columns.items() if _alike(earlier[old].written, now[new].written)[0] < SAME]
+    return Recognized(columns, tuple(rewritten))
