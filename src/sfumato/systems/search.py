@@ -18,7 +18,7 @@ from sfumato.systems.registry import system_named
 from sfumato.systems.run import Live, Run
 from sfumato.tables.frequency import FrequencyTable
 
-IN_UNITS = ("lattice", "cuts", "channel", "groups")  # the systems that count units
+IN_UNITS = ("lattice", "cuts", "channel", "groups", "local", "cells")  # the systems that count units
 
 
 def refuse_units(study: Study) -> None:

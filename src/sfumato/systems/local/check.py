@@ -73,7 +73,9 @@ def check_front(front: Front, table: FrequencyTable) -> dict[int, float]:
         k = int(point.values[K.name])
         if k not in front.prices:
             raise DataError(f"the front has no prices for its floor at k = {k}", expected="a front with its prices")
-        proven[k] = front.loss_of_source(check_floor(model, codes, table.counts, k, front.prices[k] / PRICE_UNIT))
+        persons = None if table.units is None else table.units.per_tuple
+        prices = front.prices[k] / PRICE_UNIT
+        proven[k] = front.loss_of_source(check_floor(model, codes, table.counts, k, prices, persons))
         if float(point.details["floor"]) > proven[k] * (1 + ROUNDING):
             raise DataError(
                 f"the front says more at k = {k} than its prices prove", expected="a floor as its prices prove it"
@@ -106,12 +108,19 @@ def refuse_unpriced(front: Front) -> None:
     raise InputError("the front has no floor: none was computed for this table", expected=PRICED)
 
 
-def check_floor(model: LabelModel, codes: Codes, counts: Counts64, k: int, prices: Floats) -> float:
-    """The loss that prices prove; an error if some box that holds k records has to pay more than it costs."""
+def check_floor(
+    model: LabelModel, codes: Codes, counts: Counts64, k: int, prices: Floats, persons: Counts64 | None = None
+) -> float:
+    """The loss that prices prove; an error if some box that holds k records has to pay more than it costs.
+
+    `persons` are those of each tuple, where rows belong to persons. A class then has a row of each of k persons and any
+    further rows, and the mean price of all of them may not exceed the cost of the box.
+    """
     if len(prices) != len(counts) or not np.all((prices >= 0) & (prices <= 1)) or k < 1:
         raise DataError("the prices of a floor are not between 0 and 1, one for each tuple", expected="a certificate")
     order = np.argsort(-prices, kind="stable")
-    codes, weights, values = codes[order], counts[order], prices[order]
+    codes, rows, values = codes[order], counts[order], prices[order]
+    weights = rows if persons is None else persons[order]
     labels = [
         (np.array(costs)[cheap], np.array(runs)[cheap])
         for costs, runs in zip(model.costs, model.runs, strict=True)
@@ -133,7 +142,12 @@ def check_floor(model: LabelModel, codes: Codes, counts: Counts64, k: int, price
             inside = (own >= runs[part, 0]) & (own < runs[part, 1])
             held = np.minimum(np.cumsum(inside * weights[some, None], axis=0), k)
             due = cost + dues[part]
-            pays = values[some] @ np.diff(held, axis=0, prepend=0) / k
+            taken = np.diff(held, axis=0, prepend=0)
+            pays = values[some] @ taken / k
+            if persons is not None:  # with the further rows of the first 1, 2, … tuples
+                further = inside * rows[some, None] - taken
+                total = pays * k + np.cumsum(further * values[some, None], axis=0)
+                pays = np.maximum(pays, (total / (k + np.cumsum(further, axis=0))).max(axis=0))
             for i in np.flatnonzero((held[-1] >= k) & (pays > due * (1 + ROUNDING) + ROUNDING**2)).tolist():
                 if depth + 1 == len(labels):
                     raise DataError(

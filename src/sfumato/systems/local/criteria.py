@@ -22,7 +22,7 @@ from sfumato.plans.recoding import as_it_stands
 from sfumato.runtime.arrays import Counts64, Flags, Floats
 from sfumato.runtime.compiled import compiled
 from sfumato.study import Study
-from sfumato.systems.local.model import Classes, cell_cost
+from sfumato.systems.local.model import Cells, Classes, cell_cost
 from sfumato.tables.frequency import FrequencyTable
 
 Limits = Sequence[tuple[Measure, float]]
@@ -86,18 +86,36 @@ def _owners(classes: Classes, table: FrequencyTable) -> Counts64:
 
 
 def feasible(classes: Classes, table: FrequencyTable, k: int, limits: Limits, budget: int) -> Classes | None:
-    """Classes of whole tuples that all have k records and pass the limits; None where not even one of all has.
+    """Classes of whole tuples that all have k units and pass the limits; None where not even one of all has.
 
     Suppressing what fails can leave too little to join with, so it is tried without as well, and with one class.
+    The budget counts units; classes of units (`by_units.atoms`) become classes of their rows.
     """
-    start = joined_equals(whole_tuples(classes))
-    for spent in dict.fromkeys((budget, start.suppressed)):
+    whole = whole_tuples(classes)
+    cells = Cells(classes.cells.codes, table.counts)
+    start = joined_equals(Classes.of(classes.labels, cells, whole.cell, whole.owner, table.counts[whole.cell]))
+    for spent in dict.fromkeys((budget, suppressed_units(start, table))):
         met = _until_met(start, table, k, limits, spent)
         if met is not None:
             return met
-    every, counts = np.arange(table.tuples), classes.cells.counts
-    whole = Classes.of(classes.labels, classes.cells, every, np.zeros(table.tuples, np.int64), counts)
-    return None if _failing(whole, table, k, limits).any() else whole
+    every = np.arange(table.tuples)
+    one = Classes.of(classes.labels, cells, every, np.zeros(table.tuples, np.int64), table.counts)
+    return None if _failing(one, table, k, limits).any() else one
+
+
+def units_of(classes: Classes, table: FrequencyTable) -> Counts64:
+    """The distinct units of each class: its records where every row is a unit."""
+    if table.units is None:
+        return classes.rows
+    return class_table(table, _owners(classes, table), len(classes.rows), ()).size[: len(classes.rows)]
+
+
+def suppressed_units(classes: Classes, table: FrequencyTable) -> int:
+    """The units of which a row is suppressed."""
+    if table.units is None:
+        return classes.suppressed
+    gone = _owners(classes, table) < 0
+    return len(np.unique(table.units.unit[gone[table.units.tuple_of]]))
 
 
 def _until_met(current: Classes, table: FrequencyTable, k: int, limits: Limits, budget: int) -> Classes | None:
@@ -106,7 +124,7 @@ def _until_met(current: Classes, table: FrequencyTable, k: int, limits: Limits, 
         fails = _failing(current, table, k, limits)
         if not fails.any():
             return current if len(current.rows) else None
-        joined = _joined(current, fails, budget)
+        joined = _joined(current, table, fails, budget)
         if joined is None:
             return None
         current = joined_equals(joined)
@@ -114,18 +132,19 @@ def _until_met(current: Classes, table: FrequencyTable, k: int, limits: Limits, 
 
 def _failing(classes: Classes, table: FrequencyTable, k: int, limits: Limits) -> Flags:
     measured = class_table(table, _owners(classes, table), len(classes.rows), ())
-    fails = classes.rows < k
+    fails = measured.size[: len(classes.rows)] < k
     for chosen, limit in limits:
         fails |= failing(chosen, limit, measured)[: len(fails)]
     return np.asarray(fails)
 
 
-def _joined(classes: Classes, fails: Flags, budget: int) -> Classes | None:
+def _joined(classes: Classes, table: FrequencyTable, fails: Flags, budget: int) -> Classes | None:
     """Every failing class joined with another or suppressed, small ones first; None where only one class is left."""
     low, high = classes.low.copy(), classes.high - 1
     rows, costs = classes.rows.copy(), classes.costs.copy()
     home = np.arange(len(rows))
-    left = budget - classes.suppressed
+    units = units_of(classes, table).copy()  # of joined classes no fewer than they have: some are in both
+    left = budget - suppressed_units(classes, table)
     changed = False
     for i in np.argsort(rows, kind="stable")[fails[np.argsort(rows, kind="stable")]]:
         if home[i] != i:
@@ -135,14 +154,15 @@ def _joined(classes: Classes, fails: Flags, budget: int) -> Classes | None:
         more[i] = np.inf
         best = int(np.argmin(more))
         gone = float(rows[i]) * (1.0 - costs[i])
-        if rows[i] <= left and gone < more[best] and np.isfinite(more[best]):  # the last class stays
-            left -= int(rows[i])
+        if units[i] <= left and gone < more[best] and np.isfinite(more[best]):  # the last class stays
+            left -= int(units[i])
             home[home == i] = -1
             changed = True
         elif np.isfinite(more[best]):
             low[best], high[best] = np.minimum(low[best], low[i]), np.maximum(high[best], high[i])
             costs[best] = (more[best] + costs[best] * rows[best] + costs[i] * rows[i]) / (rows[best] + rows[i])
             rows[best] += rows[i]
+            units[best] += units[i]
             home[home == i] = best
             changed = True
     if not changed:

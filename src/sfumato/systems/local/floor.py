@@ -4,6 +4,10 @@ Give each record a price of at least 0 and at most 1 such that in every box that
 its k highest prices is at most the cost of the box. Then the mean of all prices is below the loss of every recoding,
 global or local, with any suppression. The costs of cheapest boxes are such prices. A pass looks, for each record, for
 the box that comes nearest to its cost, and raises the price by what is left; the prices stay sound and never fall.
+
+Where rows belong to persons a class has rows of k persons, and may have any more of their rows: the mean is then over
+the highest row of each of k persons and every further row whose price exceeds the mean. A person with rows in several
+tuples is counted in each: more sets are looked at than there are classes, so the prices are sound all the same.
 """
 
 from __future__ import annotations
@@ -60,14 +64,15 @@ def lifted(labels: Labels, cells: Cells, floor: Floor, paid: Floats, budget: int
 def raised(labels: Labels, cells: Cells, floor: Floor, close: float, budget: int) -> Floor:
     """Prices after a pass over all boxes: sound, whatever they were; raised by a factor of at most 1/close."""
     order = np.argsort(-floor.prices, kind="stable")
-    codes, counts = np.ascontiguousarray(cells.codes[order]), cells.counts[order]
-    filled, _ = nearest_boxes(labels, codes, counts, floor.prices[order], floor.k, close, column_order(labels), budget)
+    codes, counts, rows = np.ascontiguousarray(cells.codes[order]), cells.counts[order], cells.lost[order]
+    prices = floor.prices[order]
+    filled, _ = nearest_boxes(labels, codes, counts, rows, prices, floor.k, close, column_order(labels), budget)
     if len(filled) == 0:
         raise UnfinishedError
     prices = np.empty_like(floor.prices)
     prices[order] = floor.prices[order] / np.maximum(filled, close) * (1 - SAFE)
     prices = np.minimum(prices, 1.0)
-    return floor_of(floor.k, prices, cells.counts)
+    return floor_of(floor.k, prices, cells.lost)
 
 
 def column_order(labels: Labels) -> Counts64:
@@ -93,17 +98,34 @@ def dual_bound(labels: Labels, cells: Cells, floor: Floor, passes: int, budget: 
 
 
 @compiled
-def highest(prices: Floats, counts: Counts64, some: npt.NDArray[np.int32], size: int, k: int) -> float:
-    """The mean of the k highest prices among some cells, which stand in the order of falling prices."""
-    need, total = k, 0.0
+def highest(
+    prices: Floats, counts: Counts64, rows: Counts64, some: npt.NDArray[np.int32], size: int, k: int
+) -> float:
+    """The highest mean of prices of rows of k persons among some cells, which are in the order of falling prices.
+
+    `counts` are the persons of each cell. Where each has one row, it is the mean of the k highest prices.
+    """
+    need, total, more = k, 0.0, np.int64(0)
     for i in range(size):
         c = some[i]
         part = min(need, counts[c])
         total += part * prices[c]
         need -= part
+        more += rows[c] - counts[c]
         if need == 0:
             break
-    return total / k
+    if more == 0:
+        return total / k
+    need, number = k, np.int64(k)
+    for i in range(size):
+        c = some[i]
+        part = min(need, counts[c])
+        need -= part
+        if prices[c] * number <= total:
+            break
+        total += (rows[c] - part) * prices[c]
+        number += rows[c] - part
+    return total / number
 
 
 @compiled
@@ -153,6 +175,7 @@ def nearest_boxes(
     labels: Any,
     codes: Codes,
     counts: Counts64,
+    rows: Counts64,
     prices: Floats,
     k: int,
     close: float,
@@ -170,7 +193,7 @@ def nearest_boxes(
     for j in range(columns):
         units = labels.unit[j + 1] - labels.unit[j]
         widest = max(widest, units * (units + 1) // 2 if labels.leaf[labels.unit[j]] < 0 else 2 * units)
-    filled = np.zeros(size)
+    filled, more = np.zeros(size), np.sum(rows - counts)
     lists, sizes = np.empty((columns + 1, size), np.int32), np.zeros(columns + 1, np.int64)
     runs, made = np.empty((columns, widest, 2), np.int32), np.zeros(columns, np.int64)
     at, base = np.zeros(columns, np.int64), np.zeros(columns + 1)
@@ -187,7 +210,7 @@ def nearest_boxes(
         a, b = runs[depth, at[depth], 0], runs[depth, at[depth], 1]
         at[depth] += 1
         cost = base[depth] + cell_cost(labels, j, a, b - 1)
-        if depth > 0 and highest(prices, counts, lists[depth], sizes[depth], k) <= close * cost:
+        if depth > 0 and highest(prices, counts, rows, lists[depth], sizes[depth], k) <= close * cost:
             continue
         held, kept = 0, 0
         for i in range(sizes[depth]):
@@ -200,7 +223,7 @@ def nearest_boxes(
         looked += sizes[depth]
         if held < k:
             continue
-        mean = highest(prices, counts, lists[depth + 1], kept, k)
+        mean = highest(prices, counts, rows, lists[depth + 1], kept, k)
         if mean <= close * cost:
             continue
         if depth + 1 == columns:
@@ -208,7 +231,7 @@ def nearest_boxes(
             for i in range(kept):
                 c = lists[depth + 1, i]
                 share = mean / cost
-                if need > 0:
+                if need > 0 or more > 0:  # with more rows than persons the share of the box is a bound
                     need, last = need - counts[c], prices[c]
                 else:  # the dearest set with a record of this cell has it instead of the last of the k
                     share -= (last - prices[c]) / (k * cost)

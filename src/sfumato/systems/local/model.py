@@ -109,14 +109,23 @@ def cell_cost(labels: Any, j: int, low: int, high: int) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Distinct tuples: `codes[c, j]` a unit of column j, `counts[c]` records."""
+    """Distinct tuples: `codes[c, j]` a value of column j, `counts[c]` records.
+
+    Where rows belong to persons, the search counts persons: `counts[c]` are the persons of a tuple, `rows[c]` its rows.
+    """
 
     codes: Codes
     counts: Counts64
+    rows: Counts64 | None = None
 
     @property
     def records(self) -> int:
         return int(self.counts.sum())
+
+    @property
+    def lost(self) -> Counts64:
+        """The rows of each tuple, of which losses are means."""
+        return self.counts if self.rows is None else self.rows
 
 
 @dataclass(frozen=True, eq=False)

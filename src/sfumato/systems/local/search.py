@@ -20,7 +20,15 @@ from sfumato.plans.segments import Segment, segments_of
 from sfumato.runtime.arrays import Counts64, Floats
 from sfumato.study import Study
 from sfumato.systems.goals import check_weights
-from sfumato.systems.local.criteria import Limits, criterion_values, feasible, joined_equals, limits_of
+from sfumato.systems.local.criteria import (
+    Limits,
+    criterion_values,
+    feasible,
+    joined_equals,
+    limits_of,
+    suppressed_units,
+    units_of,
+)
 from sfumato.systems.local.floor import Floor, dual_bound, floor_of, lifted
 from sfumato.systems.local.model import Cells, Classes, Column, Labels, labels_of
 from sfumato.systems.local.orders import Candidate
@@ -43,6 +51,11 @@ def model_of(study: Study, table: FrequencyTable) -> tuple[list[Segment], Labels
     codes = np.stack([s.unit_of[c] for s, c in zip(segments, table.codes, strict=True)], axis=1)
     cells = Cells(np.ascontiguousarray(codes, dtype=np.int32), table.counts)
     return segments, labels_of(columns, study.weights_for(table)), cells
+
+
+def atoms_of(cells: Cells, table: FrequencyTable) -> Cells:
+    """What the search counts: records, or the persons of each tuple where rows belong to persons."""
+    return cells if table.units is None else Cells(cells.codes, table.units.per_tuple, cells.counts)
 
 
 def plan_of(segments: Sequence[Segment], classes: Classes) -> BoxPlan:
@@ -85,16 +98,18 @@ def search_local(
     started = time.perf_counter()
     check_weights(study.search, table)
     segments, labels, cells = model_of(study, table)
-    allowed = budget(study.search.max_suppression, table.records) - table.removed
+    allowed = budget(study.search.max_suppression, table.persons) - table.removed
+    atoms, persons = atoms_of(cells, table), int(table.rows if table.units is None else table.units.number)
     limits = limits_of(study)
     least = math.ceil(study.search.constraints.get(K.name, 1.0) - 1e-9)
-    reachable = sorted({max(k, least) for k in ks if max(k, least) <= cells.records})
+    reachable = sorted({max(k, least) for k in ks if max(k, least) <= persons})
     if not reachable:
         raise UnreachableError(
-            f"the table has {counted(cells.records, 'record')}, fewer than k = {max(min(ks), least)}",
-            expected=f"k up to {cells.records}",
+            f"the table has {counted(persons, 'record' if table.units is None else 'person')}, fewer than "
+            f"k = {max(min(ks), least)}",
+            expected=f"k up to {persons}",
         )
-    solver = Solver(labels, cells, allowed, study.search.seed)
+    solver = Solver(labels, atoms, allowed, study.search.seed)
     total = len(reachable) + 1
     checkpoint = run.kept(study, table.fingerprint)
     saved: Mapping[str, Any] = {} if checkpoint is None or not run.resume else checkpoint.load() or {}
@@ -109,11 +124,14 @@ def search_local(
         if k not in known:
             if not orders:
                 tries = min(ORDERS, max(FEWEST, SORTED // len(cells.counts)))
-                orders = solver.candidates([max(k, 2) for k in reachable], tries, partial(asked, len(known)))
+                wanted = sorted({size for each in reachable for size in sizes_for(each, table, limits) if size > 1})
+                orders = solver.candidates(wanted or [2], tries, partial(asked, len(known)))
                 tried = len(solver.orders.values)
             tell = partial(asked, number - 1)
-            sizes = dict.fromkeys((k, max(k, 2) if limits else k))  # criteria may want more than single tuples
-            made = [solver.solve(size, orders[max(k, 2)], boxes=boxes, effort=effort, tell=tell) for size in sizes]
+            sizes = sizes_for(k, table, limits)
+            made = [
+                solver.solve(size, orders[max(size, 2)], boxes=boxes, effort=effort, tell=tell) for size in sizes
+            ]
             met = [m for one in made if one is not None for m in _met(replace(one, k=k), table, limits, allowed)]
             solutions += sorted(met, key=lambda one: one.classes.loss)[:1]
             if not run.stopped:  # what was cut short is offered, and made again when the search goes on
@@ -132,7 +150,7 @@ def search_local(
         if limits:
             what = "not even the whole table as one class meets the constraints"
         raise UnreachableError(what, expected="a smaller k" if not limits else "weaker constraints")
-    chosen = front_of(solutions)
+    chosen = front_of(solutions, lambda classes: int(units_of(classes, table).min()))
     floors = {one.k: _floor(solver, one, passes) for one in chosen}
     points = [_point(study, table, segments, one, floors[one.k], limits) for one in chosen]
     objectives = (Objective(K.name, "max"), Objective(GENERAL_LOSS.name, "min"))
@@ -148,21 +166,37 @@ def search_local(
         table.fingerprint,
         table.records,
         system="local",
-        found_how=f"best found with seed {study.search.seed}, {tried} orders of columns tried" + _left_out(ks, cells),
+        found_how=f"best found with seed {study.search.seed}, {tried} orders of columns tried"
+        + _left_out(ks, table, persons),
         tuples=table.tuples,
+        units=None if table.units is None else table.units.number,
         prices={k: _whole(floor.prices) for k, floor in floors.items() if floor is not None},
     )
 
 
-def _left_out(ks: Sequence[int], cells: Cells) -> str:
+def sizes_for(k: int, table: FrequencyTable, limits: Limits) -> list[int]:
+    """The sizes of class that are made for one k; the best classes of them are kept.
+
+    Criteria may need more than single tuples. A person whose rows differ is counted in each tuple, so a class of k
+    persons may need as many more.
+    """
+    units = table.units
+    sizes = [k, max(k, 2) if limits else k]
+    if units is not None and not units.constant:
+        sizes += [max(k, 2), round(k * len(units.unit) / units.number)]
+    return list(dict.fromkeys(sizes))
+
+
+def _left_out(ks: Sequence[int], table: FrequencyTable, persons: int) -> str:
     """Which k were asked for in vain; the usual ones were not asked for."""
-    beyond = sorted({k for k in ks if k > cells.records and ks is not KS})
-    return f"; k {', '.join(map(str, beyond))} left out, there are {cells.records} records" if beyond else ""
+    beyond = sorted({k for k in ks if k > persons and ks is not KS})
+    what = "records" if table.units is None else "persons"
+    return f"; k {', '.join(map(str, beyond))} left out, there are {persons} {what}" if beyond else ""
 
 
 def _met(solution: Solution, table: FrequencyTable, limits: Limits, allowed: int) -> list[Solution]:
     """A solution as its file will show it: equal boxes are one class, and the criteria are met."""
-    if not limits:
+    if not limits and table.units is None:
         return [replace(solution, classes=joined_equals(solution.classes))]
     classes = feasible(solution.classes, table, solution.k, limits, allowed)
     return [] if classes is None else [replace(solution, classes=classes)]
@@ -194,15 +228,15 @@ def _floor(solver: Solver, one: Solution, passes: int) -> Floor | None:
     """The prices that prove the floor of a solution, in the order of the caller's cells, as they are saved."""
     if one.floor is None:
         return None
-    floor = floor_of(one.k, np.zeros(len(solver.back)), solver.cells.counts)
+    floor = floor_of(one.k, np.zeros(len(solver.back)), solver.cells.lost)
     if one.k > 1:
-        floor = floor_of(one.k, np.minimum(solver.bound(one.k), 1.0), solver.cells.counts)
+        floor = floor_of(one.k, np.minimum(solver.bound(one.k), 1.0), solver.cells.lost)
         if passes > 0:
             floor = lifted(solver.labels, solver.cells, floor, one.classes.paid[solver.back], LOOKED)
         floor = dual_bound(solver.labels, solver.cells, floor, passes, LOOKED)
     prices = np.empty(len(solver.back))
     prices[solver.back] = floor.prices
-    return floor_of(one.k, _whole(prices) / PRICE_UNIT, solver.given.counts)
+    return floor_of(one.k, _whole(prices) / PRICE_UNIT, solver.given.lost)
 
 
 def _whole(prices: Floats) -> Counts64:
@@ -223,4 +257,5 @@ def _point(
     bound = None if floor is None else floor.loss * full
     values = {K.name: float(one.k), GENERAL_LOSS.name: loss * full}
     values |= criterion_values(table, one.classes, limits, weights) if limits else {}
-    return Point(0, values, loss, suppressed, plan_of(segments, one.classes), bound, details)
+    persons = None if table.units is None else suppressed_units(one.classes, table)
+    return Point(0, values, loss, suppressed, plan_of(segments, one.classes), bound, details, persons)

@@ -47,7 +47,8 @@ class Solver:
         self.back = order  # the cell of the caller for each of ours
         self.given = cells
         self.labels, self.budget, self.seed = labels, budget, seed
-        self.cells = Cells(np.ascontiguousarray(cells.codes[order]), cells.counts[order])
+        rows = None if cells.rows is None else cells.rows[order]
+        self.cells = Cells(np.ascontiguousarray(cells.codes[order]), cells.counts[order], rows)
         self.orders = Orders(labels, self.cells)
         self.bounds: dict[int, Floats] = {}
 
@@ -59,7 +60,8 @@ class Solver:
 
     def floor(self, k: int) -> float:
         """The box bound: no recoding with these labels loses less, whatever it suppresses."""
-        return float((np.minimum(self.bound(k), 1.0) * self.cells.counts).sum()) / self.cells.records
+        lost = self.cells.lost
+        return float((np.minimum(self.bound(k), 1.0) * lost).sum()) / float(lost.sum())
 
     def by_boxes(self, k: int, tolerances: Sequence[float] = WIDER) -> Classes:
         """Method 2, with each of a few tolerances: the best of them. There are at least k records."""
@@ -155,12 +157,18 @@ def each_alone(labels: Labels, cells: Cells) -> Classes:
     return Classes.of(labels, cells, every, every, cells.counts)
 
 
-def front_of(solutions: Sequence[Solution]) -> list[Solution]:
+def smallest_class(classes: Classes) -> int:
+    """The k of classes where every row is a person."""
+    return int(classes.rows.min())
+
+
+def front_of(solutions: Sequence[Solution], k_of: Callable[[Classes], int] = smallest_class) -> list[Solution]:
     """Without those that lose no less than one of a higher k; each with the k that its classes have."""
+    reached = [replace(one, k=k_of(one.classes)) for one in solutions]
     kept: list[Solution] = []
-    for one in sorted(solutions, key=lambda s: (-int(s.classes.rows.min()), s.classes.loss)):
+    for one in sorted(reached, key=lambda s: (-s.k, s.classes.loss)):
         if not kept or one.classes.loss < kept[-1].classes.loss - 1e-12:
-            kept.append(replace(one, k=int(one.classes.rows.min())))
+            kept.append(one)
     return kept[::-1]
 
 
