@@ -24,6 +24,7 @@ from sfumato.release.boxes.downcoding import downcode
 from sfumato.release.boxes.floors import refuse_floors
 from sfumato.release.boxes.foreseen import classes_before
 from sfumato.release.boxes.labels import BoxColumn
+from sfumato.release.boxes.persons import counts_persons, person_classes, person_figures, with_persons
 from sfumato.release.boxes.readback import classes_in, dictionary_of, per_column, released_loss
 from sfumato.release.boxes.rows import BoxRows, bound_names, box_rows
 from sfumato.release.boxes.use import labels_per_value, table_figures
@@ -128,7 +129,20 @@ class BoxDraft(Draft):
         """Which records of a divided tuple are in which class is not known yet, so ℓ and t are those of the file."""
         with stage("classify"):
             classes = classes_before(self.study, self.table, self.boxes, self.plan)
-        return class_findings(self.study, classes, (K,) if len(self.plan.split) else RULED, self.own_figures)
+        own = {**(self.person_figures if counts_persons(self.table) else {}), **self.own_figures}
+        return class_findings(self.study, classes, (K,) if len(self.plan.split) else RULED, own)
+
+    @cached_property
+    def persons(self) -> ClassTable:
+        """The classes of the plan on the source, where rows belong to persons or households."""
+        of, owner, _ = np.array(self.boxes.members, dtype=np.int64).reshape(-1, 3).T
+        return person_classes(self.study, self.table, of, owner, self.plan.classes)
+
+    @cached_property
+    def person_figures(self) -> Mapping[str, dict[str, Any]]:
+        """The figures in persons and households."""
+        with stage("count persons"):
+            return person_figures(self.study, self.persons)
 
     @cached_property
     def own_figures(self) -> Mapping[str, dict[str, Any]]:
@@ -181,9 +195,14 @@ class BoxDraft(Draft):
         before = classify(self.table, weights=self.study.weights_for(self.table))
         figures = {
             **figures_of(self.study, after, None),
+            **(self.person_figures if counts_persons(self.table) else {}),
             **table_figures(self.plan),
             **self.own_figures,
         }
+        sized, after_persons = after, after
+        if counts_persons(self.table):
+            of, owner, _ = np.array(self.boxes.members, dtype=np.int64).reshape(-1, 3).T
+            sized, after_persons = self.persons, with_persons(after, self.table, self.plan, of, owner)
         loss = loss_of(after)
         self._compare(after, figures, loss, suppressed)
         return Measured(
@@ -216,9 +235,9 @@ class BoxDraft(Draft):
                 "front": self.front.as_dict(),
                 "comparison": {
                     "measures": facts.before_after(self.study, before, figures),
-                    "columns": per_column(before, after, self.plan.columns),
+                    "columns": per_column(before, after_persons, self.plan.columns),
                     "small_before": facts.small_classes(before),
-                    "small_after": facts.small_classes(after),
+                    "small_after": facts.small_classes(sized),
                 },
             },
             findings=[

@@ -17,6 +17,14 @@ from sfumato.release.boxes.assigned import FILE, Assigned
 from sfumato.release.boxes.downcoding import downcode
 from sfumato.release.boxes.draft import Beside, Pages, nothing, released_values, smallest
 from sfumato.release.boxes.floors import floor_differences
+from sfumato.release.boxes.persons import (
+    counts_persons,
+    figure_differences,
+    in_persons,
+    may_count_persons,
+    person_classes,
+    person_figures,
+)
 from sfumato.release.boxes.readback import classes_in, dictionary_of, released_loss
 from sfumato.release.boxes.rows import box_rows
 from sfumato.release.boxes.use import labels_per_value, table_figures
@@ -40,6 +48,10 @@ def measure_again(check: Check, beside: Beside) -> Again:
     suppressed = int(manifest["suppressed"])
     classes = classes_in(own, plan.columns, suppressed)
     figures = {**figures_of(own, classes, None), **table_figures(plan), **beside(check.study, plan)}
+    if may_count_persons(check.study):
+        stated = in_persons(manifest["figures"])
+        over = K.name in stated and figure_value(stated[K.name]) > figure_value(figures[K.name])
+        figures |= stated if not over else {}  # a class has no more persons than rows
     differences = [
         Difference(data, f"its {name} is not the {_shown(entry)} of the manifest")
         for name, entry in manifest["figures"].items()
@@ -126,7 +138,8 @@ def rows_again(check: Check, study: Study) -> list[Difference]:
     """Put the records of the source into their classes again: the same tuples, and the same rows in any order."""
     plan = Assigned.load(check.folder)
     trees = pack.load_hierarchies(check.folder, check.manifest["hierarchies"])
-    table = study.table(trees={**trees, **plan.trees()})
+    distances = {name: column.distance for name, column in check.own.columns.items() if column.distance is not None}
+    table = study.table(trees={**trees, **plan.trees()}, distances=distances)
     if not np.array_equal(table.codes, plan.codes) or not np.array_equal(table.counts, plan.counts):
         return [Difference(FILE, "its tuples are not those of the source")]
     with open_engine(study.engine, study.engine_options) as engine:
@@ -136,7 +149,12 @@ def rows_again(check: Check, study: Study) -> list[Difference]:
         torn = differing_rows(engine, rows, check.written)
     differ = f"{counted(torn, 'row differs', 'rows differ')} from the source put into classes again"
     differences = [Difference(check.data, differ)] if torn else []
-    return differences + rows_read_differences(check.manifest, rows.rows_read)
+    differences += rows_read_differences(check.manifest, rows.rows_read)
+    found = {}
+    if counts_persons(table):
+        found = person_figures(study, person_classes(study, table, plan.of, plan.owner, plan.classes))
+    wrong = figure_differences(check.manifest["figures"], found)
+    return [*differences, *(Difference(pack.MANIFEST, f"its {name} is not that of the source") for name in wrong)]
 
 
 def says(manifest: Content) -> str:

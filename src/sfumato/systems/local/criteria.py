@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import StudyError
-from sfumato.measures.classes import ClassTable
 from sfumato.measures.measure import Measure
+from sfumato.measures.owned import class_table
 from sfumato.measures.registry import measure
 from sfumato.measures.standard import K
 from sfumato.measures.thresholds import failing, is_criterion
-from sfumato.plans.recoding import as_it_stands
 from sfumato.runtime.arrays import Counts64, Flags, Floats
 from sfumato.runtime.compiled import compiled
 from sfumato.study import Study
@@ -61,22 +60,6 @@ def whole_tuples(classes: Classes) -> Classes:
     cell, first = np.unique(classes.cell[order], return_index=True)
     owner = classes.owner[order][first]
     return Classes.of(classes.labels, classes.cells, cell, owner, classes.cells.counts[cell])
-
-
-def class_table(table: FrequencyTable, owner: Counts64, count: int, weights: Sequence[float]) -> ClassTable:
-    """Classes of whole tuples as measures read them: `owner[t]` is the class of a tuple, -1 where it is suppressed.
-
-    The suppressed records are the last class.
-    """
-    gone = owner < 0
-    index = np.where(gone, count, owner).astype(np.uint32)
-    some = count + int(gone.any())
-    first = np.zeros(some, dtype=np.uint32)
-    first[index[::-1]] = np.arange(table.tuples, dtype=np.uint32)[::-1]
-    rows = np.bincount(index, weights=table.counts, minlength=some).astype(np.int64)
-    size = rows if table.units is None else table.units.in_classes(index, some)
-    suppressed = np.arange(some) >= count
-    return ClassTable(table, as_it_stands(table), index, first, rows, rows, size, suppressed, weights=tuple(weights))
 
 
 def _owners(classes: Classes, table: FrequencyTable) -> Counts64:

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.measures.owned import class_table
 from sfumato.measures.thresholds import failing
 from sfumato.runtime.arrays import Codes, Counts64, Flags, Floats
 from sfumato.runtime.compiled import compiled
-from sfumato.systems.local.criteria import Limits, class_table
+from sfumato.systems.local.criteria import Limits
 from sfumato.tables.frequency import FrequencyTable
 
 WORK = 1_000_000_000  # looks at a tuple and a box, for the records that are left
