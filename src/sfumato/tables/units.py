@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -64,6 +64,15 @@ class Units:
         order = np.argsort(self.unit, kind="stable")
         start = np.concatenate([[0], np.cumsum(np.bincount(self.unit, minlength=self.number))])
         return self.tuple_of[order].astype(np.int64), start.astype(np.int64)
+
+    def regrouped(self, of: Counts64, tuples: int) -> Units:
+        """The same units in a table with fewer tuples: `of[t]` is the one that a tuple is in."""
+        pairs = units_from(self.kind, tuples, of[self.tuple_of], self.unit, self.rows, {})
+        values = {
+            name: units_from(self.kind, tuples, of[own.tuple_of], own.unit, own.rows, {name: own.values}).values[name]
+            for name, own in self.values.items()
+        }
+        return replace(pairs, number=self.number, values=values)
 
     def held_in(self, column: str) -> Counts64:
         """How many units hold each value in each tuple, in the order of the table's value counts."""

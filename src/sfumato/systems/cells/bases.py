@@ -88,7 +88,7 @@ def bases_of(study: Study, table: FrequencyTable) -> list[Base]:
 def grouped_table(table: FrequencyTable, base: Base, inside: Flags) -> tuple[FrequencyTable, Counts64]:
     """The table of a recoding, with groups as values; and the tuple of it that each tuple `inside` is in.
 
-    Other tuples of the source are suppressed.
+    Other tuples of the source are suppressed; where rows belong to persons, all are inside.
     """
     codes, of = np.unique(base.codes[inside], axis=0, return_inverse=True)
     of = of.reshape(-1)
@@ -117,6 +117,8 @@ def grouped_table(table: FrequencyTable, base: Base, inside: Flags) -> tuple[Fre
         counts=counts,
         removed=table.removed + gone,
         sensitive=sensitive,
+        units=None if table.units is None else table.units.regrouped(of, len(counts)),
+        households=None if table.households is None else table.households.regrouped(of, len(counts)),
         label=None,
         weights=None,
         population=None,

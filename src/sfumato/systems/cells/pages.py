@@ -86,17 +86,15 @@ def cells_page(manifest: Mapping[str, Any]) -> str:
         MATCHING_K: "agreeing, by matching: released records that are possible for a source record (matching k)",
         MATCHING_PEOPLE: "agreeing, by matching: source records that are possible for a released record",
     }
+    counted = {
+        AGREEING: "agreeing (k, k), pair by pair: with source records, and these with released ones",
+        K.name: "strict: a blank is a value of its own",
+    }
+    loose = {"matching": "blanks match anything among released rows, as in sdcMicro (no protection by itself)"}
     read = [
         *([says, _counted(readings[name], "not computed")] for name, says in matched.items() if name in readings),
-        [
-            "agreeing (k, k), pair by pair: with source records, and these with released ones",
-            number(readings[AGREEING]),
-        ],
-        ["strict: a blank is a value of its own", number(readings[K.name])],
-        [
-            "blanks match anything among released rows, as in sdcMicro (no protection by itself)",
-            _counted(readings["matching"], "not counted"),
-        ],
+        *([says, number(readings[name])] for name, says in counted.items() if name in readings),
+        *([says, _counted(readings[name], "not counted")] for name, says in loose.items() if name in readings),
     ]
     explained = [POSSIBLE] if MATCHING_K in readings else []
     bound = bound_sentence(manifest)

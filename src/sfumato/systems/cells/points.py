@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sfumato.front import Objective, Point
+from sfumato.measures.owned import class_table
 from sfumato.measures.standard import GENERAL_LOSS, K
 from sfumato.plans.boxes import BoxPlan
 from sfumato.release.policy import MATCHING_K
@@ -55,12 +56,15 @@ def point_of(study: Study, table: FrequencyTable, one: Solution, weights: Floats
     gone = table.rows - int(blanks.count.sum()) + table.removed
     cost = _lost(one.base, blanks, weights) + gone * float(weights.sum())
     full = float(weights.sum()) * table.records
-    source, released = blanks.agreeing()
-    figures: dict[str, int | None] = {
-        K.name: int(blanks.sizes().min()),
-        AGREEING: int(min(source.min(), released.min())),
-        "matching": blanks.matching(),
-    }
+    plan, persons = plan_of(table, one.base, blanks), None
+    figures: dict[str, int | None]
+    if table.units is None:
+        source, released = blanks.agreeing()
+        agreed = int(min(source.min(), released.min()))
+        figures = {K.name: int(blanks.sizes().min()), AGREEING: agreed, "matching": blanks.matching()}
+    else:
+        k, persons = persons_in(table, plan)
+        figures = {K.name: k}
     if study.cells.reading == AGREEING:
         figures |= counted_by_matching(blanks)
     details = {
@@ -77,7 +81,16 @@ def point_of(study: Study, table: FrequencyTable, one: Solution, weights: Floats
         details |= {"within": list(one.within)} if one.within else {}
     values = {name: float(v) for name in (MATCHING_K, AGREEING, K.name) if (v := figures.get(name)) is not None}
     values[GENERAL_LOSS.name] = cost
-    return Point(0, values, cost / full, gone, plan_of(table, one.base, blanks), bound, details)
+    return Point(0, values, cost / full, gone, plan, bound, details, persons)
+
+
+def persons_in(table: FrequencyTable, plan: BoxPlan) -> tuple[int, int]:
+    """The fewest persons of a class of a plan that divides no tuple, and how many persons have a suppressed row."""
+    owner = np.full(table.tuples, -1, dtype=np.int64)
+    of, classes, _ = np.array(plan.members, dtype=np.int64).reshape(-1, 3).T
+    owner[of] = classes
+    measured = class_table(table, owner, len(plan.labels), ())
+    return int(measured.size[measured.kept].min()), measured.suppressed_units
 
 
 def privacy_of(reading: str, points: Sequence[Point]) -> Objective:

@@ -18,6 +18,7 @@ from sfumato.measures.suppression import budget
 from sfumato.plans.boxes import BoxPlan
 from sfumato.plans.segments import segments_of
 from sfumato.runtime.arrays import Counts64, Flags, Floats
+from sfumato.sources.roles import Role
 from sfumato.study import Study
 from sfumato.systems.cells.agreeing import completed, restored, supported
 from sfumato.systems.cells.bases import Base, bases_of, grouped_table, spread
@@ -55,11 +56,13 @@ def search_cells(study: Study, table: FrequencyTable, run: Run) -> Front:
     weights = np.array(study.weights_for(table))
     segments_of(study, table)  # what a release would refuse is refused before the work
     least = math.ceil(study.search.constraints.get(K.name, 1.0) - 1e-9)
-    ks = sorted({max(k, least) for k in settings.k if max(k, least) <= table.rows})
+    persons = int(table.rows if table.units is None else table.units.number)
+    ks = sorted({max(k, least) for k in settings.k if max(k, least) <= persons})
     if not ks:
         raise UnreachableError(
-            f"the table has {counted(table.rows, 'record')}, fewer than k = {max(min(settings.k), least)}",
-            expected=f"k up to {table.rows}",
+            f"the table has {counted(persons, 'record' if table.units is None else 'person')}, fewer than "
+            f"k = {max(min(settings.k), least)}",
+            expected=f"k up to {persons}",
         )
     solutions: list[Solution] = []
     kept: list[Kept] = []
@@ -105,6 +108,7 @@ def search_cells(study: Study, table: FrequencyTable, run: Run) -> Front:
         + (f", after {len(bases) - 1} recodings and none" if len(bases) > 1 else "")
         + f", seed {study.search.seed}",
         tuples=table.tuples,
+        units=None if table.units is None else table.units.number,
     )
 
 
@@ -133,6 +137,14 @@ def _limits(study: Study, table: FrequencyTable) -> tuple[Flags, Counts64]:
             "records are suppressed or classes constrained in the reading agreeing, which knows neither",
             expected='reading = "strict", or no max_suppression and no constraints',
         )
+    holders = [name for role in (Role.UNIT, Role.HOUSEHOLD) for name in study.named(role)]
+    if settings.reading == "agreeing" and holders:
+        raise StudyError(
+            f"the reading agreeing with {holders[0]} as a unit or household column: several rows of one person, known "
+            "together, leave fewer assignments possible than matching counts row by row",
+            expected='reading = "strict" where rows belong to persons or households',
+            remedy='reading = "strict" under [cells]',
+        )
     caps = [
         budget(settings.limits[n], table.rows) if settings.limits.get(n, 1.0) < 1 else table.rows for n in table.columns
     ]
@@ -153,8 +165,10 @@ class Problem:
     caps: Counts64
 
     def program(self, k: int) -> Solution | None:
-        """The integer program, where it is small enough and nothing else is demanded of classes."""
+        """The integer program, where it is small enough, rows are persons and nothing else is demanded of classes."""
         study, table, settings = self.study, self.table, self.study.cells
+        if table.units is not None or table.households is not None:
+            return None
         if variables(len(table.columns), table.tuples) > settings.exact or set(study.search.constraints) - {K.name}:
             return None
         if not comparable(self.weights):
@@ -172,9 +186,11 @@ class Problem:
 
     @property
     def kept(self) -> Kept:
-        """The columns that keep their cells."""
+        """The columns that keep their cells; none where rows belong to persons, of whom records are no count."""
         budget = self.spare if self.study.cells.reading == "strict" else 0
         keeps = ~self.allowed | (self.caps == 0)
+        if self.table.units is not None:
+            keeps, budget = np.zeros_like(keeps), self.table.rows
         return Kept(self.table.columns, self.base.codes, self.table.counts, keeps, budget)
 
     @property

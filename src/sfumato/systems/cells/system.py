@@ -13,6 +13,7 @@ from sfumato.front import Front
 from sfumato.measures.standard import K
 from sfumato.release.boxes.assigned import Assigned
 from sfumato.release.boxes.draft import BoxDraft
+from sfumato.release.boxes.persons import may_count_persons
 from sfumato.release.boxes.verifier import box_verifier
 from sfumato.release.draft import Draft
 from sfumato.release.manifest import Manifest
@@ -37,7 +38,7 @@ REASON = "counts agreement with source records, so it is measured with the sourc
 
 def beside(study: Study, plan: Assigned) -> Mapping[str, dict[str, Any]]:
     """The (k, k) reading of a file, pair by pair, and in that reading by matching: from the classes of its records."""
-    blanks = blanks_of(plan)
+    blanks = None if may_count_persons(study) else blanks_of(plan)
     if blanks is None:
         return {}
     source, released = blanks.agreeing()

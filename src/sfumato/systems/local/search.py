@@ -196,7 +196,7 @@ def _left_out(ks: Sequence[int], table: FrequencyTable, persons: int) -> str:
 
 def _met(solution: Solution, table: FrequencyTable, limits: Limits, allowed: int) -> list[Solution]:
     """A solution as its file will show it: equal boxes are one class, and the criteria are met."""
-    if not limits and table.units is None:
+    if not limits and table.units is None and table.households is None:
         return [replace(solution, classes=joined_equals(solution.classes))]
     classes = feasible(solution.classes, table, solution.k, limits, allowed)
     return [] if classes is None else [replace(solution, classes=classes)]
