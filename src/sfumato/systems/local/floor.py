@@ -98,9 +98,7 @@ def dual_bound(labels: Labels, cells: Cells, floor: Floor, passes: int, budget: 
 
 
 @compiled
-def highest(
-    prices: Floats, counts: Counts64, rows: Counts64, some: npt.NDArray[np.int32], size: int, k: int
-) -> float:
+def highest(prices: Floats, counts: Counts64, rows: Counts64, some: npt.NDArray[np.int32], size: int, k: int) -> float:
     """The highest mean of prices of rows of k persons among some cells, which are in the order of falling prices.
 
     `counts` are the persons of each cell. Where each has one row, it is the mean of the k highest prices.

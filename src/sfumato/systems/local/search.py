@@ -129,9 +129,7 @@ def search_local(
                 tried = len(solver.orders.values)
             tell = partial(asked, number - 1)
             sizes = sizes_for(k, table, limits)
-            made = [
-                solver.solve(size, orders[max(size, 2)], boxes=boxes, effort=effort, tell=tell) for size in sizes
-            ]
+            made = [solver.solve(size, orders[max(size, 2)], boxes=boxes, effort=effort, tell=tell) for size in sizes]
             met = [m for one in made if one is not None for m in _met(replace(one, k=k), table, limits, allowed)]
             solutions += sorted(met, key=lambda one: one.classes.loss)[:1]
             if not run.stopped:  # what was cut short is offered, and made again when the search goes on
