@@ -13,6 +13,8 @@ from sfumato.front import Front, Objective, Point
 from sfumato.hierarchies import Hierarchy
 from sfumato.hierarchies.hierarchy import flat
 from sfumato.hierarchies.labels import number
+from sfumato.measures.owned import class_table
+from sfumato.measures.registry import measure
 from sfumato.measures.standard import GENERAL_LOSS, K
 from sfumato.plans.boxes import BoxPlan
 from sfumato.release import pack
@@ -155,7 +157,10 @@ def _front(
     weights = np.array(study.weights_for(table))
     leaves = np.array([max(len(domain.order) - 1, 1) for domain in table.domains])
     costs = ((high - low - 1) / leaves) @ weights
-    of, owner, count = fitted_classes(codes, table, low, high, costs, k, limits_of(study))
+    limits = limits_of(study)
+    if table.units is not None or table.households is not None:  # whole tuples, each class with k persons
+        limits = [(measure(K.name), float(k)), *limits]
+    of, owner, count = fitted_classes(codes, table, low, high, costs, k, limits)
     kept = owner >= 0
     used, number_of = np.unique(owner[kept], return_inverse=True)
     if not len(used):
@@ -171,12 +176,19 @@ def _front(
     gone = int(count[~kept].sum()) + table.removed
     full = float(weights.sum()) * table.records
     lost = float((costs[owner[kept]] * count[kept]).sum()) + float(weights.sum()) * gone
-    rows = np.bincount(number_of, weights=count[kept])
-    values = {K.name: float(rows.min()), GENERAL_LOSS.name: lost}
-    point = Point(0, values, lost / full, gone, BoxPlan(table.columns, labels, members), None, {"method": "applied"})
+    sizes, persons = np.bincount(number_of, weights=count[kept]), None
+    if table.units is not None:
+        owners = np.full(table.tuples, -1, dtype=np.int64)
+        owners[of] = place
+        measured = class_table(table, owners, len(used), ())
+        sizes, persons = measured.size[measured.kept], measured.suppressed_units
+    values = {K.name: float(sizes.min()), GENERAL_LOSS.name: lost}
+    boxes, how = BoxPlan(table.columns, labels, members), {"method": "applied"}
+    point = Point(0, values, lost / full, gone, boxes, None, how, persons)
     objectives = (Objective(K.name, "max"), Objective(GENERAL_LOSS.name, "min"))
     front = Front(
         study, objectives, (point,), "applied", False, 1, 0, 0.0, table.fingerprint, table.records, system="local",
+        units=None if table.units is None else table.units.number,
         found_how="applied from an earlier release",
     )  # fmt: skip
     return front.with_left_out(table.left_out), earlier

@@ -49,6 +49,12 @@ class Local(BoxSystem):
 
     def front_of(self, study: Study, table: FrequencyTable, run: Run) -> Front:
         settings = study.local
+        if settings.draw and (table.units is not None or table.households is not None):
+            raise StudyError(
+                "draw under [local] where rows belong to persons or households: it moves single rows between classes",
+                expected="draw where rows are persons, or no draw",
+                remedy="leave draw out",
+            )
         if settings.draw and set(study.search.constraints) - {K.name}:
             raise StudyError(
                 "draw under [local] beside constraints on classes, which a drawn recoding may not meet",
