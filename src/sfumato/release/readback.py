@@ -31,7 +31,6 @@ FROM_SOURCE = {
     "household": IN_UNITS,
     "originals": "needs the original values, so it is measured on the source",
     "population": "needs the population table, so it is measured on the source",
-    "persons": "counts persons or households, whose numbers are not in the file, so it is measured on the source",
 }
 
 

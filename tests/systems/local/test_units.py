@@ -40,7 +40,7 @@ COLUMNS: dict[str, dict[str, Any]] = {
 
 
 def study_of(frame: pd.DataFrame, **settings: Any) -> sf.Study:
-    columns = {name: COLUMNS[name] if name in COLUMNS else {"role": "other"} for name in frame}
+    columns = {name: COLUMNS.get(name, {"role": "other"}) for name in frame}
     search = {"system": "local"} | settings.pop("search", {})
     return sf.Study(frame, columns=columns, search=search, policy=ANYTHING, **settings)
 

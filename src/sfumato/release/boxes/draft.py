@@ -24,7 +24,7 @@ from sfumato.release.boxes.downcoding import downcode
 from sfumato.release.boxes.floors import refuse_floors
 from sfumato.release.boxes.foreseen import classes_before
 from sfumato.release.boxes.labels import BoxColumn
-from sfumato.release.boxes.persons import counts_persons, person_classes, person_figures, with_persons
+from sfumato.release.boxes.persons import person_classes, person_figures, persons_in, with_persons
 from sfumato.release.boxes.readback import classes_in, dictionary_of, per_column, released_loss
 from sfumato.release.boxes.rows import BoxRows, bound_names, box_rows
 from sfumato.release.boxes.use import labels_per_value, table_figures
@@ -35,8 +35,17 @@ from sfumato.release.extremes import extreme_columns, extreme_warnings
 from sfumato.release.formats import format_of, target_of
 from sfumato.release.history.shown import Description, describe_classes
 from sfumato.release.manifest import Content
-from sfumato.release.policy import Finding
-from sfumato.release.readback import RULED, figure_value, figures_of, loss_of, refuse_differences
+from sfumato.release.persons import Persons, refuse_other_classes
+from sfumato.release.policy import Evidence, Finding, policy_findings
+from sfumato.release.readback import (
+    RULED,
+    figure_value,
+    figures_of,
+    loss_of,
+    refuse_differences,
+    ruled_figures,
+    unchanged,
+)
 from sfumato.release.recoding_draft import class_findings, release_findings, run_file_sections
 from sfumato.release.rows import differing_rows, refuse_torn, write_mixed
 from sfumato.runtime.stages import stage
@@ -75,6 +84,7 @@ class BoxDraft(Draft):
     files: Mapping[str, str] = field(init=False)
     hierarchies: Mapping[str, dict[str, Any]] = field(init=False)
     whole: WholeFile = field(init=False)
+    shown: Persons | None = field(init=False, default=None)
     warnings: list[str] = field(init=False)
     dependences: Sequence[Finding] = field(init=False)
 
@@ -129,8 +139,12 @@ class BoxDraft(Draft):
         """Which records of a divided tuple are in which class is not known yet, so ℓ and t are those of the file."""
         with stage("classify"):
             classes = classes_before(self.study, self.table, self.boxes, self.plan)
-        own = {**(self.person_figures if counts_persons(self.table) else {}), **self.own_figures}
-        return class_findings(self.study, classes, (K,) if len(self.plan.split) else RULED, own)
+        if self.table.counts_units:
+            figures = {**ruled_figures(self.study, self.persons), **self.own_figures}
+            noun, gone = "record" if self.table.units is None else "person", self.persons.suppressed_units
+            known = Evidence(figures, self.table.persons, gone, unchanged(classes), noun=noun)
+            return policy_findings(self.study.policy, known)
+        return class_findings(self.study, classes, (K,) if len(self.plan.split) else RULED, self.own_figures)
 
     @cached_property
     def persons(self) -> ClassTable:
@@ -184,6 +198,8 @@ class BoxDraft(Draft):
             self.warnings = extreme_warnings(extreme_columns(engine, self.study, written))
         with stage("measure all columns together"):
             self.whole = whole_file(engine, own, written)
+            if self.table.units is not None:
+                self.shown = persons_in(engine, self.study, self.rows, self.persons)
         with stage("look for dependences"):
             columns = [as_recode(column) for column in self.plan.columns]
             self.dependences, in_vain = dependence_findings(engine, self.source, self.study, columns)
@@ -195,12 +211,13 @@ class BoxDraft(Draft):
         before = classify(self.table, weights=self.study.weights_for(self.table))
         figures = {
             **figures_of(self.study, after, None),
-            **(self.person_figures if counts_persons(self.table) else {}),
+            **(self.person_figures if self.table.counts_units else {}),
             **table_figures(self.plan),
             **self.own_figures,
         }
         sized, after_persons = after, after
-        if counts_persons(self.table):
+        if self.table.counts_units:
+            refuse_other_classes(self.persons, after)
             of, owner, _ = np.array(self.boxes.members, dtype=np.int64).reshape(-1, 3).T
             sized, after_persons = self.persons, with_persons(after, self.table, self.plan, of, owner)
         loss = loss_of(after)
@@ -239,10 +256,11 @@ class BoxDraft(Draft):
                     "small_before": facts.small_classes(before),
                     "small_after": facts.small_classes(sized),
                 },
+                **({} if self.shown is None else {"persons": self.shown.as_dict()}),
             },
             findings=[
                 *self.dependences,
-                *release_findings(self.study, figures, self.whole, suppressed, after),
+                *release_findings(self.study, figures, self.whole, suppressed, after, self.shown),
             ],
             warnings=[*self.noted, *self.warnings],
             hierarchies=self.hierarchies,
@@ -256,6 +274,9 @@ class BoxDraft(Draft):
             ("the number of classes", self.plan.classes, len(after.rows)),
             ("loss", self.point.loss, loss),
         ]
+        if self.point.suppressed_units is not None:
+            gone = self.persons.suppressed_units
+            pairs.append(("the number of suppressed persons", self.point.suppressed_units, gone))
         for name, expected in self.point.values.items():
             if name not in figures:
                 raise SfumatoError(f"{name} could not be measured on the released file", expected="every objective")

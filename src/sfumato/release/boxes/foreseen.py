@@ -6,8 +6,6 @@ and losses do not depend on it; what a class has of a sensitive column does, so 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from sfumato.auditing.whole import WholeFile, whole_file
@@ -19,7 +17,6 @@ from sfumato.release.boxes.rows import box_rows
 from sfumato.runtime.arrays import Codes
 from sfumato.sources.cells import MISSING
 from sfumato.sources.engines.engine import open_engine
-from sfumato.sources.source import TEXT, Column
 from sfumato.study import Study
 from sfumato.tables.domain import Domain, domain_of
 from sfumato.tables.frequency import FrequencyTable, ValueCounts, from_codes
@@ -62,11 +59,7 @@ def foreseen_boxes(study: Study, table: FrequencyTable, plan: BoxPlan) -> WholeF
     with open_engine(study.engine, study.engine_options) as engine:
         rows = box_rows(engine, study.source(), study, made)
         engine.run(f"CREATE OR REPLACE TEMP VIEW {VIEW} AS {rows.sql()}")
-        columns = tuple(
-            Column(column.name, TEXT if column.name in rows.coded else column.type, position)
-            for position, column in enumerate(rows.columns)
-        )
-        return whole_file(engine, study, replace(rows.source, columns=columns), VIEW)
+        return whole_file(engine, study, rows.released_source, VIEW)
 
 
 def _labelled(study: Study, made: Assigned, j: int, released: np.ndarray) -> tuple[Domain, Codes]:

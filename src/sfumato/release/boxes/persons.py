@@ -12,14 +12,18 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.auditing.whole import whole_file
 from sfumato.errors import InputError
 from sfumato.measures.classes import ClassTable
 from sfumato.measures.owned import class_table
 from sfumato.release.boxes.assigned import Assigned
-from sfumato.release.readback import FROM_SOURCE, figure_value, measures_of, same
+from sfumato.release.boxes.rows import BoxRows
+from sfumato.release.persons import Persons
+from sfumato.release.readback import IN_UNITS, figure_value, measures_of, same
 from sfumato.runtime.arrays import Counts64
 from sfumato.runtime.json_files import without_infinities
 from sfumato.sources.cells import MISSING
+from sfumato.sources.engines.engine import Engine
 from sfumato.sources.roles import Role
 from sfumato.study import Study
 from sfumato.tables.frequency import FrequencyTable
@@ -33,9 +37,11 @@ def may_count_persons(study: Study) -> bool:
     return any(study.named(role) for role in HOLDERS)
 
 
-def counts_persons(table: FrequencyTable) -> bool:
-    """Whether rows of a table belong to persons or households."""
-    return table.units is not None or table.households is not None
+def persons_in(engine: Engine, study: Study, rows: BoxRows, classes: ClassTable) -> Persons:
+    """The persons of a release, by the rows that were put into classes."""
+    engine.run(f"CREATE OR REPLACE TEMP VIEW persons AS {rows.sql(unit=True)}")
+    whole = whole_file(engine, study, rows.released_source, "persons", "unit_text")
+    return Persons(classes.table.persons, classes.suppressed_units, whole)
 
 
 def person_classes(study: Study, table: FrequencyTable, of: Counts64, owner: Counts64, classes: int) -> ClassTable:
@@ -55,15 +61,16 @@ def person_figures(study: Study, classes: ClassTable) -> dict[str, dict[str, Any
     """Every privacy measure in persons and households, measured on the source."""
     figures = {}
     for name, chosen in measures_of(study).items():
-        if chosen.kind == "privacy" and chosen.reads not in FROM_SOURCE and chosen.available(classes) is None:
-            entry = {"value": chosen.value(classes), "measured_on": "source", "reason": FROM_SOURCE["persons"]}
+        elsewhere = chosen.reads in ("originals", "population")
+        if chosen.kind == "privacy" and not elsewhere and chosen.available(classes) is None:
+            entry = {"value": chosen.value(classes), "measured_on": "source", "reason": IN_UNITS}
             figures[name] = without_infinities(entry)
     return figures
 
 
 def in_persons(figures: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """The figures of a manifest that count persons or households."""
-    return {name: dict(entry) for name, entry in figures.items() if entry.get("reason") == FROM_SOURCE["persons"]}
+    return {name: dict(entry) for name, entry in figures.items() if entry.get("reason") == IN_UNITS}
 
 
 def figure_differences(figures: Mapping[str, Mapping[str, Any]], found: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -91,4 +98,4 @@ def with_persons(after: ClassTable, table: FrequencyTable, plan: Assigned, of: C
     there = tuple_of_class[owners[units.tuple_of[inside]]]
     number = np.unique(units.unit[inside], return_inverse=True)[1].reshape(-1).astype(np.int32)
     held = units_from("unit", file.tuples, there, number, units.rows[inside], {})
-    return replace(after, table=replace(file, units=held))
+    return replace(after, table=replace(file, units=replace(held, number=units.number)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,10 +11,10 @@ from sfumato.errors import DataError, StudyError
 from sfumato.release.boxes.assigned import Assigned
 from sfumato.release.boxes.engine import Division, classed_rows
 from sfumato.release.formats import raw_cell
-from sfumato.release.recode import complete_rows
+from sfumato.release.recode import complete_rows, unit_cell
 from sfumato.sources.engines.engine import Engine
 from sfumato.sources.formulas import neutralised_sql
-from sfumato.sources.source import Column, Source
+from sfumato.sources.source import TEXT, Column, Source
 from sfumato.study import Study
 
 
@@ -39,14 +39,24 @@ class BoxRows:
     def coded(self) -> frozenset[str]:
         return frozenset(column.name for column in self.plan.columns if column.generalized)
 
-    def sql(self) -> str:
-        """The released rows; their columns are `c0`, `c1`, …"""
+    @property
+    def released_source(self) -> Source:
+        """The released columns of a view of these rows: by position, generalized ones as text."""
+        columns = (
+            Column(column.name, TEXT if column.name in self.coded else column.type, position)
+            for position, column in enumerate(self.columns)
+        )
+        return replace(self.source, columns=tuple(columns))
+
+    def sql(self, unit: bool = False) -> str:
+        """The released rows; their columns are `c0`, `c1`, … With `unit`, which no file gets, the person of each."""
         cells = ", ".join(f"{self._cell(column)} AS c{position}" for position, column in enumerate(self.columns))
         first = len(self.columns)
         for position, name in enumerate(self.bounds):
             j = self.plan.names.index(name)
             low = first + 2 * position
             cells += f", CAST(b.a{j} AS STRING) AS c{low}, CAST(b.z{j} AS STRING) AS c{low + 1}"
+        cells += ", r.unit_text" if unit else ""
         return f"SELECT {cells} FROM boxed_rows AS r JOIN boxes AS b ON r.boxed = b.q"
 
     def _cell(self, column: Column) -> str:
@@ -69,6 +79,8 @@ def box_rows(engine: Engine, source: Source, study: Study, plan: Assigned, targe
     complete = complete_rows(source, study)
     classed = classed_rows(engine, source, division, "raw", "boxed", complete)
     cells = ", ".join(f"({_bare(raw_cell(source, c, target))}) AS w{c.position}" for c in released)
+    unit = unit_cell(source, study)
+    cells += f", {unit} AS unit_text" if unit else ""
     engine.run(f"CREATE OR REPLACE TEMP VIEW boxed_rows AS SELECT t.*, {cells} FROM ({classed}) AS t WHERE {complete}")
     labels = {
         f"l{j}": [column.labels[run] for run in zip(plan.low[:, j].tolist(), plan.high[:, j].tolist(), strict=True)]
