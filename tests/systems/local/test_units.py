@@ -20,6 +20,7 @@ import sfumato as sf
 from sfumato.errors import DataError, StudyError, UnreachableError
 from sfumato.front import Point
 from sfumato.plans.boxes import BoxPlan
+from sfumato.release.boxes.assigned import Assigned
 from sfumato.systems.local import oracle
 from sfumato.systems.local.check import check_floor, check_front
 from sfumato.systems.local.floor import dual_bound, floor_of, lifted
@@ -217,3 +218,28 @@ def test_verify_counts_persons_again_with_the_source(tmp_path: Path) -> None:
 def test_a_draw_is_refused_where_rows_belong_to_persons() -> None:
     with pytest.raises(StudyError, match="draw under"):
         sf.search(study_of(visits(30), local={"k": [2], "draw": 0.05}))
+
+
+def test_boxes_are_applied_to_the_patients_of_another_year(tmp_path: Path) -> None:
+    """Each class of the new file holds k patients, and no class divides equal rows, so no salt decides who is where."""
+    first, second = visits(150, rows=True), visits(150, rows=True, seed=2, varying=True)
+    paths = [tmp_path / "first.csv", tmp_path / "second.csv"]
+    for frame, path in zip((first, second), paths, strict=True):
+        frame.to_csv(path, index=False)
+    columns = {name: COLUMNS.get(name, {"role": "other"}) for name in first}
+    policy = ANYTHING.model_copy(update={"suppressed": 1.0})
+    study = sf.Study(paths[0], columns=columns, search={"system": "local"}, local={"k": [3]}, policy=policy)
+    release = sf.publish(sf.pick(sf.search(study), point=0), tmp_path / "release", accept=NUMBERED)
+    applied = sf.apply_plan(release.folder, paths[1], tmp_path / "applied", unseen="star", accept=NUMBERED)
+    manifest = json.loads((applied.folder / "private/manifest.json").read_text())
+    out = pd.read_csv(applied.data, dtype=str, keep_default_na=False)
+    expected = person_figures(linked(second, out), second)
+    assert expected["k"] >= 3
+    for name in ("k", "distinct_l", "t_closeness"):
+        assert figures(manifest)[name] == pytest.approx(expected[name]), name
+    released = set(out["row"].astype(int))
+    gone = second.loc[~second["row"].isin(released), "pid"].nunique()
+    assert manifest["point"]["suppressed_units"] == gone
+    assert len(Assigned.load(applied.folder).split) == 0
+    assert not sf.verify(applied.folder, source=paths[1]).differences
+    assert out["row"].astype(int).tolist() != sorted(released)  # the file has an order of its own
