@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -143,6 +143,7 @@ class BoxDraft(Draft):
             figures = {**ruled_figures(self.study, self.persons), **self.own_figures}
             noun, gone = "record" if self.table.units is None else "person", self.persons.suppressed_units
             known = Evidence(figures, self.table.persons, gone, unchanged(classes), noun=noun)
+            known = replace(known, left_out=self.table.left_out, entered=classes.records)
             return policy_findings(self.study.policy, known)
         return class_findings(self.study, classes, (K,) if len(self.plan.split) else RULED, self.own_figures)
 

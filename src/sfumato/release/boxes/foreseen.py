@@ -6,6 +6,8 @@ and losses do not depend on it; what a class has of a sensitive column does, so 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from sfumato.auditing.whole import WholeFile, whole_file

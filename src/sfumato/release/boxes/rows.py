@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from sfumato.auditing.whole import unit_cell
 from sfumato.errors import DataError, StudyError
 from sfumato.release.boxes.assigned import Assigned
 from sfumato.release.boxes.engine import Division, classed_rows
 from sfumato.release.formats import raw_cell
-from sfumato.release.recode import complete_rows, unit_cell
+from sfumato.release.recode import complete_rows
 from sfumato.sources.engines.engine import Engine
 from sfumato.sources.formulas import neutralised_sql
 from sfumato.sources.source import TEXT, Column, Source
