@@ -11,6 +11,7 @@ import numpy as np
 
 from sfumato.auditing.contribution import Contribution, contributions
 from sfumato.auditing.holders import unstated_notes
+from sfumato.auditing.own_values import identifying, identifying_sentence
 from sfumato.auditing.whole import WholeFile, unit_cell, whole_file
 from sfumato.errors import MeasureError, counted, shortened
 from sfumato.measures.classes import ClassTable, classify
@@ -230,7 +231,8 @@ def audit(study: Study, path: Any = None) -> Audit:
     classes = classify(study.table(path))
     figures = {name: figure(classes, measure) for name, measure in chosen.items()}
     whole = _whole(study, path)
-    notes = (_about_whole(whole), *unstated_notes(study, study.source(path)), *_notes(classes))
+    alone = [identifying_sentence(one, study.policy.identifying) for one in identifying(study, whole.own)]
+    notes = (_about_whole(whole), *alone, *unstated_notes(study, study.source(path)), *_notes(classes))
     return Audit(classes, figures, tuple(contributions(classes)), whole, notes, study.frame_kind)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sfumato.auditing.own_values import OwnValues, own_values
 from sfumato.sources.cells import cleaned
 from sfumato.sources.engines.engine import Engine
 from sfumato.sources.roles import Role
@@ -65,22 +66,24 @@ class Uniqueness:
 class WholeFile:
     """A released file over all its columns, and over those that are not sensitive; and the columns in no figure.
 
-    `known` is what somebody may hold who knows the quasi-identifiers and all columns that are released unchanged.
+    `known` is what an attacker may know: the quasi-identifiers and the released columns that are not sensitive. `own`
+    are the released columns, quasi-identifiers left out, in which some record has a value of its own.
     """
 
     everything: Uniqueness
     known: Uniqueness
     uncounted: tuple[str, ...]
     counted: str = "records"
+    own: tuple[OwnValues, ...] = ()
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> WholeFile:
         """What `as_dict` says."""
         everything, known = given["all_columns"], given["quasi_identifiers_and_kept"]
         uncounted = tuple(map(str, given["columns_in_no_figure"]))
-        return cls(
-            Uniqueness.from_dict(everything), Uniqueness.from_dict(known), uncounted, given.get("counted", "records")
-        )
+        own = tuple(OwnValues.from_dict(name, about) for name, about in given["own_values"].items())
+        counted = given.get("counted", "records")
+        return cls(Uniqueness.from_dict(everything), Uniqueness.from_dict(known), uncounted, counted, own)
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -88,6 +91,7 @@ class WholeFile:
             "all_columns": self.everything.as_dict(),
             "quasi_identifiers_and_kept": self.known.as_dict(),
             "columns_in_no_figure": list(self.uncounted),
+            "own_values": {one.column: one.as_dict() for one in self.own},
         }
 
 
@@ -112,6 +116,7 @@ def whole_file(
         known=uniqueness(engine, source, known, view, unit),
         counted="records" if unit is None else "persons",
         uncounted=tuple(name for name in released if roles.get(name) not in COUNTED),
+        own=own_values(engine, source, [n for n in released if roles.get(n) is not Role.QUASI_IDENTIFIER], view, unit),
     )
 
 

@@ -88,6 +88,7 @@ def search(
             note(text)
         for sentence in verdict.sentences:
             note(sentence)
+        _warn_identifying(front)
         if output is not None:
             then = command("publish", output, "--point", "ID", "-o", "release")
             note(f"front: {output}. Next: {command('map', output)}, then {then}")
@@ -100,6 +101,17 @@ def search(
     if (watch.cut or (watch.late and unfinished)) and not (front.recodes and front.exact):
         note(f"stopped by the time limit; the best so far was kept{more}")
     return 0 if verdict.met else 3
+
+
+def _warn_identifying(front: Front) -> None:
+    """Name the columns that a release of any point would be refused for."""
+    from sfumato.auditing.own_values import identifying_sentence, released_alone
+
+    if not front.recodes and front.system not in ("local", "cells"):
+        return  # what else goes into the file is said when it is published
+    limit = front.study.policy.identifying
+    for one in released_alone(front.study):
+        note(f"warning: publish will refuse this (rule identifying): {identifying_sentence(one, limit)}")
 
 
 def _settings(given: Sequence[str]) -> list[tuple[tuple[str, ...], Any]]:

@@ -18,7 +18,7 @@ from sfumato.runtime.arrays import Counts64, Flags
 from sfumato.sources.cells import MISSING, cleaned
 from sfumato.sources.engines.engine import Engine, open_engine, quoted
 from sfumato.sources.frames import Frame
-from sfumato.sources.same_kind import Labels, rebuilt
+from sfumato.sources.same_kind import Labels, Numbers, rebuilt
 from sfumato.sources.source import Source
 from sfumato.study import Study
 
@@ -47,8 +47,11 @@ def recoded_frame(front: Front, point: Point, table: Any = None) -> Any:
         recode(engine, source, study, columns, below)
         rows = row_groups(engine, source, study, columns, below)
         spellings = _spellings(engine, source, columns)
+        treated = {name: _treated(engine, source, name) for name in source.treatments}
     kept = np.flatnonzero(rows.kept)
-    recoded = {}
+    recoded: dict[int, Labels | Numbers] = {}
+    for name, cells in treated.items():
+        recoded[source.column(name).position] = _in_rows(cells, kept)
     for column, groups, spelling in zip(columns, rows.groups, spellings, strict=True):
         part = source.column(column.name)
         if not part.is_text and column.level == 0:
@@ -59,6 +62,21 @@ def recoded_frame(front: Front, point: Point, table: Any = None) -> Any:
         recoded[part.position] = Labels(labels, groups[kept])
     places = [part.position for part in source.columns if study.columns[part.name].role.released]
     return rebuilt(frame, kept, places, recoded)
+
+
+def _treated(engine: Engine, source: Source, name: str) -> list[Any]:
+    """The treated cells of a column of the attached source, in the order of its rows."""
+    return [value for (value,) in engine.rows(f"SELECT {source.column(name).sql} FROM raw_numbered ORDER BY r")]
+
+
+def _in_rows(cells: Sequence[Any], rows: Counts64) -> Labels | Numbers:
+    """The cells of some rows: numbers, or texts by their places."""
+    chosen = [cells[row] for row in rows]
+    if not any(isinstance(cell, str) for cell in chosen):
+        return Numbers(np.array([np.nan if cell is None else float(cell) for cell in chosen]))
+    labels: list[str | None] = list(dict.fromkeys(chosen))
+    place = {label: number for number, label in enumerate(labels)}
+    return Labels(labels, np.array([place[cell] for cell in chosen], dtype=np.int64))
 
 
 def plan_columns(front: Front, point: Point, table: Any = None) -> tuple[tuple[ColumnRecode, ...], Below]:

@@ -41,11 +41,11 @@ def generalized(column: ColumnRecode) -> Protected:
 def dependence_findings(
     engine: Engine, source: Source, study: Study, columns: Sequence[ColumnRecode]
 ) -> tuple[list[Finding], list[str]]:
-    """What breaks the rules `dependence` and `identifying`, and what the publisher should know beside.
+    """What breaks the rule `dependence`, and what else the publisher should know.
 
-    A sensitive column is never identifying: its role says that no outsider knows its values. A quasi-identifier that is
-    released unchanged and tells a generalized one breaks no rule: whoever differs in it is in another class, so every
-    figure counts what it tells. The publisher is told that the generalization is in vain.
+    A quasi-identifier that is released unchanged and reveals a generalized one breaks no rule: records that differ in
+    it are in different classes, so every figure counts what it reveals. The publisher is warned that the
+    generalization has no effect.
     """
     searched = release_dependences(engine, source, study, columns)
     kept = [n for n in source.names if study.columns[n].role is not Role.QUASI_IDENTIFIER]
@@ -56,17 +56,6 @@ def dependence_findings(
         Finding("dependence", sentence(name, by_column[name]), name, _figures(by_column[name]))
         for name in kept
         if name in by_column
-    ]
-    findings += [
-        Finding(
-            "identifying",
-            f"{one.column} is released unchanged, and {percent_down(one.share)} of the records have a value that no "
-            "other has",
-            one.column,
-            {"identifying": one.share},
-        )
-        for one in searched.identifying
-        if study.columns[one.column].role is not Role.SENSITIVE
     ]
     vain = [d for name, listed in by_column.items() if name not in kept for d in listed]
     return findings, [_in_vain(dependence) for dependence in vain]

@@ -21,6 +21,7 @@ HOW = {
     "nodes": " of its hierarchy, which need not be on one level of it",
     "neighbours": " of neighbouring values",
 }
+MEANT = {Role.OTHER: "released rounded or in bands, and not counted in any privacy measure"}
 SAID = {
     Role.SENSITIVE: "Unchanged. Its values are not listed here.",
     Role.LABEL: "Unchanged.",
@@ -48,14 +49,24 @@ def data_dictionary(
         if name in columns:
             entry |= _recoded(columns[name], occurring[name], is_public(study.columns[name]))
         else:
-            entry |= kept_entry(role)
+            entry |= kept_entry(study, name)
         described.append(entry)
     return {"file": data, "columns": described, "columns_left_out": left_out}
 
 
-def kept_entry(role: Role) -> dict[str, str]:
-    """What is said of a column that is released as it is."""
-    return {"done": "kept", "words": SAID.get(role, "Unchanged.")}
+def kept_entry(study: Study, name: str) -> dict[str, str]:
+    """What is said of a column that no plan recodes: it is released as it is, rounded or in bands."""
+    role, treatment = study.columns[name].role, study.treatments.get(name)
+    if treatment is None:
+        return {"done": "kept", "words": SAID.get(role, "Unchanged.")}
+    words = treatment.words() + (" Its values are not listed here." if role is Role.SENSITIVE else "")
+    return {"done": treatment.done, "words": words, "meaning": MEANT.get(role, role.meaning)}
+
+
+def treated_entries(study: Study, names: Sequence[str]) -> dict[str, dict[str, str]]:
+    """The columns among some that are kept rounded or in bands, as `plain_dictionary` describes them."""
+    treated = [name for name in names if name in study.treatments]
+    return {name: {"role": "other", **kept_entry(study, name), "meaning": MEANT[Role.OTHER]} for name in treated}
 
 
 def plain_dictionary(

@@ -24,6 +24,7 @@ from sfumato.runtime.inputs import note_unsealed
 from sfumato.runtime.json_files import read_json
 from sfumato.runtime.toml import toml_text
 from sfumato.sources.cells import MISSING
+from sfumato.sources.roles import Role
 from sfumato.sources.settings import FOREIGN
 from sfumato.sources.source import Source
 from sfumato.study import Study, read
@@ -91,13 +92,20 @@ def hierarchy_names(columns: Iterable[str]) -> dict[str, str]:
 
 
 def kept_domains(study: Study, table: FrequencyTable) -> dict[str, Domain]:
-    """The domains whose hierarchy a reader of the release needs: all quasi-identifiers, and others with one declared.
+    """The domains whose hierarchy a reader of the release needs: all quasi-identifiers, others with one declared, and
+    sensitive columns in bands, whose order is that of their hierarchy.
 
     A hierarchy that was built from the source could not be built again from the release.
     """
     domains = {domain.name: domain for domain in table.domains}
     values = [*table.sensitive.values(), *([table.label] if table.label else [])]
-    return domains | {v.domain.name: v.domain for v in values if study.columns[v.domain.name].hierarchy is not None}
+    columns = {values.domain.name: study.columns[values.domain.name] for values in values}
+    needed = {
+        name
+        for name, column in columns.items()
+        if column.hierarchy is not None or (column.bands is not None and column.role is Role.SENSITIVE)
+    }
+    return domains | {v.domain.name: v.domain for v in values if v.domain.name in needed}
 
 
 def trees_and_levels(

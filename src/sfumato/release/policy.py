@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sfumato.auditing.holders import unstated, what_to_declare
+from sfumato.auditing.own_values import OwnValues, identifying_sentence
 from sfumato.auditing.whole import WholeFile
 from sfumato.errors import InputError, UnreachableError
 from sfumato.measures.standard import DISTINCT_L, HOUSEHOLDS, T_CLOSENESS, K
@@ -222,15 +223,28 @@ def _left_out(policy: PolicySettings, known: Evidence) -> list[Finding]:
 
 
 def unique_findings(policy: PolicySettings, whole: WholeFile) -> list[Finding]:
-    """Too many records of a released file that are unique in what an attacker may know of them."""
+    """Too many unique records: over what an attacker may know together, and by one column whatever its role."""
     known = whole.known
+    alone = identifying_findings(policy.identifying, whole.own)
     if not known.columns or known.unique <= policy.uniques * known.records:
-        return []
+        return alone
     what = (
         f"{known.unique:,} of {known.records:,} released {whole.counted} ({percent(known.unique_share)}) are unique "
         f"over the quasi-identifiers and the columns that are released unchanged, more than {percent(policy.uniques)}."
     )
-    return [Finding("uniques", what, figures={"uniques": known.unique_share})]
+    return [Finding("uniques", what, figures={"uniques": known.unique_share}), *alone]
+
+
+def identifying_findings(limit: float, columns: Sequence[OwnValues]) -> list[Finding]:
+    """Released columns that single out more than a share of the records by themselves.
+
+    A sensitive column is no exception: an employer knows a wage, and a public register the time of a booking.
+    """
+    return [
+        Finding("identifying", identifying_sentence(one, limit), one.column, {"identifying": one.share})
+        for one in columns
+        if one.identifies(limit)
+    ]
 
 
 CHECKS: dict[Rule, Check] = {

@@ -62,6 +62,8 @@ MEANINGS = {
 
 KEYS: dict[Role, tuple[str, ...]] = {
     Role.QUASI_IDENTIFIER: ("hierarchy", "missing", "constrained", "order", "breaks"),
-    Role.SENSITIVE: ("hierarchy", "missing", "distance"),
-    Role.LABEL: ("missing",),
+    Role.SENSITIVE: ("hierarchy", "missing", "distance", "round", "bands"),
+    Role.LABEL: ("missing", "round", "bands"),
+    Role.WEIGHT: ("round",),
+    Role.OTHER: ("round", "bands"),
 }

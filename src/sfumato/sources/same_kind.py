@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.runtime.arrays import Counts64
+from sfumato.runtime.arrays import Counts64, Floats
 from sfumato.sources.frames import Frame
 
 
@@ -29,10 +29,18 @@ class Labels:
         return list(dict.fromkeys(label for label in self.labels if label is not None))
 
 
-def rebuilt(frame: Frame, rows: Counts64, places: Sequence[int], recoded: Mapping[int, Labels]) -> Any:
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """A rounded column: the number of each row, NaN where it is missing."""
+
+    values: Floats
+
+
+def rebuilt(frame: Frame, rows: Counts64, places: Sequence[int], recoded: Mapping[int, Labels | Numbers]) -> Any:
     """The rows and columns at those places; columns that are not recoded keep their types.
 
-    pandas keeps the index. A column of categories has categories again; any other recoded column is text.
+    pandas keeps the index. A column of categories has categories again; a rounded column has numbers, and any other
+    recoded column is text.
     """
     if frame.kind == "pandas":
         return _pandas(frame.native, rows, places, recoded)
@@ -46,7 +54,7 @@ def rebuilt(frame: Frame, rows: Counts64, places: Sequence[int], recoded: Mappin
     return table
 
 
-def _pandas(native: Any, rows: Counts64, places: Sequence[int], recoded: Mapping[int, Labels]) -> Any:
+def _pandas(native: Any, rows: Counts64, places: Sequence[int], recoded: Mapping[int, Labels | Numbers]) -> Any:
     import pandas
 
     out = native.iloc[rows, list(places)].copy()
@@ -54,6 +62,9 @@ def _pandas(native: Any, rows: Counts64, places: Sequence[int], recoded: Mapping
         if position not in recoded:
             continue
         column, was = recoded[position], native.dtypes.iloc[position]
+        if isinstance(column, Numbers):
+            out.isetitem(at, pandas.Series(column.values, index=out.index))
+            continue
         values: Any = column.values()
         if isinstance(was, pandas.CategoricalDtype):
             values = pandas.Categorical(values, categories=column.categories)
@@ -62,20 +73,23 @@ def _pandas(native: Any, rows: Counts64, places: Sequence[int], recoded: Mapping
     return out
 
 
-def _polars(native: Any, rows: Counts64, places: Sequence[int], recoded: Mapping[int, Labels]) -> Any:
+def _polars(native: Any, rows: Counts64, places: Sequence[int], recoded: Mapping[int, Labels | Numbers]) -> Any:
     import polars
 
     names = [native.columns[position] for position in places]
     columns = []
     for position, column in recoded.items():
         name = native.columns[position]
+        if isinstance(column, Numbers):
+            columns.append(polars.Series(name, column.values, nan_to_null=True))
+            continue
         text = polars.Series(name, list(column.labels), dtype=polars.String).gather(column.codes)
         categories = native.schema[name] in (polars.Categorical, polars.Enum)
         columns.append(text.cast(polars.Categorical) if categories else text)
     return native.select(names)[rows].with_columns(columns)
 
 
-def _arrow(table: Any, rows: Counts64, places: Sequence[int], recoded: Mapping[int, Labels]) -> Any:
+def _arrow(table: Any, rows: Counts64, places: Sequence[int], recoded: Mapping[int, Labels | Numbers]) -> Any:
     import pyarrow
 
     out = {}
@@ -83,6 +97,9 @@ def _arrow(table: Any, rows: Counts64, places: Sequence[int], recoded: Mapping[i
         name, cells = table.column_names[position], table.column(position)
         if position in recoded:
             column = recoded[position]
+            if isinstance(column, Numbers):
+                out[name] = pyarrow.array(column.values, from_pandas=True)
+                continue
             text = pyarrow.array(list(column.labels), pyarrow.string()).take(pyarrow.array(column.codes))
             out[name] = text.dictionary_encode() if pyarrow.types.is_dictionary(cells.type) else text
         else:

@@ -12,6 +12,7 @@ import numpy as np
 
 from sfumato.runtime.arrays import Counts64
 from sfumato.sources.source import Source
+from sfumato.sources.treatment import treated
 
 HEAD = 1 << 23  # bytes of a text from which the length of its lines is taken
 BATCH = 20_000  # rows held at a time
@@ -40,6 +41,8 @@ def sampled(source: Source, rows: int, wanted: int, folder: Path) -> Source:
     """
     if rows <= wanted:
         return source
+    if source.untreated is not None:
+        return treated(sampled(source.untreated, rows, wanted, folder), source.treatments)
     files = source.files
     if source.dialect is None:
         path = _parquet(files, wanted, folder / f"sample{wanted}.parquet")

@@ -17,7 +17,10 @@ from sfumato.sources.frames import Frame, file_digest
 from sfumato.sources.settings import DataSettings
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sfumato.sources.database import Database
+    from sfumato.sources.treatment import Treatment
 
 TEXT = "VARCHAR"
 
@@ -48,7 +51,7 @@ class Source:
 
     `path` is what the user wrote; `files` are what it stood for when it was opened: all that is read is read from them.
     Of a file that was converted first, `originals` are the user's own, and `held` keeps the conversion. `codebook` has
-    the labels of columns and values.
+    the labels of columns and values. Where columns are treated (`sources.treatment`), `untreated` is the source before.
     """
 
     path: Path
@@ -63,6 +66,8 @@ class Source:
     originals: tuple[Path, ...] = ()
     held: object = None
     codebook: Codebook = field(default_factory=Codebook, repr=False)
+    untreated: Source | None = field(default=None, repr=False)
+    treatments: Mapping[str, Treatment] = field(default_factory=dict)
 
     @property
     def title(self) -> str:

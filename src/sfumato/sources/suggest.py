@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sfumato.runtime.figures import percent
 from sfumato.sources.known_codes import code_of, is_allocation_flag
 from sfumato.sources.known_names import IDENTIFIER_NAME, MONEY, NAMES, Known, spelled
 from sfumato.sources.profile import ColumnProfile
@@ -133,7 +134,18 @@ def _fitting(known: Known, column: ColumnProfile) -> Suggestion | None:
         return Suggestion(
             Role.QUASI_IDENTIFIER, f"an amount that singles out {_percent(column)} of the records by itself"
         )
+    if known.role in (Role.SENSITIVE, Role.LABEL, Role.WEIGHT) and _alone(column) > SINGLED_OUT and not _few(column):
+        how = {"whole": "round or bands", "number": "round or bands"}.get(column.kind, 'round = "month" for a date')
+        return Suggestion(
+            known.role,
+            f"{known.reason}; it singles out {_percent(column)} of the records by itself, so a release needs {how}",
+        )
     return Suggestion(known.role, known.reason)
+
+
+def _few(column: ColumnProfile) -> bool:
+    """Whether the values are the categories of a short list, one of which may be rare."""
+    return column.kind == "text" and column.distinct <= MOST_CODES
 
 
 def _by_values(column: ColumnProfile) -> Suggestion | None:
@@ -167,5 +179,13 @@ def _open_question(column: ColumnProfile) -> str:
     return "no hint found, please decide"
 
 
+def _alone(column: ColumnProfile) -> float:
+    """The share of all records that the column singles out, a single missing value included.
+
+    It is the same figure as in the list of columns that single records out.
+    """
+    return (column.uniques + (column.missing == 1)) / max(column.rows, 1)
+
+
 def _percent(column: ColumnProfile) -> str:
-    return f"{100 * column.unique_share:.0f} %"
+    return percent(_alone(column))

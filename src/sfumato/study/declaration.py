@@ -16,6 +16,7 @@ from sfumato.sources.opening import open_source
 from sfumato.sources.roles import Role
 from sfumato.sources.settings import DataSettings, EngineOptions, Missing
 from sfumato.sources.source import Source
+from sfumato.sources.treatment import Treatment, treated
 from sfumato.study.cells import CellsSettings
 from sfumato.study.channel import ChannelSettings
 from sfumato.study.groups import GroupsSettings
@@ -144,8 +145,8 @@ class Declaration(Settings):
         return self.data.table or "a query" if is_database(self.data.path) else Path(self.data.path).name
 
     def opened(self) -> Source:
-        """The table, without asking a role of every column."""
-        return open_source(self.data, self._folder, self._frame)
+        """The table, without asking a role of every column; treated where columns are."""
+        return treated(open_source(self.data, self._folder, self._frame), self.treatments)
 
     def weights_for(self, table: FrequencyTable) -> tuple[float, ...]:
         """The weight of each quasi-identifier of a table in its losses: 1 unless given."""
@@ -159,6 +160,12 @@ class Declaration(Settings):
         """What is done with a missing value of a column: its own rule, else that of the table."""
         column = self.columns.get(name)
         return (column.missing if column is not None else None) or self.data.missing
+
+    @property
+    def treatments(self) -> dict[str, Treatment]:
+        """The columns whose released values are rounded or put in bands."""
+        declared = {name: Treatment.of(column.round, column.bands) for name, column in self.columns.items()}
+        return {name: treatment for name, treatment in declared.items() if treatment is not None}
 
     @property
     def complete_columns(self) -> list[str]:

@@ -109,7 +109,13 @@ RULES: dict[str, RuleFacts] = {
         RuleFacts("raw", "", "some quasi-identifier of the released records is changed"),
         RuleFacts("attacks", "", "no attack on a protected group identifies an area"),
         RuleFacts("dependence", "", "no unchanged column determines a protected one", share=True, columns=True),
-        RuleFacts("identifying", "", "no unchanged column is nearly unique by itself", share=True, columns=True),
+        RuleFacts(
+            "identifying",
+            "at most",
+            "at most {limit} of the records with a value of their own in a released number, date or text",
+            share=True,
+            columns=True,
+        ),
         RuleFacts("unit", "", "it is declared what a row is where numbers repeat", columns=True, acceptable=False),
         RuleFacts("earlier", "", "no earlier release of the same people reveals more together with this one"),
     )
@@ -171,8 +177,9 @@ class PolicySettings(Settings):
     the distribution of the whole file that no class may reach (1 allows any); `households` the fewest households in
     a class, where a household column is declared; `suppressed` the largest share of records that may be suppressed;
     `left_out` the largest share of the source's records that the missing rule may leave out; `uniques` the largest
-    share that may be unique over quasi-identifiers and all columns that are released unchanged. A threshold that is
-    weaker than its default needs a `reason`.
+    share that may be unique over quasi-identifiers and all columns that are released unchanged; `identifying` the
+    largest share that may have a value of their own in a released number, date or text, whatever its role. A threshold
+    that is weaker than its default needs a `reason`.
 
     `response` is for randomized response beside other released columns: the factor by which a report may raise the
     largest share of a combination of their values. A posterior up to `response_posterior` is allowed as well.
@@ -186,6 +193,7 @@ class PolicySettings(Settings):
     suppressed: float = Field(default=1.0, ge=0, le=1)
     left_out: float = Field(default=0.05, ge=0, le=1)
     uniques: float = Field(default=0.001, ge=0, le=1)
+    identifying: float = Field(default=0.05, ge=0, le=1)
     response: float = Field(default=1.5, ge=1, le=1000)
     response_posterior: float = Field(default=0.75, gt=0, le=1)
     response_records: int = Field(default=100, ge=1)

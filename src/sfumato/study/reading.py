@@ -8,6 +8,7 @@ from typing import Any
 
 from sfumato.errors import DataError, StudyError, shortened
 from sfumato.hierarchies import Hierarchy
+from sfumato.hierarchies.hierarchy import flat
 from sfumato.hierarchies.recipes import RECIPES
 from sfumato.sources.address import IN_MEMORY, is_database, located
 from sfumato.sources.engines.engine import open_engine
@@ -15,9 +16,11 @@ from sfumato.sources.frames import Frame, is_frame
 from sfumato.sources.mark import refuse_disguised
 from sfumato.sources.opening import open_source
 from sfumato.sources.source import Source
+from sfumato.sources.treatment import Treatment, treated
 from sfumato.study.declaration import Declaration
 from sfumato.study.declaring import check_roles, declared_tree
 from sfumato.tables.compress import Use, compress
+from sfumato.tables.domain import Builder
 from sfumato.tables.frequency import FrequencyTable
 from sfumato.tables.missing import KEYED
 
@@ -39,7 +42,7 @@ def source_of(study: Declaration, path: Any, undecided: bool) -> Source:
     for file in source.originals or source.files:
         refuse_disguised(file, measured)
     check_roles(study.columns, source.names, partial=path is not None, undecided=undecided)
-    return source
+    return treated(source, study.treatments)
 
 
 def table_of(
@@ -54,8 +57,8 @@ def table_of(
             name,
             column.role,
             study.missing_rule(name),
-            built.get(name) or declared_tree(name, column, study.folder, source.decimal),
-            distances.get(name) or column.distance,
+            built.get(name) or _tree(study, name, source),
+            distances.get(name) or column.distance or _distance(study.treatments.get(name)),
             column.order,
             column.along_tree,
         )
@@ -64,6 +67,18 @@ def table_of(
     ]
     with open_engine(study.engine, study.engine_options) as engine:
         return compress(engine, source, uses, people)
+
+
+def _tree(study: Declaration, name: str, source: Source) -> Hierarchy | Builder | None:
+    """The hierarchy of a column: declared, or the bands that its values are put in, in their order."""
+    tree = declared_tree(name, study.columns[name], study.folder, source.decimal)
+    labels = study.treatments[name].labels(source.decimal) if name in study.treatments else ()
+    return flat(name, labels) if tree is None and labels else tree
+
+
+def _distance(treatment: Treatment | None) -> str | None:
+    """Bands and parts of dates have an order; that of rounded numbers is known from their values."""
+    return "ordered" if treatment is not None and (treatment.bands or treatment.unit) else None
 
 
 def _built(study: Declaration) -> dict[str, Hierarchy]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from itertools import pairwise
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -11,6 +13,7 @@ from sfumato.hierarchies.recipes import Declared
 from sfumato.runtime.settings import Settings
 from sfumato.sources.roles import Role
 from sfumato.sources.settings import Missing, Seed, Threads
+from sfumato.sources.treatment import DateUnit, exact
 
 ALGORITHMS = {"lattice": ("exact", "exhaustive", "pbg_ea", "best_first"), "cuts": ("memetic", "nsga2")}
 SYSTEM_OF = {  # settings of [search] that only one system reads
@@ -22,8 +25,17 @@ ANY_SYSTEM = ("objectives", "max_suppression", "constraints", "weights", "seed",
 WITHIN = dict.fromkeys(("local", "cells"), ("max_suppression", "constraints", "weights", "seed"))  # beside a section
 
 
+SMALLEST = Decimal("1e-12")  # what a step of rounding is a multiple of
+Step = Annotated[float, Field(ge=1e-12, le=1e15)]
+Edge = Annotated[float, Field(ge=-1e15, le=1e15)]
+
+
 class ColumnSettings(Settings):
-    """What is declared about one column."""
+    """What is declared about one column.
+
+    `round` and `bands` say what the values of a released column that is no quasi-identifier are recoded to: multiples
+    of a step, a part of a date, or bands between edges.
+    """
 
     role: Role
     hierarchy: Declared | None = None
@@ -32,6 +44,18 @@ class ColumnSettings(Settings):
     constrained: bool | None = None
     order: tuple[str, ...] | None = None
     breaks: tuple[float, ...] | None = None
+    round: Step | DateUnit | None = None
+    bands: tuple[Edge, ...] | None = Field(default=None, min_length=1, max_length=1_000)
+
+    @model_validator(mode="after")
+    def _one_treatment(self) -> Self:
+        if self.round is not None and self.bands is not None:
+            raise ValueError("a column with either round or bands")
+        if isinstance(self.round, float) and exact(self.round) % SMALLEST:
+            raise ValueError("a step with at most 12 decimals")
+        if self.bands is not None and any(high <= low for low, high in pairwise(self.bands)):
+            raise ValueError("the edges of bands in rising order, each once")
+        return self
 
     @property
     def along_tree(self) -> bool:

@@ -27,12 +27,26 @@ class Uniqueness(Answer):
     )
 
 
+class OwnValues(Answer):
+    """A column by itself: how many records have a value that no other record has."""
+
+    kind: str = Field(description="number, date or text")
+    category: bool = Field(description="Whether its values are few texts, of which one may be rare.")
+    records: int
+    distinct: int
+    unique: int
+    unique_share: float
+
+
 class Whole(Answer):
     """A file over all its released columns, counted in some other figure or not."""
 
     all_columns: Uniqueness
     quasi_identifiers_and_kept: Uniqueness = Field(description="Without the sensitive columns.")
     columns_in_no_figure: list[str]
+    own_values: dict[str, OwnValues] = Field(
+        description="Released columns, quasi-identifiers left out, in which some record has a value of its own."
+    )
 
 
 class Verdict(Answer):

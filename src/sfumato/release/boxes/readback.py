@@ -110,7 +110,7 @@ def dictionary_of(
         role = study.columns[name].role
         entry: dict[str, Any] = {"name": name, "role": str(role), "meaning": role.meaning}
         if name not in by_name:
-            described.append(entry | kept_entry(role))
+            described.append(entry | kept_entry(study, name))
             continue
         column, shown = by_name[name], [label for label in occurring[name] if label]
         done = "hidden" if column.hidden else "generalized" if column.generalized else "kept"

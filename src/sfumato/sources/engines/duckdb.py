@@ -23,6 +23,7 @@ from sfumato.sources.dialect import NATIVE_ENCODINGS, not_in_encoding
 from sfumato.sources.engines.engine_names import engine_name
 from sfumato.sources.settings import EngineOptions
 from sfumato.sources.source import Source, transcoded
+from sfumato.sources.treatment import UNTREATED, refuse_untreatable, treated_columns
 
 UNREADABLE = (duckdb.IOException, duckdb.InvalidInputException, duckdb.ConversionException)
 LOOK = 0.5  # seconds between two looks at how far a statement is
@@ -95,6 +96,13 @@ class DuckEngine:
             self._connection.execute(f"SET memory_limit = '{_most}B'")
 
     def attach(self, source: Source, view: str) -> None:
+        if source.untreated is not None:
+            self.attach(source.untreated, f"{view}{UNTREATED}")
+            refuse_untreatable(self, source, f"{view}{UNTREATED}")
+            cells = treated_columns(source)
+            self.run(f"CREATE OR REPLACE VIEW {view} AS SELECT {cells} FROM {view}{UNTREATED}")
+            self.run(f"CREATE OR REPLACE VIEW {view}_numbered AS SELECT r, {cells} FROM {view}{UNTREATED}_numbered")
+            return
         if source.frame is not None:
             # Read where it stands: the engine is handed the buffers of the table, not a copy.
             names = [column.sql for column in source.columns]

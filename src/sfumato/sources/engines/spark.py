@@ -27,6 +27,7 @@ from sfumato.sources.engines.spark_files import frame, write
 from sfumato.sources.engines.spark_session import open_session
 from sfumato.sources.settings import EngineOptions
 from sfumato.sources.source import Source, transcoded
+from sfumato.sources.treatment import UNTREATED, refuse_untreatable, treated_columns
 
 TABLE = re.compile(r"CREATE OR REPLACE TEMP TABLE (\w+) AS (.*)", re.DOTALL)
 DROP = re.compile(r"DROP TABLE (\w+)")
@@ -75,6 +76,15 @@ class SparkEngine:
     def attach(self, source: Source, view: str) -> None:
         from pyspark.sql.functions import monotonically_increasing_id
 
+        if source.untreated is not None:
+            self.attach(source.untreated, f"{view}{UNTREATED}")
+            refuse_untreatable(self, source, f"{view}{UNTREATED}")
+            cells = treated_columns(source)
+            self.run(f"CREATE OR REPLACE TEMP VIEW {view} AS SELECT {cells} FROM {view}{UNTREATED}")
+            self.run(
+                f"CREATE OR REPLACE TEMP VIEW {view}_numbered AS SELECT r, {cells} FROM {view}{UNTREATED}_numbered"
+            )
+            return
         if source.frame is not None:
             raise StudyError(
                 "a table in memory cannot be read by Spark",

@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.auditing.own_values import own_values
 from sfumato.auditing.whole import WholeFile, uniqueness
 from sfumato.errors import InputError
 from sfumato.plans.channel import Channel
 from sfumato.release import pack
-from sfumato.release.dictionary import plain_dictionary
+from sfumato.release.dictionary import plain_dictionary, treated_entries
 from sfumato.release.manifest import Content
-from sfumato.release.policy import Finding, left_out_findings, unique_findings
+from sfumato.release.policy import Finding, identifying_findings, left_out_findings, unique_findings
 from sfumato.runtime.arrays import Floats
 from sfumato.runtime.figures import percent
 from sfumato.runtime.json_files import read_json
@@ -25,6 +26,7 @@ from sfumato.sources.engines.engine import Engine
 from sfumato.sources.mark import mark_of
 from sfumato.sources.source import Source
 from sfumato.sources.value_counts import require
+from sfumato.study import Study
 from sfumato.study.policy import RULE_K, PolicySettings
 from sfumato.systems.channel import facts
 from sfumato.systems.channel.draw import TEST_COLUMN
@@ -117,7 +119,7 @@ class Disguised:
             "channels": self.abouts,
         }
 
-    def dictionary(self, left_out: int) -> dict[str, Any]:
+    def dictionary(self, study: Study, left_out: int) -> dict[str, Any]:
         """The data dictionary; `left_out` is how many columns of the source are not in the file."""
         hidden = {
             channel.name: {
@@ -129,7 +131,8 @@ class Disguised:
             }
             for channel in self.what.channels
         }
-        return plain_dictionary(self.what.columns, hidden, Path(self.what.data).name, left_out)
+        changed = treated_entries(study, self.what.kept) | hidden
+        return plain_dictionary(self.what.columns, changed, Path(self.what.data).name, left_out)
 
     def findings(self, policy: PolicySettings, left_out: int) -> list[Finding]:
         """What it breaks of the policy: categories of very few people, and people alone in the plain columns."""
@@ -148,7 +151,9 @@ class Disguised:
         if self.what.kept and smallest < policy.k:
             listed.append(f"Over the plain columns the smallest class has {smallest} {kind}, below {policy.k}.")
         broken = [Finding(RULE_K, " ".join(listed))] if listed else []
-        alone = unique_findings(policy, self.whole) if persons is None else _alone(policy, persons, self.persons)
+        alone = unique_findings(policy, self.whole)
+        if persons is not None:
+            alone = [*_alone(policy, persons, self.persons), *identifying_findings(policy.identifying, self.whole.own)]
         missing = left_out_findings(policy, self.records, left_out)
         return [*response_findings(self.given, policy), *broken, *missing, *alone]
 
@@ -194,7 +199,8 @@ def count_file(
     written = Rows(engine, file, "written").attach()
     reports = tuple(written.everybody([channel.name], channel.output_cells).rows for channel in what.channels)
     known = uniqueness(engine, file, what.kept)
-    whole = WholeFile(uniqueness(engine, file, file.names), known, what.kept)
+    own = own_values(engine, file, what.kept)
+    whole = WholeFile(uniqueness(engine, file, file.names), known, what.kept, own=own)
     return Disguised(what, counts, reports, whole, given, persons)
 
 

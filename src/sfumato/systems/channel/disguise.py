@@ -142,7 +142,7 @@ class DisguiseDraft(Draft):
             figures=disguised.figures,
             whole=disguised.whole,
             point=disguised.point,
-            dictionary=disguised.dictionary(len(self.source.columns) - len(what.hidden) - len(what.kept)),
+            dictionary=disguised.dictionary(self.study, len(self.source.columns) - len(what.hidden) - len(what.kept)),
             own=disguised.as_dict() | {"agreement": self.agreed.as_dict()},
             findings=disguised.findings(self.study.policy, self.rows_read - disguised.records),
             warnings=disguised.warnings(),

@@ -61,7 +61,7 @@ def measure_again(check: Check) -> Again:
         )
     return Again(
         whole=disguised.whole,
-        dictionary=disguised.dictionary(manifest["dictionary"]["columns_left_out"]),
+        dictionary=disguised.dictionary(check.study, manifest["dictionary"]["columns_left_out"]),
         findings=disguised.findings(check.study.policy, manifest["left_out"]),
         differences=differences,
     )

@@ -11,7 +11,7 @@ from sfumato.auditing.whole import WholeFile, whole_file
 from sfumato.errors import SfumatoError, counted
 from sfumato.plans.swaps import SwapPlan
 from sfumato.release import pack
-from sfumato.release.dictionary import plain_dictionary
+from sfumato.release.dictionary import plain_dictionary, treated_entries
 from sfumato.release.draft import Draft, Measured
 from sfumato.release.facts import guarded, guarded_share, public_unit
 from sfumato.release.history.shown import Description, describe_swaps
@@ -109,7 +109,7 @@ class SwapDraft(Draft):
             figures=figures_of(attacks, point["cost"]),
             whole=self.whole,
             point={name: value for name, value in point.items() if name != "residual"},
-            dictionary=dictionary_of(swapped.names, swapped.exchanged, self.data, len(self.source.columns)),
+            dictionary=dictionary_of(self.study, swapped.names, swapped.exchanged, self.data, len(self.source.columns)),
             own={
                 "auxiliary": [dict(file) for file in protected.auxiliary],
                 "algorithm": protected.report["method"],
@@ -180,7 +180,7 @@ def pages_of(_: Path, manifest: Content) -> dict[str, str]:
 
 
 def dictionary_of(
-    names: Sequence[str], exchanged: Sequence[str] | frozenset[str], data: str, columns: int
+    study: Study, names: Sequence[str], exchanged: Sequence[str] | frozenset[str], data: str, columns: int
 ) -> dict[str, Any]:
     """The data dictionary: which columns were exchanged; `columns` is how many the source has."""
     moved = {
@@ -189,4 +189,6 @@ def dictionary_of(
         "done": "exchanged",
         "words": "Exchanged between some pairs of similar records; how often each value occurs is unchanged.",
     }
-    return plain_dictionary(names, dict.fromkeys(exchanged, moved), Path(data).name, columns - len(names))
+    return plain_dictionary(
+        names, treated_entries(study, names) | dict.fromkeys(exchanged, moved), Path(data).name, columns - len(names)
+    )

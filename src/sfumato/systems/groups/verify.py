@@ -46,7 +46,7 @@ def measure_again(check: Check) -> Again:
     columns = len(manifest["columns"]) + manifest["dictionary"]["columns_left_out"]
     return Again(
         whole=whole,
-        dictionary=dictionary_of(manifest["columns"], own["exchanged"], check.data, columns),
+        dictionary=dictionary_of(check.study, manifest["columns"], own["exchanged"], check.data, columns),
         findings=[*attack_findings(own["attacks"]), *unique_findings(check.study.policy, whole)],
         differences=_figures(manifest, settings_of(check.study)),
     )

@@ -15,11 +15,19 @@ function sentence(whole) {
       : `Every released column is counted in the figures; sensitive columns aside, ${share} of the records are unique.`);
 }
 
+// A line for each released column that singles out too many records by itself.
+function identifying(whole) {
+  const limit = state.declared.study.policy?.identifying ?? 0.05;
+  return Object.entries(whole.own_values ?? {})
+    .filter(([, own]) => own.unique_share > limit && !own.category)
+    .map(([name, own]) => h("p", { class: "warning identifying" }, `${name} has a value that no other record has in ${percent(own.unique_share)} of the records. An attacker who knows the value finds the record.`));
+}
+
 // The sentence, and the figures over all released columns together, sensitive ones included.
 export function wholeFigures(whole) {
   const all = whole.all_columns;
   const names = whole.columns_in_no_figure;
-  return h("div", { class: "over-all-columns" }, sentence(whole), h("h3", {}, `Over all ${plural(all.columns, "released column")} together`), h("div", { class: "tiles" },
+  return h("div", { class: "over-all-columns" }, sentence(whole), identifying(whole), h("h3", {}, `Over all ${plural(all.columns, "released column")} together`), h("div", { class: "tiles" },
     figure(number(all.unique), `unique records (${percent(all.unique_share)})`, "Records that no other released record equals in every released column, sensitive ones included."),
     figure(number(all.smallest), "smallest class", "The fewest released records that are equal in every released column."),
     figure(percent(all.expected_correct_matches), "expected correct matches", "The share of the released records that would be matched correctly by someone who knows every released column of everybody."),

@@ -1,0 +1,155 @@
+"""Columns by themselves: for how many records a released column has a value that no other record has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sfumato.runtime.figures import percent
+from sfumato.runtime.stages import stage
+from sfumato.sources.cells import MISSING, cleaned, numeric
+from sfumato.sources.engines.engine import Engine, open_engine, quoted
+from sfumato.sources.roles import Role
+from sfumato.sources.source import Source
+from sfumato.study import Study
+
+MOSTLY = 0.95  # of its different values are numbers, or dates
+WORDS = 30  # different texts that are still the categories of a column, and no free text
+DATES = ("____-__-__%", "__/__/____%", "__.__.____%")
+ENOUGH = 0.5  # records with a value of their own make a column of few texts a free text as well
+
+Kind = Literal["number", "date", "text"]
+TREATED: dict[Kind, str] = {
+    "number": "Round it or put it in bands, wider ones if it has them (round, bands), or leave it out.",
+    "date": 'Round it to months or more (round = "month"), or leave it out.',
+    "text": "Leave it out, or code it into categories.",
+}
+
+
+@dataclass(frozen=True)
+class OwnValues:
+    """A column, the kind of its values, how many different ones it has, and how many of them only one record has.
+
+    >>> wage = OwnValues("wage", "number", records=100, distinct=90, unique=85)
+    >>> wage.share, wage.identifies(0.05), wage.identifies(0.9)
+    (0.85, True, False)
+
+    A category with a rare value is no free text.
+
+    >>> OwnValues("ill", "text", records=16, distinct=3, unique=1).identifies(0.05)
+    False
+    """
+
+    column: str
+    kind: Kind
+    records: int
+    distinct: int
+    unique: int
+
+    @classmethod
+    def from_dict(cls, column: str, given: Mapping[str, Any]) -> OwnValues:
+        """What `as_dict` says."""
+        kind: Kind = given["kind"]
+        return cls(column, kind, int(given["records"]), int(given["distinct"]), int(given["unique"]))
+
+    @property
+    def share(self) -> float:
+        return self.unique / max(self.records, 1)
+
+    @property
+    def category(self) -> bool:
+        """Whether its values are few texts: categories, of which one may be rare."""
+        return self.kind == "text" and self.distinct <= WORDS and self.share < ENOUGH
+
+    def identifies(self, limit: float) -> bool:
+        """Whether the column singles out more than a share of the records by itself."""
+        return self.share > limit and not self.category
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "category": self.category,
+            "records": self.records,
+            "distinct": self.distinct,
+            "unique": self.unique,
+            "unique_share": self.share,
+        }
+
+
+def own_values(
+    engine: Engine, source: Source, names: Sequence[str], view: str = "written", unit: str | None = None
+) -> tuple[OwnValues, ...]:
+    """The columns of a view in which some record has a value of its own, as the text that a reader sees.
+
+    A missing value is not a value. All columns are counted in one scan. With `unit`, a column of the view that names
+    the person of each record, persons are counted who have a value that no other person has.
+    """
+    if not names:
+        return ()
+    keys = [f"o{position}" for position in range(len(names))]
+    cells = [
+        f"coalesce({cleaned(source, source.column(name))}, {quoted(MISSING)}) AS {key}"
+        for name, key in zip(names, keys, strict=True)
+    ]
+    sets = ", ".join(f"({key})" for key in keys)
+    which = " ".join(f"WHEN grouping({key}) = 0 THEN {position}" for position, key in enumerate(keys))
+    present = f"v <> {quoted(MISSING)}"
+    holders = "count(*) AS n, 0 AS u" if unit is None else "count(DISTINCT person) AS n, min(person) AS u"
+    cells += [] if unit is None else [f"{unit} AS person"]
+    grouped = (
+        f"SELECT CASE {which} END AS g, coalesce({', '.join([*keys, quoted(MISSING)])}) AS v, {holders} "
+        f"FROM (SELECT {', '.join(cells)} FROM {view}) AS t GROUP BY GROUPING SETS ({sets})"
+    )
+    alone = f"CASE WHEN {present} AND n = 1 THEN {'1' if unit is None else 'u'} END"
+    total = "CAST(sum(n) AS BIGINT)"
+    if unit is not None:
+        total = str(int(engine.rows(f"SELECT count(DISTINCT {unit}) FROM {view}")[0][0]))
+    dated = " OR ".join(f"v LIKE {quoted(form)}" for form in DATES)
+    number = numeric(source, "v")
+    counted = engine.rows(
+        f"SELECT g, {total}, count(CASE WHEN {present} THEN 1 END), "
+        f"count({'' if unit is None else 'DISTINCT '}{alone}), "
+        f"count(CASE WHEN {present} AND {number} IS NOT NULL THEN 1 END), "
+        f"count(CASE WHEN {present} AND ({dated}) THEN 1 END) FROM ({grouped}) AS s GROUP BY g ORDER BY g"
+    )
+    return tuple(
+        OwnValues(names[int(g)], _kind(int(distinct), int(numbers), int(dates)), int(records), int(distinct), int(once))
+        for g, records, distinct, once, numbers, dates in counted
+        if once
+    )
+
+
+def _kind(distinct: int, numbers: int, dates: int) -> Kind:
+    return "number" if numbers >= MOSTLY * distinct else "date" if dates >= MOSTLY * distinct else "text"
+
+
+def released_alone(study: Study) -> list[OwnValues]:
+    """The columns of a study's table that would break the rule `identifying`, before anything is searched."""
+    source = study.source()
+    released = [
+        name
+        for name in source.names
+        if study.columns[name].role.released and study.columns[name].role is not Role.QUASI_IDENTIFIER
+    ]
+    with open_engine(study.engine, study.engine_options) as engine, stage("columns by themselves"):
+        engine.attach(source, "raw")
+        return identifying(study, own_values(engine, source, released, "raw"))
+
+
+def identifying(study: Study, columns: Sequence[OwnValues]) -> list[OwnValues]:
+    """Those that break the rule `identifying` of a study's policy and are not accepted."""
+    accepted = {given.column for given in study.policy.accept if given.rule == "identifying"}
+    return [one for one in columns if one.identifies(study.policy.identifying) and one.column not in accepted]
+
+
+def identifying_sentence(one: OwnValues, limit: float) -> str:
+    """What a column with values of their own means, and what can be done about it.
+
+    >>> print(identifying_sentence(OwnValues("note", "text", records=9, distinct=9, unique=9), 0.05).partition(".")[0])
+    note has a value that no other record has in 100
+    """
+    return (
+        f"{one.column} has a value that no other record has in {percent(one.share)} of the records, more than "
+        f"{percent(limit)}. An attacker who knows the value finds the record. {TREATED[one.kind]}"
+    )
