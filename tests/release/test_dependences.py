@@ -65,14 +65,39 @@ def test_the_same_copy_is_refused_beside_a_hidden_place(tmp_path: Path) -> None:
 
 def test_a_column_that_tells_every_record_apart_is_refused(tmp_path: Path) -> None:
     front = front_of(study_of(tmp_path, "income"), [PLACES])
-    with pytest.raises(UnreachableError, match=r"income is released unchanged, and 100 % of the records") as refused:
+    with pytest.raises(UnreachableError, match=r"income has a value that no other record has in 100.0 %") as refused:
         publish(front, 0, tmp_path / "out", state=tmp_path / "state")
     assert 'accept with a reason: accept = {"identifying:income": "…"}' in str(refused.value)
 
 
-def test_a_sensitive_column_may_differ_for_everybody(tmp_path: Path) -> None:
+def test_a_sensitive_column_that_tells_every_record_apart_is_refused_too(tmp_path: Path) -> None:
     front = front_of(study_of(tmp_path, "hours", income="sensitive", density="drop"), [PLACES])
-    assert publish(front, 0, tmp_path / "out", state=tmp_path / "state").data.exists()
+    with pytest.raises(UnreachableError, match=r"income has a value that no other record has in 100.0 %"):
+        publish(front, 0, tmp_path / "out", state=tmp_path / "state")
+
+
+def test_generalized_columns_are_not_said_to_be_released_unchanged(tmp_path: Path) -> None:
+    """Three numbers that add up, all generalized: none undoes another. One that is unchanged does, with the third."""
+    rng = random.Random(6)
+    rows: list[list[Any]] = [["begin", "days", "end", "ill"]]
+    for _ in range(800):
+        begin, days = rng.randint(0, 300), rng.randint(0, 40)
+        rows.append([begin, days, begin + days, rng.choice("abc")])
+    write_csv(tmp_path / "t.csv", rows)
+    tree = {"build": "interval", "widths": [60, 120]}
+    columns: dict[str, Any] = {n: {"role": "quasi_identifier", "hierarchy": tree} for n in ("begin", "days", "end")}
+    policy = {"k": 1, "l": 1, "t": 1.0, "uniques": 1.0, "reason": "made for a test"}
+    study = sf.Study(
+        data={"path": str(tmp_path / "t.csv")}, columns=columns | {"ill": {"role": "sensitive"}}, policy=policy
+    )
+    accept = {"raw": "made up for a test"}
+    all_of_them = publish(front_of(study, [{"begin": 1, "days": 1, "end": 1}]), 0, tmp_path / "all", accept=accept)
+    assert not [warning for warning in all_of_them.warnings if "without effect" in warning]
+    some = publish(front_of(study, [{"begin": 1, "days": 0, "end": 1}]), 0, tmp_path / "some", accept=accept)
+    warned = [warning for warning in some.warnings if "without effect" in warning]
+    assert {warning.split()[0] for warning in warned} == {"begin", "end"}
+    assert all(": days, released unchanged, determines" in warning for warning in warned)
+    assert all(" with end for" in w or " with begin for" in w for w in warned)
 
 
 def test_a_quasi_identifier_that_is_released_unchanged_is_a_warning(tmp_path: Path) -> None:

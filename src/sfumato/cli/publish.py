@@ -101,7 +101,10 @@ def show_release(release: Release, as_json: bool, source: str | Path) -> None:
     ]
     for title, rows in system_named(manifest["system"]).figures(manifest).items():
         table(title, ["figure", "value"], [*first, *rows], right={1})
-    for text in (*(f"warning: {text}" for text in release.warnings), *whole_sentences(manifest["whole"])):
+    for text in (
+        *(f"warning: {text}" for text in release.warnings),
+        *whole_sentences(manifest["whole"], manifest["dictionary"]),
+    ):
         note(text)
     for entry in manifest["accepted"]:
         note(f"accepted: {entry['what']} Reason: {entry['reason']}")

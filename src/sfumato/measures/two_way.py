@@ -133,3 +133,8 @@ def box_errors(
 def mean_and_largest(errors: dict[Pair, float]) -> tuple[float, float]:
     """The mean over all tables, and the largest; 0 where there is no pair of columns."""
     return (float(np.mean([*errors.values()])), max(errors.values())) if errors else (0.0, 0.0)
+
+
+def worst_pair(errors: dict[Pair, float]) -> Pair | None:
+    """The two columns whose table has the largest error; the first of several."""
+    return max(errors, key=lambda pair: errors[pair], default=None)

@@ -53,7 +53,9 @@ def dependence_findings(
     for dependence in searched.dependences:
         by_column.setdefault(dependence.kept[0], []).append(dependence)
     findings = [
-        Finding("dependence", sentence(name, by_column[name]), name, _figures(by_column[name]))
+        Finding(
+            "dependence", sentence(name, by_column[name], released_as(study, name)), name, _figures(by_column[name])
+        )
         for name in kept
         if name in by_column
     ]
@@ -69,9 +71,15 @@ def _figures(listed: Sequence[Dependence]) -> dict[str, float]:
     return shares
 
 
-def sentence(name: str, listed: Sequence[Dependence]) -> str:
-    """What a kept column tells, for the publisher."""
-    return f"{name} is released unchanged and {'; '.join(map(_clause, listed[:LISTED]))}" + (
+def released_as(study: Study, name: str) -> str:
+    """How a column that no plan recodes is released."""
+    treatment = study.treatments.get(name)
+    return "unchanged" if treatment is None else "in bands" if treatment.bands else "rounded"
+
+
+def sentence(name: str, listed: Sequence[Dependence], how: str = "unchanged") -> str:
+    """What a kept column reveals, for the publisher."""
+    return f"{name} is released {how} and {'; '.join(map(_clause, listed[:LISTED]))}" + (
         f"; and {len(listed) - LISTED} more columns: {shortened([d.protected for d in listed[LISTED:]])}"
         if len(listed) > LISTED
         else ""
@@ -97,7 +105,9 @@ def _clause(d: Dependence) -> str:
 
 
 def _in_vain(d: Dependence) -> str:
+    what = "it" if not d.step else "a finer label of it"
+    helped = f" with {d.kept[1]}" if len(d.kept) > 1 else ""
     return (
-        f"{d.protected} is generalized without effect: {d.kept[0]}, released unchanged, tells "
-        f"{'it' if not d.step else 'a finer label of it'} for {percent_down(d.right)} of the records."
+        f"{d.protected} is generalized without effect: {d.kept[0]}, released unchanged, determines {what}{helped} for "
+        f"{percent_down(d.right)} of the records."
     )

@@ -18,6 +18,7 @@ from sfumato.study.policy import policy_sentence, weaker_sentences
 from sfumato.version import __version__
 
 LEFT_OUT = "of the records of the original table left out (missing values)"
+TREATED = ("rounded", "banded")  # what a dictionary says of columns whose values are treated
 BLOCK = re.compile(r'<script type="application/json" id="figures">(.*?)</script>', re.DOTALL)
 
 
@@ -107,6 +108,7 @@ def external_page(
         persons=facts["counted"] == "person",
         keys=[column["name"] for column in dictionary["columns"] if column["role"] == "quasi_identifier"],
         uncounted=uncounted,
+        released_as=_released_as(uncounted, dictionary),
         unique=shown_share(facts["unique_share"]).removesuffix(" records"),  # "of the records" follows
         all_columns=facts["columns"],
         notes=notes,
@@ -154,7 +156,7 @@ def internal(
         rules=policy_sentence(manifest["policy"]),
         weaker=weaker_sentences(manifest["policy"]),
         lead=lead,
-        whole=whole_sentences(manifest["whole"]),
+        whole=whole_sentences(manifest["whole"], manifest["dictionary"]),
         about={**described, **(about or {}), **manifest["versions"]},
         block=json_block({**block, **facts}),
         version=__version__,
@@ -251,7 +253,13 @@ def _smallest_class(manifest: Mapping[str, Any]) -> str:
     return f"{manifest['unit']['noun']}s in the smallest class (k)"
 
 
-def whole_sentences(whole: Mapping[str, Any]) -> list[str]:
+def _released_as(names: Sequence[str], dictionary: Mapping[str, Any]) -> str:
+    """How some columns that no plan recodes are released."""
+    done = {column["done"] for column in dictionary["columns"] if column["name"] in names}
+    return "unchanged" if done.isdisjoint(TREATED) else "unchanged, rounded or in bands"
+
+
+def whole_sentences(whole: Mapping[str, Any], dictionary: Mapping[str, Any]) -> list[str]:
     """What a publisher should know of the whole file: uniqueness over every column, and columns in no figure."""
     everything, uncounted = whole["all_columns"], whole["columns_in_no_figure"]
     sentences = [
@@ -262,10 +270,11 @@ def whole_sentences(whole: Mapping[str, Any]) -> list[str]:
     ]
     if uncounted:
         one = len(uncounted) == 1
+        known = percent(whole["quasi_identifiers_and_kept"]["unique_share"])
         sentences.append(
-            f"{len(uncounted):,} {'column is' if one else 'columns are'} released unchanged and counted in no measure "
-            f"of risk ({shortened(uncounted)}); together with {'it' if one else 'them'}, the quasi-identifiers make "
-            f"{percent(whole['quasi_identifiers_and_kept']['unique_share'])} of the records unique."
+            f"{len(uncounted):,} {'column is' if one else 'columns are'} released "
+            f"{_released_as(uncounted, dictionary)} and counted in no measure of risk ({shortened(uncounted)}); "
+            f"together with {'it' if one else 'them'}, the quasi-identifiers make {known} of the records unique."
         )
     return sentences
 

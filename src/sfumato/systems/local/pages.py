@@ -66,11 +66,14 @@ def counting_section(manifest: Mapping[str, Any], how: str) -> dict[str, Any]:
     """How to count from the file, and what that costs."""
     error = manifest["figures"].get(TABLE_ERROR.name)
     if error is None:
-        return {"title": "Counting from the file", "sentences": [how]}
+        none = "The error of tables of two key columns was not computed: a key column has too many values."
+        return {"title": "Counting from the file", "sentences": [how, none]}
+    named = error.get("largest_columns")
+    where = f", in the table of {named[0]} and {named[1]}" if named else ""
     cost = (
         f"Tables of two key columns made so are off by {percent(error['value'])} of the records on average and by "
-        f"{percent(error['largest'])} at most. A value carries {manifest['own']['labels_per_value']:.1f} different "
-        "labels on average."
+        f"{percent(error['largest'])} at most{where}. A value carries {manifest['own']['labels_per_value']:.1f} "
+        "different labels on average."
     )
     return {"title": "Counting from the file", "sentences": [how, cost]}
 

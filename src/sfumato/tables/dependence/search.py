@@ -39,13 +39,13 @@ class Search:
         """Whether a column is asked what it tells of another, alone.
 
         Sensitive columns are not asked about each other, because no outsider knows either; quasi-identifiers that are
-        released unchanged are asked about generalized ones only.
+        released unchanged are asked about generalized ones only, and generalized ones about none.
         """
         if name == protected.name:
             return False
         if name in self.kept:
             return not (protected.status == "sensitive" and self._sensitive(name))
-        return protected.status == "generalized"
+        return protected.status == "generalized" and name in self.beside
 
     def may_help(self, name: str, protected: Protected) -> bool:
         """Whether a column may be one of two that tell another."""
@@ -85,7 +85,9 @@ class Search:
         return self.looks.numeric(name) and len(self.looks.sample.hashes[name]) >= MANY
 
     def kept_first(self, one: str, two: str) -> tuple[str, str]:
-        return (one, two) if one in self.kept else (two, one)
+        """Two columns, first the one that is released unchanged: a kept one before a quasi-identifier."""
+        rank = [0 if name in self.kept else 1 if name in self.beside else 2 for name in (one, two)]
+        return (one, two) if rank[0] <= rank[1] else (two, one)
 
 
 def adds(share: float, alone: float) -> bool:
