@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.measures.bits import bit_count
+from sfumato.measures.bits import EXEMPT, bit_count
 from sfumato.runtime.arrays import Counts64, Floats
 from sfumato.runtime.compiled import compiled
 
@@ -91,10 +91,13 @@ def quantised(value: float) -> float:
 def _distinct(tally: Tally, rows: Rows, size: int, begin: int, end: int, bits: bool, units: bool, out: Floats) -> None:
     """How many values each class has; where the tally has `bits`, each word holds 32 of them.
 
-    Where rows are `units`, a class has no more values than units, and one if all of them hold some value.
+    Where rows are `units`, a class has no more values than units, and one if all of them hold some value. The first bit
+    is that of all harmless values, and a class without any other is exempt.
     """
     for c in range(size):
-        held = 0
+        held, harmless = 0, 0
+        if bits:
+            harmless = int(tally[c, begin]) & 1
         for v in range(begin, end):
             if bits:
                 held += bit_count(int(tally[c, v]) & 0xFFFFFFFF)
@@ -106,7 +109,7 @@ def _distinct(tally: Tally, rows: Rows, size: int, begin: int, end: int, bits: b
                 if tally[c, v] >= rows[c]:
                     held = min(held, 1)
         if rows[c] > 0:
-            out[c] = min(out[c], float(held))
+            out[c] = min(out[c], float(held) if held > harmless else float(EXEMPT))
 
 
 @compiled

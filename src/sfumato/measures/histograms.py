@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from sfumato.errors import DataError
-from sfumato.measures.bits import Masks, diversity, sensitive_masks
+from sfumato.measures.bits import EXEMPT, Masks, diversity, sensitive_masks
 from sfumato.measures.classes import folded
 from sfumato.measures.kernels import Packing, class_index
 from sfumato.plans.plan import RecodingPlan
@@ -54,13 +54,16 @@ class Histogram:
         sizes, row = np.unique(self.size, return_inverse=True)
         levels, column = np.unique(self.diversity, return_inverse=True)
         held = np.zeros((4, len(sizes), len(levels)), dtype=np.int64)
-        for part, what in enumerate((self.records, self.cost, self.records * self.size, self.records * self.diversity)):
+        # In a mean, a class that is exempt from ℓ counts as one value.
+        counted = np.where(self.diversity >= EXEMPT, 1, self.diversity)
+        for part, what in enumerate((self.records, self.cost, self.records * self.size, self.records * counted)):
             held[part, row, column] = what
         beside = held[0, :, ::-1].cumsum(axis=1)[:, ::-1]  # records of exactly this size, this diverse or more
         above = held[0, ::-1].cumsum(axis=0)[::-1]  # of exactly this diversity, this large or larger
         kept = held[:, ::-1, ::-1].cumsum(axis=1).cumsum(axis=2)[:, ::-1, ::-1]
         gone = self.rows - kept[0]
-        a, b = np.nonzero((beside > 0) & (above > 0) & (gone <= limit))
+        limited = (levels < EXEMPT) | bool(np.all(levels >= EXEMPT))
+        a, b = np.nonzero((beside > 0) & (above > 0) & (gone <= limit) & limited)
         by_size, by_diversity = gone[a, 0], gone[0, b]
         taken = gone[a, b]
         return Options(

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from sfumato.errors import MeasureError, nearest
 from sfumato.measures.classes import ClassTable
+from sfumato.measures.criteria import Criterion
 from sfumato.measures.facts import CutFigures, Form, Headline, PerClass, Walked
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
@@ -175,12 +176,19 @@ class Measure:
             found = self.function(classes, chosen, **self.parameters)
         return found.in_units(self.direction) if self.kind == "privacy" else found
 
-    def for_table(self, table: FrequencyTable) -> Measure:
+    def for_table(self, table: FrequencyTable, suppressing: bool = True) -> Measure:
         """The same measure with the bounds that hold on a table.
 
         ℓ, t, α, β and δ count units: where a unit has records in several tuples, joining two classes can make any of
         them worse (SPEC 8: {u₁: a, u₂: b} and {u₁: b, u₂: a} have ℓ 2, their union has ℓ 1), so nothing is discarded.
+
+        Where values are harmless or missing, a class may be exempt from ℓ and δ, and what it is joined with is not. So
+        joining can make δ worse, and the best ℓ that a suppression budget reaches (not ℓ without suppression).
         """
+        if table.special and self.per_class is not None:
+            kind = self.per_class.criterion
+            if kind is Criterion.DELTA or (kind is Criterion.DISTINCT and suppressing):
+                return replace(self, monotone=None, bound=None)
         counted = [units for units in (table.units, table.households) if units is not None]
         if self.reads != "sensitive" or all(units.constant for units in counted):
             return self

@@ -114,6 +114,30 @@ class Records:
         ]
         return np.asarray(np.mean(each, axis=0))
 
+    def learnable(self, column: str, members: Flags) -> tuple[set[int], bool]:
+        """The values among some records that may not be learned, and whether a harmless one is among them."""
+        domain, held = self.domain(column), set(self.values(column)[members].tolist())
+        harmful = {v for v in held if v != domain.missing and v not in domain.harmless}
+        return harmful, any(v in domain.harmless and v != domain.missing for v in held)
+
+    def ways(self, column: str, members: Flags) -> list[Flags]:
+        """Some records, and where values of the table are missing, those of them whose value is known if there are."""
+        known = self.values(column) != self.domain(column).missing
+        return [members, members & known] if not known.all() and np.any(members & known) else [members]
+
+    def largest_harmful_share(self, column: str, members: Flags) -> float:
+        """The largest share of units that hold a value that may not be learned, in either way of counting."""
+        harmful, _ = self.learnable(column, members)
+        shares = [self.held(column, some) for some in self.ways(column, members)]
+        return max((float(share[v]) for share in shares for v in harmful), default=0.0)
+
+    def harmful_shares(self, column: str, members: Flags) -> list[tuple[float, float]]:
+        """For each value that may not be learned and each way of counting: its share among some records, and in all."""
+        everyone, _ = self.learnable(column, self.kept)
+        pairs = zip(self.ways(column, members), self.ways(column, self.kept), strict=False)
+        both = [(self.held(column, some), self.held(column, rest)) for some, rest in pairs]
+        return [(float(q[v]), float(p[v])) for q, p in both for v in sorted(everyone)]
+
     def population(self, record: int) -> int:
         """How many people of the population look like a record."""
         people = self.table.population

@@ -8,7 +8,7 @@ import numpy as np
 
 from sfumato.errors import StudyError
 from sfumato.measures.classes import ClassTable
-from sfumato.measures.privacy.distinct_l import distinct_values
+from sfumato.measures.known import alternatives
 
 
 def budget(share: float | str | Decimal, records: int) -> int:
@@ -71,7 +71,7 @@ def suppress_diversity_below(classes: ClassTable, least: int) -> ClassTable:
     while True:
         short = np.zeros(len(classes.rows), dtype=np.bool_)
         for column in classes.table.sensitive:
-            short |= distinct_values(classes.values(column)) < least
+            short |= alternatives(classes, column) < least
         if not np.any(short & classes.kept):
             return classes
         classes = classes.with_suppressed(classes.suppressed | short)

@@ -10,12 +10,14 @@ import numpy as np
 
 from sfumato.auditing.contribution import contributions
 from sfumato.measures.classes import ClassTable
+from sfumato.measures.known import exempt
 from sfumato.measures.standard import K
 from sfumato.release.columns import ColumnRecode
 from sfumato.release.dictionary import labels_in, words_for
 from sfumato.release.readback import measures_of
 from sfumato.runtime.json_files import without_infinities
 from sfumato.study import Study
+from sfumato.tables.domain import UNKNOWN
 
 SMALL = 10
 BINS = ((1, 1), (2, 2), (3, 4), (5, 9), (10, None))
@@ -139,3 +141,21 @@ def guarded_share(part: int, whole: int) -> float | str:
         return "fewer than 10 records"
     share = round(part / max(whole, 1), 3)
     return "less than 0.1 %" if part and not share else share
+
+
+def exempt_classes(study: Study, released: ClassTable) -> dict[str, dict[str, Any]]:
+    """For each sensitive column with harmless or missing values: what is declared, and the records in exempt classes.
+
+    A class is exempt from ℓ, α, β and δ where no value is known, or all that are known are harmless.
+    """
+    described = {}
+    for name in released.table.sensitive:
+        values = released.values(name)
+        if values.domain.special:
+            free = exempt(values) & released.kept
+            described[name] = {
+                "harmless": list(study.columns[name].harmless or ()),
+                "records": int(released.rows[free].sum()),
+                "missing": int(values.domain.counts[values.domain.harm == UNKNOWN].sum()),
+            }
+    return described

@@ -32,8 +32,8 @@ from sfumato.tables.missing import present
 class Below:
     """Classes that are suppressed: smaller than `size`, or with fewer different sensitive values than `diversity`.
 
-    What the engine cannot count, other criteria, units, and crowds where missing values match anything, is `listed`:
-    the groups of every class that goes.
+    What the engine cannot count, other criteria, units, values that are harmless or missing, and crowds where missing
+    values match anything, is `listed`: the groups of every class that goes.
     """
 
     size: int = 0
@@ -45,7 +45,8 @@ class Below:
     def of(cls, plan: RecodingPlan, classes: ClassTable, columns: Sequence[ColumnRecode]) -> Below:
         """What a plan suppresses of some classes; `columns` say how the engine numbers their groups."""
         limits = plan.limits if isinstance(plan, LevelPlan) else {}
-        if not limits and classes.pairs is None and not classes.table.counts_units:
+        counted = plan.diversity_below <= 1 or not classes.table.special
+        if not limits and classes.pairs is None and not classes.table.counts_units and counted:
             return cls(plan.suppress_below, plan.diversity_below)
         groups = []
         for column, domain, codes in zip(columns, classes.table.domains, classes.table.codes, strict=True):

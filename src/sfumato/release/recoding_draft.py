@@ -196,6 +196,7 @@ class RecodingDraft(Draft):
                 "objectives": [objective.as_dict() for objective in front.objectives],
                 "levels": dict(self.planned.levels),
                 "released_loss": facts.released_loss(after, self.columns, self.hierarchies),
+                "exempt": facts.exempt_classes(self.study, after),
                 "front": front.as_dict(),
                 "comparison": {
                     "measures": facts.before_after(self.study, before, figures),
@@ -336,6 +337,8 @@ def run_file_sections(
         distance = distances.get(name, column.distance)
         if distance is not None:  # the default depends on which values are there, so it is pinned
             columns[name]["distance"] = distance
+        if column.harmless is not None:
+            columns[name]["harmless"] = list(column.harmless)
         if name in files:
             path = Path(files[name]).relative_to(pack.PRIVATE).as_posix()
             columns[name]["hierarchy"] = {"path": path, "separator": ",", "header": True}

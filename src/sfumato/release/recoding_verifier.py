@@ -15,7 +15,7 @@ from sfumato.plans.levels import LevelPlan
 from sfumato.release import pack
 from sfumato.release.columns import ColumnRecode, column_recodes
 from sfumato.release.dictionary import data_dictionary, labels_in
-from sfumato.release.facts import released_loss
+from sfumato.release.facts import exempt_classes, released_loss
 from sfumato.release.formats import target_of
 from sfumato.release.manifest import Content, Manifest
 from sfumato.release.persons import stated_persons, with_stated
@@ -51,6 +51,8 @@ def measure_again(check: Check, agrees: Callable[[ColumnRecode, Any], bool]) -> 
         differences.append(Difference(data, f"its loss is not the {manifest['loss']:.10g} of the manifest"))
     if manifest["own"]["released_loss"] != released_loss(classes, columns, manifest["hierarchies"]):
         differences.append(Difference(pack.EXTERNAL, "its loss is not that of the file"))
+    if manifest["own"].get("exempt") != exempt_classes(check.study, classes):
+        differences.append(Difference(data, "its records in classes exempt from ℓ are not those of the manifest"))
     if classes.records != manifest["records"]:
         differences.append(Difference(data, f"it represents {classes.records} records, not {manifest['records']}"))
     written = own.source()
@@ -119,7 +121,11 @@ def classes_again(check: Check, study: Study, columns: Sequence[ColumnRecode]) -
     declared = study.named(Role.UNIT) or study.named(Role.HOUSEHOLD)
     on_source = any(entry["measured_on"] == "source" for entry in check.manifest["figures"].values())
     wild = any(column.wild_group >= 0 for column in columns)
-    if not (plan.limits or wild or declared or on_source):
+    special = plan.diversity_below > 1 and any(
+        study.columns[name].harmless is not None or study.missing_rule(name) != "drop"
+        for name in study.named(Role.SENSITIVE)
+    )
+    if not (plan.limits or wild or declared or on_source or special):
         return None
     distances = {name: result.distance for name, result in check.own.columns.items() if result.distance is not None}
     table = study.table(trees={column.name: column.tree for column in columns}, distances=distances)

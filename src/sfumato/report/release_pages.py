@@ -215,7 +215,7 @@ def recoded_page(
         lead=f"{manifest['dictionary']['file']}: point {point['id']} of a front of {len(front['points'])}, "
         f"{'exact' if front['exact'] else 'best found'} (algorithm {front['algorithm']}).",
         facts={"exact": manifest["own"]["exact"]},
-        about=about,
+        about={**about, **_exempt(manifest["own"].get("exempt", {}))},
         tiles=[
             {"value": f"{manifest['released']:,}", "says": "rows in the file"},
             headline or {"value": number(manifest["figures"][K.name]["value"]), "says": _smallest_class(manifest)},
@@ -251,6 +251,19 @@ def left_out_tiles(manifest: Mapping[str, Any]) -> list[dict[str, str]]:
 
 def _smallest_class(manifest: Mapping[str, Any]) -> str:
     return f"{manifest['unit']['noun']}s in the smallest class (k)"
+
+
+def _exempt(columns: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """What is harmless or missing in each sensitive column, and the records that ℓ, α, β and δ therefore leave out."""
+    lines = {}
+    for name, about in columns.items():
+        if about["harmless"]:
+            lines[f"harmless values of {name}"] = ", ".join(about["harmless"])
+        if about["missing"]:
+            lines[f"records without a value of {name}"] = f"{about['missing']:,}"
+        why = "only harmless values" if about["harmless"] else "no value"
+        lines[f"records in classes with {why} of {name}, which are exempt from ℓ, α, β and δ"] = f"{about['records']:,}"
+    return lines
 
 
 def _released_as(names: Sequence[str], dictionary: Mapping[str, Any]) -> str:

@@ -62,7 +62,7 @@ MEANINGS = {
 
 KEYS: dict[Role, tuple[str, ...]] = {
     Role.QUASI_IDENTIFIER: ("hierarchy", "missing", "constrained", "order", "breaks"),
-    Role.SENSITIVE: ("hierarchy", "missing", "distance", "round", "bands"),
+    Role.SENSITIVE: ("hierarchy", "missing", "distance", "round", "bands", "harmless"),
     Role.LABEL: ("missing", "round", "bands"),
     Role.WEIGHT: ("round",),
     Role.OTHER: ("round", "bands"),

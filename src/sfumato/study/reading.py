@@ -61,6 +61,7 @@ def table_of(
             distances.get(name) or column.distance or _distance(study.treatments.get(name)),
             column.order,
             column.along_tree,
+            column.harmless or (),
         )
         for name, column in study.columns.items()
         if name in source.names

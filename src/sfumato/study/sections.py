@@ -34,7 +34,8 @@ class ColumnSettings(Settings):
     """What is declared about one column.
 
     `round` and `bands` say what the values of a released column that is no quasi-identifier are recoded to: multiples
-    of a step, a part of a date, or bands between edges.
+    of a step, a part of a date, or bands between edges. `harmless` are released values of a sensitive column that
+    reveal nothing.
     """
 
     role: Role
@@ -46,6 +47,7 @@ class ColumnSettings(Settings):
     breaks: tuple[float, ...] | None = None
     round: Step | DateUnit | None = None
     bands: tuple[Edge, ...] | None = Field(default=None, min_length=1, max_length=1_000)
+    harmless: tuple[str, ...] | None = Field(default=None, min_length=1)
 
     @model_validator(mode="after")
     def _one_treatment(self) -> Self:

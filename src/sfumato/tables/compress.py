@@ -34,6 +34,7 @@ class Use:
     distance: str | None = None
     order: Sequence[str] | None = None
     along_tree: bool = False
+    harmless: Sequence[str] = ()
 
 
 def compress(engine: Engine, source: Source, uses: Sequence[Use], population: Source | None = None) -> FrequencyTable:
@@ -192,7 +193,8 @@ def _domain(engine: Engine, source: Source, position: int, use: Use, others: Seq
             order=use.order,
             along_tree=use.along_tree,
         )
-        return replace(domain, value_labels=source.codebook.column(use.name).values)
+        harmless = tuple(code for code, label in enumerate(domain.labels) if label in use.harmless)
+        return replace(domain, value_labels=source.codebook.column(use.name).values, harmless=harmless)
     except UncoveredError as error:
         row = _first_row(engine, source, use.name, error.labels)
         if use.role is Role.SENSITIVE:

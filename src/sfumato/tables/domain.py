@@ -20,6 +20,7 @@ from sfumato.sources.cells import MISSING
 from sfumato.sources.codebook import shown_value
 from sfumato.tables.missing import missing_leaf
 
+HARMFUL, HARMLESS, UNKNOWN = range(3)  # what it means to learn a value of a sensitive column
 Builder = Callable[[Sequence[str], Sequence[int]], Hierarchy]
 
 
@@ -52,6 +53,21 @@ class Domain:
     order: tuple[int, ...] = ()
     along_tree: bool = False
     value_labels: Mapping[str, str] = field(default_factory=dict)
+    harmless: tuple[int, ...] = ()
+
+    @cached_property
+    def harm(self) -> Codes:
+        """What each label of a sensitive column is: harmful to learn, harmless, or missing and so unknown."""
+        kinds = np.full(len(self.labels), HARMFUL, dtype=np.int32)
+        kinds[list(self.harmless)] = HARMLESS
+        if self.missing is not None:
+            kinds[self.missing] = UNKNOWN
+        return kinds
+
+    @cached_property
+    def special(self) -> bool:
+        """Whether the column holds values that are harmless or missing."""
+        return bool(np.any(self.counts[self.harm != HARMFUL] > 0))
 
     def shown(self, label: str) -> str:
         """A label as pages show it: with what the codebook calls it behind."""

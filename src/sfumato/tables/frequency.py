@@ -113,6 +113,11 @@ class FrequencyTable:
         return pack(self.codes, [len(domain.labels) for domain in self.domains])
 
     @property
+    def special(self) -> bool:
+        """Whether some sensitive value is harmless or missing, so that classes may be exempt from ℓ, α, β and δ."""
+        return any(values.domain.special for values in self.sensitive.values())
+
+    @property
     def starred(self) -> Flags:
         """Tuples whose every quasi-identifier is hidden: suppressed rows that the file still carries.
 

@@ -36,7 +36,7 @@ def test_the_largest_table_is_named_with_its_columns(tmp_path: Path) -> None:
     values = [sorted({str(row[j]) for row in rows}) for j in range(3)]
     errors = {}
     for i, j in itertools.combinations(range(3), 2):
-        off = {cell: 0.0 for cell in itertools.product(values[i], values[j])}
+        off = dict.fromkeys(itertools.product(values[i], values[j]), 0.0)
         for row in rows:
             off[str(row[i]), str(row[j])] += 1 / len(rows)
         for record in released:

@@ -7,23 +7,21 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from sfumato.measures.classes import ClassTable
 from sfumato.measures.criteria import Criterion
 from sfumato.measures.facts import PerClass
+from sfumato.measures.known import largest_share
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
 
 
-def largest_share(classes: ClassTable, column: str) -> Property:
-    values = classes.values(column)
-    return classes.per_class(values.fold(np.maximum, values.held) / values.size, hidden=0.0)
+def commonest(classes: ClassTable, column: str) -> Property:
+    return classes.per_class(largest_share(classes, column), hidden=0.0)
 
 
 def oracle(records: Records, record: int, column: str) -> float:
-    return float(records.held(column, records.crowd(record)).max())
+    return records.largest_harmful_share(column, records.crowd(record))
 
 
 MEASURE = Measure(
@@ -32,7 +30,7 @@ MEASURE = Measure(
     kind="privacy",
     direction="min",
     reads="sensitive",
-    function=largest_share,
+    function=commonest,
     oracle=oracle,
     fold="worst",
     monotone="falls",

@@ -7,27 +7,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from sfumato.measures.classes import ClassTable
 from sfumato.measures.criteria import Criterion
 from sfumato.measures.facts import PerClass
+from sfumato.measures.known import Way, ways, worst
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
+from sfumato.runtime.arrays import Floats
 
 
 def gain(classes: ClassTable, column: str) -> Property:
-    values = classes.values(column)
-    whole = classes.references(column)[0]
-    with np.errstate(divide="ignore"):  # a suppressed class may hold values that no kept one does
-        relative = values.held / values.size[values.class_of] / whole[values.values] - 1.0
-    return classes.per_class(np.maximum(values.fold(np.maximum, relative), 0.0), hidden=0.0)
+    return classes.per_class(worst(classes, _gains(classes, column), 0.0), hidden=0.0)
+
+
+def _gains(classes: ClassTable, column: str) -> Iterator[tuple[Way, Floats]]:
+    for way in ways(classes, column):
+        with np.errstate(divide="ignore", invalid="ignore"):  # a suppressed class may hold values no kept one does
+            relative = np.where(way.harmful, way.share / way.held[way.values.values] - 1.0, 0.0)
+        yield way, way.values.fold(np.maximum, relative)
 
 
 def oracle(records: Records, record: int, column: str) -> float:
-    share, whole = records.held(column, records.crowd(record)), records.held(column, records.kept)
-    return max((float((q - p) / p) for q, p in zip(share, whole, strict=True) if q > p), default=0.0)
+    pairs = records.harmful_shares(column, records.crowd(record))
+    return max((float((q - p) / p) for q, p in pairs if q > p), default=0.0)
 
 
 MEASURE = Measure(

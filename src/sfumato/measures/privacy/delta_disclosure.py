@@ -10,34 +10,49 @@ A value of the table that is absent from a class makes δ infinite: the class te
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from sfumato.measures.classes import ClassTable
 from sfumato.measures.criteria import Criterion
 from sfumato.measures.facts import PerClass
+from sfumato.measures.known import Way, exempt, kinds_of, ways, worst
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
+from sfumato.runtime.arrays import Floats
+from sfumato.tables.domain import HARMFUL
 
 
 def log_ratio(classes: ClassTable, column: str, absent: str) -> Property:
-    values = classes.values(column)
-    whole = classes.references(column)[0]
-    with np.errstate(divide="ignore"):  # a suppressed class may hold values that no kept one does
-        ratio = np.abs(np.log(values.held / values.size[values.class_of] / whole[values.values]))
-    result = values.fold(np.maximum, ratio)
+    result = worst(classes, _ratios(classes, column), 0.0)
     if absent == "infinite":
-        result = np.where(np.diff(values.start) < np.count_nonzero(whole), np.inf, result)
+        values, whole = classes.values(column), classes.references(column)[0]
+        held = values.fold(np.add, kinds_of(values, HARMFUL).astype(np.int64))
+        lacking = held < np.count_nonzero(whole[values.domain.harm == HARMFUL])
+        result = np.where(lacking & ~exempt(values), np.inf, result)
     return classes.per_class(result, hidden=0.0)
 
 
+def _ratios(classes: ClassTable, column: str) -> Iterator[tuple[Way, Floats]]:
+    for way in ways(classes, column):
+        with np.errstate(divide="ignore", invalid="ignore"):  # a suppressed class may hold values no kept one does
+            ratio = np.where(way.harmful, np.abs(np.log(way.share / way.held[way.values.values])), 0.0)
+        yield way, way.values.fold(np.maximum, ratio)
+
+
 def oracle(records: Records, record: int, column: str, absent: str) -> float:
-    share, whole = records.held(column, records.crowd(record)), records.held(column, records.kept)
-    there = whole > 0
-    if absent == "infinite" and np.any(share[there] == 0):
-        return float("inf")
-    there &= share > 0
-    return float(np.abs(np.log(share[there] / whole[there])).max())
+    crowd = records.crowd(record)
+    if not records.learnable(column, crowd)[0]:
+        return 0.0
+    worst_of = 0.0
+    for q, p in records.harmful_shares(column, crowd):
+        if q > 0:
+            worst_of = max(worst_of, abs(float(np.log(q / p))))
+        elif absent == "infinite":
+            return float("inf")
+    return worst_of
 
 
 MEASURE = Measure(

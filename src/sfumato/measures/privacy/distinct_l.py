@@ -7,32 +7,28 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from sfumato.measures.classes import ClassTable, ClassValues
+from sfumato.measures.bits import EXEMPT
+from sfumato.measures.classes import ClassTable
 from sfumato.measures.criteria import Criterion
 from sfumato.measures.facts import Form, Headline, PerClass
+from sfumato.measures.known import alternatives
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
-from sfumato.runtime.arrays import Counts64
 
 
 def distinct(classes: ClassTable, column: str) -> Property:
-    return classes.per_class(distinct_values(classes.values(column)), hidden=0.0)
-
-
-def distinct_values(values: ClassValues) -> Counts64:
-    """The different values of each class: no more than it has units, and 1 if all of them hold some value."""
-    number = np.minimum(np.diff(values.start), values.size)
-    certain = values.fold(np.maximum, values.held) >= values.size
-    return np.where(certain, np.minimum(number, 1), number).astype(np.int64)
+    return classes.per_class(alternatives(classes, column), hidden=0.0)
 
 
 def oracle(records: Records, record: int, column: str) -> float:
-    held = records.held(column, records.crowd(record))
-    people = len(set(records.holders(column)[records.crowd(record)].tolist()))
-    return 1.0 if np.any(held == 1.0) else float(min(int(np.count_nonzero(held)), people))
+    crowd = records.crowd(record)
+    harmful, harmless = records.learnable(column, crowd)
+    if not harmful:
+        return float(EXEMPT)
+    if any(records.held(column, some)[value] == 1.0 for some in records.ways(column, crowd) for value in harmful):
+        return 1.0
+    return float(min(len(harmful) + harmless, len(set(records.holders(column)[crowd].tolist()))))
 
 
 MEASURE = Measure(

@@ -9,32 +9,39 @@ The figure is the least β that holds. When a gain exceeds its own −ln p no β
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from sfumato.measures.classes import ClassTable
 from sfumato.measures.criteria import Criterion
 from sfumato.measures.facts import PerClass
+from sfumato.measures.known import Way, ways, worst
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
+from sfumato.runtime.arrays import Floats
 
 SLACK = 1e-12  # rounding must not break the bound
 
 
 def gain(classes: ClassTable, column: str) -> Property:
-    values = classes.values(column)
-    whole = classes.references(column)[0]
-    with np.errstate(divide="ignore"):  # a suppressed class may hold values that no kept one does
-        relative = values.held / values.size[values.class_of] / whole[values.values] - 1.0
-        allowed = -np.log(whole[values.values]) + SLACK
-    broken = values.fold(np.logical_or, relative > allowed) > 0
-    result = np.maximum(values.fold(np.maximum, relative), 0.0)
-    return classes.per_class(np.where(broken, np.inf, result), hidden=0.0)
+    return classes.per_class(worst(classes, _gains(classes, column), 0.0), hidden=0.0)
+
+
+def _gains(classes: ClassTable, column: str) -> Iterator[tuple[Way, Floats]]:
+    for way in ways(classes, column):
+        there = way.held[way.values.values]
+        with np.errstate(divide="ignore", invalid="ignore"):  # a suppressed class may hold values no kept one does
+            relative = np.where(way.harmful, way.share / there - 1.0, 0.0)
+            allowed = -np.log(there) + SLACK
+        broken = way.values.fold(np.logical_or, way.harmful & (relative > allowed)) > 0
+        yield way, np.where(broken, np.inf, way.values.fold(np.maximum, relative))
 
 
 def oracle(records: Records, record: int, column: str) -> float:
-    share, whole = records.held(column, records.crowd(record)), records.held(column, records.kept)
-    gains = [(float((q - p) / p), -float(np.log(p))) for q, p in zip(share, whole, strict=True) if q > p]
+    pairs = [(q, p) for q, p in records.harmful_shares(column, records.crowd(record)) if q > p]
+    gains = [(float((q - p) / p), -float(np.log(p))) for q, p in pairs]
     return float("inf") if any(g > cap + SLACK for g, cap in gains) else max((g for g, _ in gains), default=0.0)
 
 

@@ -7,25 +7,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from sfumato.measures.classes import ClassTable
 from sfumato.measures.criteria import Criterion
 from sfumato.measures.facts import PerClass
+from sfumato.measures.known import Way, ways, worst
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
+from sfumato.runtime.arrays import Floats
 
 
 def effective_values(classes: ClassTable, column: str) -> Property:
-    values = classes.values(column)
-    share = values.weight / values.size[values.class_of]
-    return classes.per_class(np.exp(-values.fold(np.add, share * np.log(share))), hidden=0.0)
+    return classes.per_class(-worst(classes, _effective(classes, column), -np.inf), hidden=0.0)
+
+
+def _effective(classes: ClassTable, column: str) -> Iterator[tuple[Way, Floats]]:
+    for way in ways(classes, column):
+        share = way.values.weight / way.values.size[way.values.class_of]
+        yield way, -np.exp(-way.values.fold(np.add, share * np.log(share)))
 
 
 def oracle(records: Records, record: int, column: str) -> float:
-    shares = records.shares(column, records.crowd(record))
-    return float(np.exp(-sum(share * np.log(share) for share in shares if share > 0)))
+    found = []
+    for some in records.ways(column, records.crowd(record)):
+        shares = records.shares(column, some)
+        found.append(float(np.exp(-sum(share * np.log(share) for share in shares if share > 0))))
+    return min(found)
 
 
 MEASURE = Measure(

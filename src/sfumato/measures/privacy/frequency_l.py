@@ -12,18 +12,21 @@ import numpy as np
 from sfumato.measures.classes import ClassTable
 from sfumato.measures.criteria import Criterion
 from sfumato.measures.facts import PerClass
+from sfumato.measures.known import largest_share
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
 
 
 def inverse_share(classes: ClassTable, column: str) -> Property:
-    values = classes.values(column)
-    return classes.per_class(values.size / values.fold(np.maximum, values.held), hidden=0.0)
+    with np.errstate(divide="ignore"):  # an exempt class has no share
+        inverse = 1.0 / largest_share(classes, column)
+    return classes.per_class(inverse, hidden=0.0)
 
 
 def oracle(records: Records, record: int, column: str) -> float:
-    return 1.0 / float(records.held(column, records.crowd(record)).max())
+    share = records.largest_harmful_share(column, records.crowd(record))
+    return 1.0 / share if share else float("inf")
 
 
 MEASURE = Measure(

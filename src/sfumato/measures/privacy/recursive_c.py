@@ -8,31 +8,40 @@ r₁ / (r_ℓ + … + r_m). Any c above it holds; infinite when a class has fewe
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from sfumato.measures.classes import ClassTable
 from sfumato.measures.criteria import Criterion
 from sfumato.measures.facts import PerClass
+from sfumato.measures.known import Way, ways, worst
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.privacy.recursive_l import ranked
 from sfumato.measures.property import Property
+from sfumato.runtime.arrays import Floats
 
 
 def ratio(classes: ClassTable, column: str, l: float) -> Property:
-    values, counts, rest = ranked(classes, column)
-    position = int(l) - 1
-    enough = np.diff(values.start) > position
-    at = np.where(enough, values.start[:-1] + position, 0)
-    needed = np.where(enough, counts[values.start[:-1]] / rest[at], np.inf)
-    return classes.per_class(needed, hidden=0.0)
+    return classes.per_class(worst(classes, _needed(classes, column, int(l)), 0.0), hidden=0.0)
+
+
+def _needed(classes: ClassTable, column: str, l: int) -> Iterator[tuple[Way, Floats]]:
+    for way in ways(classes, column):
+        (counts, rest), start = ranked(way.values), way.values.start
+        enough = np.diff(start) > l - 1
+        at = np.where(enough, start[:-1] + l - 1, 0)
+        yield way, np.where(enough, counts[start[:-1]] / rest[at], np.inf)
 
 
 def oracle(records: Records, record: int, column: str, l: float) -> float:
-    shares = records.shares(column, records.crowd(record))
-    counts = sorted((float(share) for share in shares if share), reverse=True)
-    rest = sum(counts[int(l) - 1 :])
-    return counts[0] / rest if rest else float("inf")
+    found = []
+    for some in records.ways(column, records.crowd(record)):
+        counts = sorted((float(share) for share in records.shares(column, some) if share), reverse=True)
+        rest = sum(counts[int(l) - 1 :])
+        found.append(counts[0] / rest if rest else float("inf"))
+    return max(found)
 
 
 MEASURE = Measure(

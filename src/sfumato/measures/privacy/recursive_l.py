@@ -8,11 +8,14 @@ the values from the ℓ-th on together, r₁ < c·(r_ℓ + … + r_m).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from sfumato.measures.classes import ClassTable, ClassValues
 from sfumato.measures.criteria import Criterion
 from sfumato.measures.facts import PerClass
+from sfumato.measures.known import Way, ways, worst
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
@@ -21,26 +24,33 @@ from sfumato.runtime.arrays import Floats
 SLACK = 1 - 1e-9  # shares of units are rounded: a tie must not pass
 
 
-def ranked(classes: ClassTable, column: str) -> tuple[ClassValues, Floats, Floats]:
-    """The values of each class with their counts, largest first, and at each place the sum from there on."""
-    values = classes.values(column)
+def ranked(values: ClassValues) -> tuple[Floats, Floats]:
+    """The counts of each class's values, largest first, and at each place the sum from there on."""
     order = np.lexsort((-values.weight, values.class_of))
     counts = values.weight[order].astype(np.float64)
     before = np.cumsum(counts) - counts
     within = before - before[values.start[:-1]][values.class_of]
-    return values, counts, values.size[values.class_of] - within
+    return counts, values.size[values.class_of] - within
 
 
 def places(classes: ClassTable, column: str, c: float) -> Property:
-    values, counts, rest = ranked(classes, column)
-    largest = counts[values.start[:-1]][values.class_of]
-    return classes.per_class(values.fold(np.add, (largest < c * rest * SLACK).astype(np.int64)), hidden=0.0)
+    return classes.per_class(-worst(classes, _places(classes, column, c), -np.inf), hidden=0.0)
+
+
+def _places(classes: ClassTable, column: str, c: float) -> Iterator[tuple[Way, Floats]]:
+    for way in ways(classes, column):
+        counts, rest = ranked(way.values)
+        largest = counts[way.values.start[:-1]][way.values.class_of]
+        yield way, -way.values.fold(np.add, (largest < c * rest * SLACK).astype(np.int64))
 
 
 def oracle(records: Records, record: int, column: str, c: float) -> float:
-    shares = records.shares(column, records.crowd(record))
-    counts = sorted((float(share) for share in shares if share), reverse=True)
-    return float(max((l + 1 for l in range(len(counts)) if counts[0] < c * sum(counts[l:]) * SLACK), default=0))
+    found = []
+    for some in records.ways(column, records.crowd(record)):
+        counts = sorted((float(share) for share in records.shares(column, some) if share), reverse=True)
+        held = (l + 1 for l in range(len(counts)) if counts[0] < c * sum(counts[l:]) * SLACK)
+        found.append(float(max(held, default=0)))
+    return min(found)
 
 
 MEASURE = Measure(

@@ -16,6 +16,7 @@ import numpy as np
 from sfumato.measures.classes import ClassTable, ClassValues
 from sfumato.measures.criteria import Criterion
 from sfumato.measures.facts import Headline, PerClass
+from sfumato.measures.known import Way, ways, worst
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
 from sfumato.measures.property import Property
@@ -26,22 +27,27 @@ CHUNK = 1 << 21  # cells of classes × values held at once
 
 
 def emd(classes: ClassTable, column: str) -> Property:
-    values = classes.values(column)
-    whole = classes.references(column)[1]
+    found = ((way, _distances(way)) for way in ways(classes, column))
+    return classes.per_class(worst(classes, found, 0.0), hidden=0.0)
+
+
+def _distances(way: Way) -> Floats:
+    """How far the values of each class are from the whole."""
+    values, whole, size = way.values, way.weight, way.values.size
     if values.domain.distance == "equal":
-        return classes.per_class(equal(values, values.size, whole), hidden=0.0)
+        return equal(values, size, whole)
     if values.domain.distance == "ordered":
-        return classes.per_class(ordered(values, values.size, whole), hidden=0.0)
-    result = np.zeros(len(classes.rows))
+        return ordered(values, size, whole)
+    result = np.zeros(len(size))
     step = max(CHUNK // len(whole), 1)
     for begin in range(0, len(result), step):
         end = min(begin + step, len(result))
         entries = slice(values.start[begin], values.start[end])
         shares = np.zeros((end - begin, len(whole)))
         rows = values.class_of[entries]
-        shares[rows - begin, values.values[entries]] = values.weight[entries] / values.size[rows]
+        shares[rows - begin, values.values[entries]] = values.weight[entries] / size[rows]
         result[begin:end] = hierarchical(shares - whole, values.domain)
-    return classes.per_class(result, hidden=0.0)
+    return result
 
 
 def equal(values: ClassValues, size: Counts64, whole: Floats) -> Floats:
@@ -111,7 +117,13 @@ def hierarchical(difference: Floats, domain: Domain) -> Floats:
 
 def oracle(records: Records, record: int, column: str) -> float:
     """Moves earth greedily over the nearest pairs first, which is optimal for these three distances."""
-    share, whole = records.shares(column, records.crowd(record)), records.shares(column, records.kept)
+    pairs = zip(records.ways(column, records.crowd(record)), records.ways(column, records.kept), strict=False)
+    return max(
+        _moved(records, records.shares(column, some), records.shares(column, rest), column) for some, rest in pairs
+    )
+
+
+def _moved(records: Records, share: Floats, whole: Floats, column: str) -> float:
     domain = records.domain(column)
     value = domain.values()
     held = [int(code) for code in np.flatnonzero(whole > 0)]

@@ -7,9 +7,28 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from sfumato.measures.bits import EXEMPT
+from sfumato.measures.classes import ClassTable
 from sfumato.measures.facts import Form
+from sfumato.measures.known import alternatives
 from sfumato.measures.measure import Measure
-from sfumato.measures.privacy.distinct_l import distinct, oracle
+from sfumato.measures.oracle import Records
+from sfumato.measures.privacy import distinct_l
+from sfumato.measures.property import Property
+
+
+def different(classes: ClassTable, column: str) -> Property:
+    """The values of each class; a class that is exempt from ℓ counts as one value."""
+    held = alternatives(classes, column)
+    return classes.per_class(np.where(held >= EXEMPT, 1.0, held), hidden=0.0)
+
+
+def oracle(records: Records, record: int, column: str) -> float:
+    held = distinct_l.oracle(records, record, column)
+    return 1.0 if held >= EXEMPT else held
+
 
 MEASURE = Measure(
     name="weighted_l",
@@ -17,7 +36,7 @@ MEASURE = Measure(
     kind="privacy",
     direction="max",
     reads="sensitive",
-    function=distinct,
+    function=different,
     oracle=oracle,
     fold="mean",
     monotone="rises",

@@ -246,6 +246,7 @@ class BoxDraft(Draft):
                 "exact": self.front.exact,
                 "objectives": [objective.as_dict() for objective in self.front.objectives],
                 "released_loss": released_loss(after, self.plan.columns, released_values(self.plan)),
+                "exempt": facts.exempt_classes(self.study, after),
                 "classes": self.plan.classes,
                 "divided": len(self.plan.split),
                 "labels_per_value": round(labels_per_value(self.plan), 3),

@@ -28,6 +28,7 @@ from sfumato.release.boxes.persons import (
 from sfumato.release.boxes.readback import classes_in, dictionary_of, released_loss
 from sfumato.release.boxes.rows import box_rows
 from sfumato.release.boxes.use import labels_per_value, table_figures
+from sfumato.release.facts import exempt_classes
 from sfumato.release.formats import target_of
 from sfumato.release.manifest import Content, Manifest
 from sfumato.release.persons import stated_persons
@@ -67,6 +68,8 @@ def measure_again(check: Check, beside: Beside) -> Again:
         == released_loss(classes, plan.columns, released_values(plan)),
         (data, f"it represents {classes.records} records, not {manifest['records']}"): classes.records
         == manifest["records"],
+        (data, "its records in classes exempt from ℓ are not those of the manifest"): manifest["own"].get("exempt")
+        == exempt_classes(check.study, classes),
         (data, "its classes are not those of the release"): len(classes.rows) == plan.classes
         and sorted(classes.rows.tolist()) == sorted(_rows(plan)),
         (pack.MANIFEST, "its classes are not those of the release"): (

@@ -21,7 +21,11 @@ Table = npt.NDArray[np.int64]
 
 @compiled
 def add(cells: Table, blocks: Table, level: int, size: int, rows: int, cost: int) -> None:
-    """Put a class in; with negative rows and cost, take it out. `cells[v, s]` are (records, cost)."""
+    """Put a class in; with negative rows and cost, take it out. `cells[v, s]` are (records, cost).
+
+    A class that is exempt from ℓ has no level that is too low: it is at the highest.
+    """
+    level = min(level, cells.shape[0] - 1)
     at = min(size, cells.shape[1] - 1)
     cells[level, at, 0] += rows
     cells[level, at, 1] += cost

@@ -105,7 +105,7 @@ def fill(
 def clear(cells: Table, blocks: Table, places: Codes) -> None:
     """Empty the cells that were filled: far fewer than there are."""
     for c in range(places.shape[1]):
-        level, at = places[0, c], min(places[1, c], cells.shape[1] - 1)
+        level, at = min(places[0, c], cells.shape[0] - 1), min(places[1, c], cells.shape[1] - 1)
         cells[level, at] = 0
         blocks[level, at // BLOCK] = 0
         blocks[level, -1] = 0

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from sfumato.measures.bits import Masks, no_masks, sensitive_masks
+from sfumato.errors import StudyError
+from sfumato.measures.bits import Masks, bits_of, no_masks, sensitive_masks
 from sfumato.runtime.arrays import Codes, Counts64, Floats, Index
 from sfumato.systems.cuts import class_tally as tally
 from sfumato.systems.cuts import kernels as cut_kernels
@@ -87,6 +88,11 @@ class CutProblem:
         self.weights = np.array([(weights or {}).get(name, 1.0) for name in table.columns])
         self.layout = Layout.of(space)
         diverse = by_diversity or RULES[rule] >= tally.SAFE
+        if by_diversity and table.special:
+            raise StudyError(
+                "the number of sensitive values decides what is suppressed, and some of them are harmless or missing",
+                expected="a search with k as an objective, and distinct_l under constraints or as another objective",
+            )
         self.units = UnitTable.of(table, space, diverse)
         self.levels = self._levels() if RULES[rule] >= tally.SAFE else 1
 
@@ -187,7 +193,11 @@ class CutProblem:
 
     def _levels(self) -> int:
         """One more than the most different sensitive values a class can have."""
-        return 1 + min(int(np.sum(values.domain.counts > 0)) for values in self.table.sensitive.values())
+        return 1 + min(
+            len(np.unique(places[places >= 0]))
+            for values in self.table.sensitive.values()
+            for places in [bits_of(values.domain)[values.domain.counts > 0]]
+        )
 
     def _each(self, function: Callable[[Part], Made], parts: list[Part]) -> list[Made]:
         """A function of each part, on as many threads as there are; in order."""

@@ -90,7 +90,7 @@ class LatticeProblem:
         sought: int | None = None,
         paper: bool = False,
     ) -> None:
-        goals = [replace(goal, measure=goal.measure.for_table(table)) for goal in goals]
+        goals = [replace(goal, measure=goal.measure.for_table(table, budget > table.removed)) for goal in goals]
         self.table, self.goals, self.budget, self.floor, self.threads = table, tuple(goals), budget, floor, threads
         self.sought, self.paper = len(self.goals) if sought is None else sought, paper
         self.weights = np.array([(weights or {}).get(name, 1.0) for name in table.columns])
@@ -137,19 +137,28 @@ class LatticeProblem:
             result[_kind(K)] = replace(size, mode=SOUGHT)
         return tuple(result.values())
 
-    @cached_property
-    def rollup(self) -> RollUp:
-        reads = {goal.measure.reads for goal in self.goals}
-        sensitive = {
+    @property
+    def _sensitive(self) -> set[object]:
+        """The criteria of sensitive columns among the goals; None for other measures of them."""
+        return {
             _kind(goal.measure)[0] if is_criterion(goal.measure, goal.direction) else None
             for goal in self.goals
             if goal.measure.reads == "sensitive"
         }
+
+    @property
+    def _reads_counts(self) -> bool:
+        """Whether the walk counts how often sensitive values occur, and not only which ones do."""
+        return bool(self._sensitive - {Criterion.DISTINCT}) or self.table.units is not None
+
+    @cached_property
+    def rollup(self) -> RollUp:
+        reads = {goal.measure.reads for goal in self.goals}
         return RollUp(
             self.table,
             Reads(
-                counts=bool(sensitive - {Criterion.DISTINCT}),
-                sets=bool(sensitive),
+                counts=bool(self._sensitive - {Criterion.DISTINCT}),
+                sets=bool(self._sensitive),
                 label="label" in reads,
                 people="population" in reads,
             ),
@@ -190,6 +199,8 @@ class LatticeProblem:
             if is_criterion(measure, goal.direction) and measure.per_class is not None:
                 if self.paper and measure.per_class.whole:  # the paper's rule measures them on what is kept
                     return False
+                if self.table.special and measure.reads == "sensitive" and self._reads_counts:
+                    return False  # compiled loops know what is harmless or missing of sets of values alone
             elif measure.walked is None or (several and measure.reads == "sensitive"):
                 return False
         try:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import MeasureError
+from sfumato.measures.bits import bits_of
 from sfumato.measures.criteria import EQUAL, HIERARCHICAL, ORDERED, Secrets, Tally
 from sfumato.measures.privacy.t_closeness import in_order
 from sfumato.runtime.arrays import Counts64
@@ -67,9 +68,11 @@ class Tallies:
             tally[:, mass] = table.counts
         for start, values in zip((*secrets.start.tolist(), begin), (*columns, *labels), strict=False):
             if sets and start < begin:
-                word, bit = np.divmod(values.values.astype(np.int64), WORD)
+                place = bits_of(values.domain)[values.values].astype(np.int64)
+                known = place >= 0  # a missing value is none
+                word, bit = np.divmod(place[known], WORD)
                 there = np.left_shift(np.uint32(1), bit.astype(np.uint32))
-                np.bitwise_or.at(tally.view(np.uint32), (values.tuple_of, start + word), there)
+                np.bitwise_or.at(tally.view(np.uint32), (values.tuple_of[known], start + word), there)
             else:
                 tally[values.tuple_of, start + values.values] = values.counts
         label = np.array([begin, end], dtype=np.int64)
@@ -100,7 +103,7 @@ def secrets_of(columns: Sequence[ValueCounts], sets: bool = False, units: int | 
     """
     widths = [len(values.domain.labels) for values in columns]
     start = (
-        np.concatenate([[0], np.cumsum([-(-width // WORD) for width in widths])])
+        np.concatenate([[0], np.cumsum([int(bits_of(v.domain).max(initial=0)) // WORD + 1 for v in columns])])
         if sets
         else np.concatenate([[0], np.cumsum(widths)])
     )
