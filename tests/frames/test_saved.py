@@ -19,7 +19,11 @@ import sfumato as sf
 @pytest.mark.parametrize("kind", list(MAKERS))
 def test_replayed_by_the_command_line(kind: str, tmp_path: Path) -> None:
     frame = MAKERS[kind](SIX)
-    study = sf.Study(frame, **ROLES, policy={"k": 1, "l": 1, "t": 1.0, "uniques": 1.0, "reason": "made for a test"})
+    study = sf.Study(
+        frame,
+        **ROLES,
+        policy={"k": 1, "l": 1, "t": 1.0, "uniques": 1.0, "identifying": 1.0, "reason": "made for a test"},
+    )
     levels = {0: SIX["zip"], 1: [z[:2] for z in SIX["zip"]], 2: ["*"] * 6}
     front = sf.search(study.with_hierarchies(age=sf.intervals(20), zip=levels), max_suppression=0.2)
     run = front.study.save(tmp_path / "saved")

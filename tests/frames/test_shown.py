@@ -21,7 +21,7 @@ SECRET = {
     "disease": [f"{CANARY}{place % 3}" for place in range(6)],
     "name": [f"{CANARY}name{p}" for p in range(6)],
 }
-POLICY = {"k": 1, "l": 1, "t": 1.0, "uniques": 1.0, "reason": "a table made for a test"}
+POLICY = {"k": 1, "l": 1, "t": 1.0, "uniques": 1.0, "identifying": 1.0, "reason": "a table made for a test"}
 
 
 @pytest.fixture(scope="module")

@@ -37,6 +37,7 @@ k = 1
 l = 1
 t = 1
 uniques = 1
+identifying = 1
 reason = "a table made for a test"
 accept = [{{ rule = "raw", reason = "a table made for a test" }}]
 """

@@ -19,7 +19,9 @@ from sfumato.study.policy import PolicySettings
 
 NAMES = ("k", "general_loss")
 WHY = "a table made for a test"
-ANYTHING = PolicySettings(k=1, l=1, t=1, left_out=1, uniques=1, reason=WHY, accept=[{"rule": "raw", "reason": WHY}])
+ANYTHING = PolicySettings(
+    k=1, l=1, t=1, left_out=1, uniques=1, identifying=1, reason=WHY, accept=[{"rule": "raw", "reason": WHY}]
+)
 
 
 def front_of(

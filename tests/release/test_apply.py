@@ -225,7 +225,7 @@ def test_a_reason_that_was_not_needed_is_not_handed_down(tmp_path: Path) -> None
 def test_the_rule_earlier_is_never_handed_down(tmp_path: Path, from_front: bool) -> None:
     """A trial with other labels was accepted beside the first; the next table has such a trial too, and is refused."""
     study = small(tmp_path, rows=400)
-    policy = {"k": 3, "l": 1, "t": 1.0, "uniques": 1.0, "reason": "a table made for a test"}
+    policy = {"k": 3, "l": 1, "t": 1.0, "uniques": 1.0, "identifying": 1.0, "reason": "a table made for a test"}
     earlier = {"rule": "earlier", "reason": "the other one was a trial"}
     study = study.with_settings(
         {

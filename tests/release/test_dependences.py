@@ -67,7 +67,7 @@ def test_a_column_that_tells_every_record_apart_is_refused(tmp_path: Path) -> No
     front = front_of(study_of(tmp_path, "income"), [PLACES])
     with pytest.raises(UnreachableError, match=r"income has a value that no other record has in 100.0 %") as refused:
         publish(front, 0, tmp_path / "out", state=tmp_path / "state")
-    assert 'accept with a reason: accept = {"identifying:income": "…"}' in str(refused.value)
+    assert 'accept = {"identifying:income"' in str(refused.value)
 
 
 def test_a_sensitive_column_that_tells_every_record_apart_is_refused_too(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def study_of(path: Path, columns: dict[str, Any], *accepted: dict[str, str], **policy: Any) -> sf.Study:
     """A study whose policy looks at nothing but k and earlier releases."""
-    rules = {"k": 3, "l": 1, "t": 1.0, "uniques": 1.0, "reason": "a table made for a test"} | policy
+    rules = {"k": 3, "l": 1, "t": 1.0, "uniques": 1.0, "identifying": 1.0, "reason": "a table made for a test"} | policy
     reasons = [
         {"rule": rule, "column": name, "reason": "kept to link the rows"}
         for rule in ("identifying", "dependence")

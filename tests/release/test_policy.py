@@ -144,7 +144,7 @@ def test_an_acceptance_needs_a_rule_and_a_reason(given: dict[str, str]) -> None:
 def test_the_run_file_may_accept(tmp_path: Path) -> None:
     rows = [["q"], ["a"], ["b"], ["b"]]
     accepted = [{"rule": "raw", "reason": "agreed with the review board"}]
-    policy = {"k": 1, "uniques": 1, "reason": "a table made for a test", "accept": accepted}
+    policy = {"k": 1, "uniques": 1, "identifying": 1, "reason": "a table made for a test", "accept": accepted}
     study = sf.Study(
         data={"path": str(write_csv(tmp_path / "t.csv", rows))},
         columns={"q": {"role": "quasi_identifier"}},
@@ -244,7 +244,9 @@ def test_a_run_file_with_weaker_thresholds_and_no_reason_is_refused(
 
 def test_original_records_are_raw_however_many_are_removed(tmp_path: Path) -> None:
     """Three quasi-identifiers at level 0 and every small class suppressed: what is released is original."""
-    study = small(tmp_path).model_copy(update={"policy": PolicySettings(k=2, l=1, t=1, uniques=1, reason=WHY)})
+    study = small(tmp_path).model_copy(
+        update={"policy": PolicySettings(k=2, l=1, t=1, uniques=1, identifying=1, reason=WHY)}
+    )
     front = front_of(study, [RAW], 190, anything=False)
     assert 0 < front.points[0].suppressed < 200
     broken = refused(front, tmp_path / "out")

@@ -233,7 +233,10 @@ def test_tables_in_memory(tmp_path: Path, kind: str) -> None:
         "day": {"role": "other", "round": "quarter"},
     }
     study = sf.Study(
-        table, columns=columns, missing="category", policy={"l": 1, "t": 1.0, "uniques": 1.0, "identifying": 0.5}
+        table,
+        columns=columns,
+        missing="category",
+        policy={"l": 1, "t": 1.0, "uniques": 1.0, "identifying": 0.5, "reason": "made up for a test"},
     )
     choice = sf.pick(sf.search(study), point=0)
     applied = pyarrow.table(choice.apply()) if kind != "pandas" else pyarrow.Table.from_pandas(choice.apply())
