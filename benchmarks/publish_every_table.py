@@ -7,6 +7,7 @@ records. Or the release is refused. The output is a table in Markdown:
     python -m benchmarks.publish_every_table                       # all tables
     python -m benchmarks.publish_every_table --only adult german   # tables whose names have one of these words
     python -m benchmarks.publish_every_table --log found.jsonl     # goes on where an earlier run stopped
+    python -m benchmarks.publish_every_table --log found.jsonl --show
 """
 
 from __future__ import annotations
@@ -399,10 +400,11 @@ def main() -> None:
     parser.add_argument("--methods", nargs="*", default=METHODS)
     parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--log", type=Path)
+    parser.add_argument("--show", action="store_true", help="print what the log has, and run nothing")
     given = parser.parse_args()
     names = [name for name in TABLES if not given.only or any(word.lower() in name.lower() for word in given.only)]
     found = read_log(given.log)
-    for name in names:
+    for name in names if not given.show else ():
         rows = TABLES[name].rows(Path(shared), given.rows)
         for method in given.methods:
             if any((one.table, one.method) == (name, method) for one in found):
@@ -416,7 +418,7 @@ def main() -> None:
             if given.log:
                 with given.log.open("a", encoding="utf-8") as log:
                     log.writelines(json.dumps(vars(one)) + "\n" for one in new)
-    print_tables([one for one in found if one.table in names])
+    print_tables(sorted((one for one in found if one.table in names), key=lambda one: names.index(one.table)))
 
 
 def read_log(path: Path | None) -> list[Outcome]:
