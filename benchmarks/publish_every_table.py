@@ -64,12 +64,14 @@ class Table:
     missing: str | None = None
     unit: str | None = None
     household: str | None = None
+    kept: Mapping[str, str] = field(default_factory=dict)  # released unchanged, with the role of each
+    bands: Mapping[str, Sequence[float]] = field(default_factory=dict)  # of sensitive columns
 
     def rows(self, shared: Path, most: int) -> pd.DataFrame:
         """The first rows of the file, with the columns that the study is about."""
         path = shared / "data" / self.path
         holders = [name for name in (self.unit, self.household) if name]
-        names = [*self.keys, *self.sensitive, *holders]
+        names = [*self.keys, *self.sensitive, *self.kept, *holders]
         if path.suffix == ".parquet":
             return pd.read_parquet(path, columns=names).head(most).copy()
         return pd.read_csv(path, nrows=most, **self.read)[names]
@@ -105,11 +107,15 @@ GERMAN_READ = {"header": None, "names": GERMAN.split(), "sep": " "}
 ACS_KEYS = ("AGEP", "SEX", "RAC1P", "MAR", "PUMA", "SCHL", "CIT")
 NIST_KEYS = ("PUMA", "AGEP", "SEX", "MSP", "RAC1P", "EDU")
 TEST_KEYS = ("urbrur", "roof", "walls", "water", "relat", "sex", "age")
+TARRAGONA_KEYS = ("FIXED.ASSETS", "CURRENT.ASSETS", "TREASURY", "SALES", "LABOR.COSTS", "DEPRECIATION")
 ACS = "acs-pums/psam_p15_2018.csv.gz"
 NIST = {"na_values": ["N"]}
 TABLES: dict[str, Table] = {
     "Adult": Table("adult-uci/adult.data.gz", ADULT_KEYS, ["occupation"], ADULT_READ),
     "Adult, complete rows": Table("adult-uci/adult.data.gz", ADULT_KEYS, ["occupation"], ADULT_READ, "drop"),
+    "Adult, survey weight kept": Table(
+        "adult-uci/adult.data.gz", ADULT_KEYS, ["occupation"], ADULT_READ, kept={"fnlwgt": "weight"}
+    ),
     "Adult of ARX": Table("arx/adult/adult.csv", ADULT_KEYS, ["occupation"], {"sep": ";"}),
     "ACS 2018 Hawaii": Table(ACS, ACS_KEYS, ["DIS"], household="SERIALNO"),
     "ACS 2018 Hawaii, complete rows": Table(ACS, ACS_KEYS, ["DIS"], missing="drop", household="SERIALNO"),
@@ -121,6 +127,20 @@ TABLES: dict[str, Table] = {
     ),
     "German credit": Table("german-credit/german.data", GERMAN_KEYS, ["class"], GERMAN_READ),
     "German credit, exact amount": Table("german-credit/german.data", GERMAN_KEYS, ["amount"], GERMAN_READ),
+    "German credit, amount in bands": Table(
+        "german-credit/german.data",
+        GERMAN_KEYS,
+        ["amount"],
+        GERMAN_READ,
+        bands={"amount": (1_000, 2_000, 4_000, 8_000)},
+    ),
+    "German credit, purpose kept": Table(
+        "german-credit/german.data",
+        GERMAN_KEYS,
+        ["class"],
+        GERMAN_READ,
+        kept={"purpose": "label", "telephone": "other"},
+    ),
     "NHANES 2017-2018": Table(
         "nhanes-2017-2018/NHANES_data_2017-2018.tsv.gz",
         (
@@ -139,6 +159,9 @@ TABLES: dict[str, Table] = {
     "NIST national 2019": Table("nist-diverse-communities/national2019.csv.gz", NIST_KEYS, ["DREM"], NIST),
     "testdata": Table("sdcmicro/testdata.csv", TEST_KEYS, ["hhcivil"], household="ori_hid"),
     "testdata, exact income": Table("sdcmicro/testdata.csv", TEST_KEYS, ["income"], household="ori_hid"),
+    "testdata, expenditure kept": Table(
+        "sdcmicro/testdata.csv", TEST_KEYS, ["hhcivil"], household="ori_hid", kept={"expend": "other"}
+    ),
     "UK census 2011": Table(
         "uk-census-2011-teaching/2011-census-microdata-small.csv.gz",
         ("Region", "Sex", "Age", "Marital Status", "Ethnic Group", "Country of Birth", "Family Composition"),
@@ -154,11 +177,11 @@ TABLES: dict[str, Table] = {
     "CASC census": Table(
         "sdcmicro/CASCrefmicrodata.csv", ("AGI", "FEDTAX", "PTOTVAL", "INTVAL", "STATETAX", "FICA"), ["WSALVAL"]
     ),
-    "Tarragona": Table(
-        "sdcmicro/Tarragona.csv",
-        ("FIXED.ASSETS", "CURRENT.ASSETS", "TREASURY", "SALES", "LABOR.COSTS", "DEPRECIATION"),
-        ["NET.PROFIT"],
+    "CASC census, no sensitive column": Table(
+        "sdcmicro/CASCrefmicrodata.csv", ("AGI", "FEDTAX", "PTOTVAL", "INTVAL", "STATETAX", "FICA"), []
     ),
+    "Tarragona": Table("sdcmicro/Tarragona.csv", TARRAGONA_KEYS, ["NET.PROFIT"]),
+    "Tarragona, no sensitive column": Table("sdcmicro/Tarragona.csv", TARRAGONA_KEYS, []),
     "EIA": Table(
         "sdcmicro/EIA.csv.gz",
         ("STATE", "RESREVENUE", "RESSALES", "COMREVENUE", "INDREVENUE", "TOTSALES"),
@@ -207,7 +230,9 @@ def study_of(table: Table, rows: pd.DataFrame) -> sf.Study:
     seen = sf.inspect(rows)
     trees = {column.name: recipe(column) for column in seen.columns}
     columns: dict[str, Any] = {name: {"role": "quasi_identifier", "hierarchy": trees[name]} for name in table.keys}
-    columns |= {name: {"role": "sensitive"} for name in table.sensitive}
+    banded = {name: {"bands": list(ends)} for name, ends in table.bands.items()}
+    columns |= {name: {"role": "sensitive", **banded.get(name, {})} for name in table.sensitive}
+    columns |= {name: {"role": role} for name, role in table.kept.items()}
     columns |= {name: {"role": role} for role in ("unit", "household") if (name := getattr(table, role))}
     data = {"data": {"missing": table.missing}} if table.missing else {}
     return sf.Study(rows, columns=columns, **data, **SECTIONS)
@@ -253,7 +278,7 @@ def attempted(job: Callable[[], Any]) -> tuple[Any, str, list[str]]:
 def outcomes(name: str, rows: pd.DataFrame, method: str, folder: Path, ks: Sequence[int] = KS) -> Iterator[Outcome]:
     """One search, and the release with the least loss for each k."""
     table = TABLES[name]
-    within = WITHIN | ({"households": 2} if table.household else {})
+    within = (WITHIN if table.sensitive else {}) | ({"households": 2} if table.household else {})
 
     def searched() -> Any:
         study = study_of(table, rows)
@@ -284,7 +309,7 @@ def measured(name: str, rows: pd.DataFrame, method: str, k: int, choice: Choice,
     public = pd.read_parquet(folder / "public" / "data.parquet")
     keys, holder = list(table.keys), table.unit or table.household
     kept = [column for column in public.columns if column not in keys]
-    if extra := set(kept) - set(table.sensitive):
+    if extra := set(kept) - {*table.sensitive, *table.kept}:
         violations.append(f"released columns without a role: {sorted(extra)}")
     smallest = int(public.groupby(keys, dropna=False).size().min())
     holders = 0
