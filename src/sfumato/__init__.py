@@ -17,7 +17,7 @@ Of a run file:
 >>> front = sf.search(study)
 >>> choice = sf.pick(front, max_loss=0.30)
 >>> len(front.points), choice.point.values["k"]
-(61, 5)
+(55, 4)
 """
 
 from __future__ import annotations

@@ -42,6 +42,11 @@ def folder_instead(folder: Path) -> None:
     (folder / "t.csv").mkdir()
 
 
+def both(*changes: Callable[[Path], None]) -> Callable[[Path], None]:
+    return lambda folder: [change(folder) for change in changes] and None
+
+
+DROP = run_file("[data]", '[data]\nmissing = "drop"')
 CASES: dict[str, tuple[Callable[[Path], None], str]] = {
     "empty file": (table(""), "is empty"),
     "blank file": (table("\n\n  \n"), "is empty"),
@@ -59,9 +64,9 @@ CASES: dict[str, tuple[Callable[[Path], None], str]] = {
     "several roots": (tree("20,a\n21,a\n30,b\n"), "2 roots"),
     "hierarchy is no file": (run_file("age.csv", "nowhere.csv"), "nowhere.csv is not there"),
     "value the hierarchy lacks": (table(GOOD + "99,flu\n"), "lacks 1 value of the data: '99'; the first is in row 4"),
-    "all rows missing": (table("age,ill\n,flu\n20,\n21,?\n"), "all 3 rows have a missing value"),
+    "all rows missing": (both(DROP, table("age,ill\n,flu\n20,\n21,?\n")), "all 3 rows have a missing value"),
     "one row": (table("age,ill\n20,flu\n"), "the table has one row"),
-    "one complete row": (table("age,ill\n20,flu\n21,\n"), "one row that is complete"),
+    "one complete row": (both(DROP, table("age,ill\n20,flu\n21,\n")), "one row that is complete"),
     "not UTF-8": (raw("age,ill\n20,Zoë\n21,flu\n".encode("latin-1")), "is not UTF-8"),
     "folder": (folder_instead, "is a folder"),
     "binary file": (raw(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" * 20), "not a text file"),

@@ -14,6 +14,7 @@ from sfumato.auditing.holders import unstated_notes
 from sfumato.auditing.own_values import identifying, identifying_sentence
 from sfumato.auditing.whole import WholeFile, unit_cell, whole_file
 from sfumato.errors import MeasureError, counted, shortened
+from sfumato.measures.bits import EXEMPT
 from sfumato.measures.classes import ClassTable, classify
 from sfumato.measures.measure import Measure
 from sfumato.measures.registry import headlines, measure, with_settings
@@ -264,6 +265,8 @@ def figure(classes: ClassTable, measure: Measure) -> Figure:
     better = max if measure.direction == "min" else min
     worst = better(values, key=lambda column: values[column])
     measured = measure.property(classes, worst)
+    if measure.reads == "sensitive" and measure.direction == "max":
+        measured = measured.limited(EXEMPT)  # a class in which nothing can be learned has no ℓ to be averaged
     quantiles = dict(zip([f"{share:g}" for share in SHARES], measured.quantiles(SHARES), strict=True))
     named = {column: value for column, value in values.items() if column is not None}
     return Figure(

@@ -68,7 +68,7 @@ def baselines(
     ...         print(f"{row.title}: k {row.k}, loss {row.loss:.3f}, {row.suppressed} suppressed")
     lattice optimum: k 10, loss 0.397, 298 suppressed
     Datafly: k 10, loss 0.447, 273 suppressed
-    Mondrian, strict: k 10, loss 0.139, 0 suppressed
+    Mondrian, strict: k 10, loss 0.205, 0 suppressed
     Mondrian, relaxed: k 10, loss 0.139, 0 suppressed
     """
     need_compiler("a comparison of methods")

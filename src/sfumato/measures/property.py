@@ -102,6 +102,14 @@ class Property:
         (np.minimum if least else np.maximum).at(result, unit, numbers)
         return replace(self, units=result)
 
+    def limited(self, below: float) -> Property:
+        """The same property where records from a value on are not added up: they are exempt. Unchanged if all are."""
+        counted = (self.values < below) & (self.rows > 0)
+        if not counted.any():
+            return self
+        units = None if self.units is None else self.units[self.units < below]
+        return replace(self, rows=np.where(counted, self.rows, 0), units=units)
+
     @property
     def _each(self) -> tuple[Floats, Counts64]:
         """The numbers that are added up, and how often each counts."""

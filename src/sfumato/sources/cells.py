@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sfumato.sources.engines.engine import quoted
+from sfumato.sources.engines.engine_names import quoted
 from sfumato.sources.source import Column, Source
 
 MISSING = ""  # an empty cell is always missing, so the empty text can stand for every missing value

@@ -8,7 +8,7 @@ import os
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from sfumato.errors import DataError
 from sfumato.sources.codebook import Codebook
@@ -20,9 +20,24 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sfumato.sources.database import Database
-    from sfumato.sources.treatment import Treatment
 
 TEXT = "VARCHAR"
+
+
+class Treated(Protocol):
+    """How a column is treated where it is read; `sources.treatment` has the kinds."""
+
+    def sql(self, source: Source, column: Column) -> str:
+        """The treated value of a column."""
+
+    def expects(self) -> str:
+        """Which values can be treated."""
+
+    def type_of(self, column: Column) -> str:
+        """The type of the treated column."""
+
+    def labels(self, decimal: str) -> tuple[str, ...]:
+        """The labels of bands, from the lowest."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +82,7 @@ class Source:
     held: object = None
     codebook: Codebook = field(default_factory=Codebook, repr=False)
     untreated: Source | None = field(default=None, repr=False)
-    treatments: Mapping[str, Treatment] = field(default_factory=dict)
+    treatments: Mapping[str, Treated] = field(default_factory=dict)
 
     @property
     def title(self) -> str:

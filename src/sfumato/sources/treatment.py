@@ -17,7 +17,7 @@ from sfumato.errors import DataError, counted
 from sfumato.sources.cells import cleaned
 from sfumato.sources.codebook import Codebook, ColumnLabels
 from sfumato.sources.engines.engine_names import quoted
-from sfumato.sources.source import TEXT, Column, Source
+from sfumato.sources.source import TEXT, Column, Source, Treated
 
 DateUnit = Literal["day", "month", "quarter", "year", "decade"]
 EXACT = "DECIMAL(30, 12)"
@@ -130,7 +130,7 @@ def exact(number: float) -> Decimal:
     return value.quantize(Decimal(1)) if value == value.to_integral_value() else value.normalize()
 
 
-def treated(source: Source, treatments: Mapping[str, Treatment]) -> Source:
+def treated(source: Source, treatments: Mapping[str, Treated]) -> Source:
     """The source with some columns treated wherever it is read; the same source where none is."""
     wanted = {name: treatment for name, treatment in treatments.items() if name in source.names}
     if not wanted:
