@@ -125,9 +125,10 @@ def test_inspect_writes_a_run_file_that_runs(write: Write, tmp_path: Path, capsy
     assert found["columns"]["disease"]["na_words"] == ["?"]
     assert found["combinations"]
     text = target.read_text(encoding="utf-8")
-    assert '"drop" would leave 177 of 200 rows' in text
-    audited = json_of(capsys, "audit", "--run", str(target))
-    assert audited["left_out"] == 23
+    assert '"drop" would leave out 23 of 200 rows' in text
+    assert json_of(capsys, "audit", "--run", str(target))["left_out"] == 0
+    target.write_text(text.replace('missing = "category"', 'missing = "drop"'), encoding="utf-8")
+    assert json_of(capsys, "audit", "--run", str(target))["left_out"] == 23
     assert run(["inspect", str(path), "-o", str(target)]) == 2
 
 
