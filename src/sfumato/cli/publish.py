@@ -87,7 +87,7 @@ def show_release(release: Release, as_json: bool, source: str | Path) -> None:
 
     `source` is what the rows can be compared with: a run file that names the table, or the table itself.
     """
-    from sfumato.report.release_pages import whole_sentences
+    from sfumato.report.release_pages import whole_of, whole_sentences
     from sfumato.systems.registry import system_named
 
     if as_json:
@@ -103,7 +103,7 @@ def show_release(release: Release, as_json: bool, source: str | Path) -> None:
         table(title, ["figure", "value"], [*first, *rows], right={1})
     for text in (
         *(f"warning: {text}" for text in release.warnings),
-        *whole_sentences(manifest["whole"], manifest["dictionary"]),
+        *whole_sentences(whole_of(manifest), manifest["dictionary"]),
     ):
         note(text)
     for entry in manifest["accepted"]:

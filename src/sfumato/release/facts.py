@@ -15,6 +15,7 @@ from sfumato.measures.standard import K
 from sfumato.release.columns import ColumnRecode
 from sfumato.release.dictionary import labels_in, words_for
 from sfumato.release.readback import measures_of
+from sfumato.report.release_pages import whole_of
 from sfumato.runtime.json_files import without_infinities
 from sfumato.study import Study
 from sfumato.tables.domain import UNKNOWN
@@ -83,7 +84,8 @@ def small_classes(classes: ClassTable) -> list[dict[str, Any]]:
 def external_facts(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """The figures of the external report: no count under ten, no share from which one follows."""
     records, left_out = manifest["records"], manifest["left_out"]
-    everything = manifest["whole"]["all_columns"]
+    whole = whole_of(manifest)
+    everything = whole["all_columns"]
     return {
         **public_unit(manifest),
         "released": guarded(manifest["released"]),

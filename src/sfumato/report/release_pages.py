@@ -110,6 +110,7 @@ def external_page(
         uncounted=uncounted,
         released_as=_released_as(uncounted, dictionary),
         unique=shown_share(facts["unique_share"]).removesuffix(" records"),  # "of the records" follows
+        unique_of=f"{facts['counted']}s" if facts["counted"] == "person" else "records",
         all_columns=facts["columns"],
         notes=notes,
         columns=dictionary["columns"],
@@ -156,7 +157,7 @@ def internal(
         rules=policy_sentence(manifest["policy"]),
         weaker=weaker_sentences(manifest["policy"]),
         lead=lead,
-        whole=whole_sentences(manifest["whole"], manifest["dictionary"]),
+        whole=whole_sentences(whole_of(manifest), manifest["dictionary"]),
         about={**described, **(about or {}), **manifest["versions"]},
         block=json_block({**block, **facts}),
         version=__version__,
@@ -272,14 +273,20 @@ def _released_as(names: Sequence[str], dictionary: Mapping[str, Any]) -> str:
     return "unchanged" if done.isdisjoint(TREATED) else "unchanged, rounded or in bands"
 
 
+def whole_of(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    """How unique records are over all columns: in persons where these are counted, else in records of the file."""
+    counted = manifest["own"].get("persons") or {}
+    return {**manifest["whole"], **counted["whole"]} if "whole" in counted else manifest["whole"]
+
+
 def whole_sentences(whole: Mapping[str, Any], dictionary: Mapping[str, Any]) -> list[str]:
     """What a publisher should know of the whole file: uniqueness over every column, and columns in no figure."""
     everything, uncounted = whole["all_columns"], whole["columns_in_no_figure"]
     sentences = [
         f"Over all {everything['columns']:,} released columns together, {percent(everything['unique_share'])} of the "
-        f"records are unique, the smallest class has {everything['smallest']:,}, and someone who knows all of a "
-        f"person's values is expected to match {percent(everything['expected_correct_matches'])} of the records "
-        "correctly."
+        f"{whole.get('counted', 'records')} are unique, the smallest class has {everything['smallest']:,}, and someone "
+        f"who knows all of a person's values is expected to match {percent(everything['expected_correct_matches'])} of "
+        f"the {whole.get('counted', 'records')} correctly."
     ]
     if uncounted:
         one = len(uncounted) == 1
@@ -287,7 +294,8 @@ def whole_sentences(whole: Mapping[str, Any], dictionary: Mapping[str, Any]) -> 
         sentences.append(
             f"{len(uncounted):,} {'column is' if one else 'columns are'} released "
             f"{_released_as(uncounted, dictionary)} and counted in no measure of risk ({shortened(uncounted)}); "
-            f"together with {'it' if one else 'them'}, the quasi-identifiers make {known} of the records unique."
+            f"together with {'it' if one else 'them'}, the quasi-identifiers make {known} of the "
+            f"{whole.get('counted', 'records')} unique."
         )
     return sentences
 
