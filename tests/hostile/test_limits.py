@@ -70,7 +70,7 @@ def refused(line: str, folder: Path, made: Path, capsys: pytest.CaptureFixture[s
         code = run(command_of(line)(folder, made, folder.parent / "out"))
     printed = capsys.readouterr()
     assert memory.megabytes < MEGABYTES
-    assert code == (1 if line.startswith("verify") else 2), printed.err  # verify names a difference
+    assert code == (4 if line.startswith("verify") else 2), printed.err  # verify names a difference
     assert "was made elsewhere, or was changed, and its content" not in printed.err  # a fault, caught at the door
     assert not (folder.parent / "out").exists()
     return printed.out + printed.err

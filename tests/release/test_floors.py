@@ -20,6 +20,8 @@ FACTS = {
     "unique_share": 0.0,
     "columns": 3,
     "columns_in_no_figure": [],
+    "counted": "record",
+    "counted_how": "Each record counts as one person.",
 }
 
 

@@ -65,11 +65,10 @@ def search(
     """
     if settings:
         study = study.with_search(**settings)
-    bar = ProgressBar() if progress is True else None
-    asked = bar if isinstance(progress, bool) else progress
-    front = run_search(study, Run(asked, live, None if checkpoint is None else Path(checkpoint), resume), table)
-    if bar is not None:
-        bar.finish()
+    shown = (ProgressBar() if progress else None) if isinstance(progress, bool) else progress
+    front = run_search(study, Run(shown, live, None if checkpoint is None else Path(checkpoint), resume), table)
+    if isinstance(shown, ProgressBar):
+        shown.finish()
     return front
 
 

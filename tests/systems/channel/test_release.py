@@ -34,7 +34,7 @@ Capture = pytest.CaptureFixture[str]
 
 def table(path: Path, rows: list[tuple[str, ...]], heads: str = "job,town") -> sf.Study:
     path.write_text(heads + "\n" + "".join(",".join(row) + "\n" for row in rows), "utf-8")
-    return sf.Study(data={"path": str(path)}, columns={})
+    return sf.Study(data={"path": str(path), "missing": "drop"}, columns={})  # the channels here know no blank
 
 
 @pytest.fixture
@@ -301,6 +301,7 @@ def test_the_public_error_is_that_of_the_estimate_analysts_make(study: sf.Study,
 def test_a_second_disguise_of_the_same_people_is_refused(study: sf.Study, tmp_path: Path, capsys: Capture) -> None:
     """What the two reports tell together is stated, and plain numpy confirms it."""
     COIN.save(tmp_path / "coin.json")
+    table(tmp_path / "canary-people.csv", ROWS)
     words = ["channel", "disguise", "--data", tmp_path / "canary-people.csv", "--channel", tmp_path / "coin.json"]
     assert said(capsys, *words, "-o", tmp_path / "one")[0] == 0
     code, found = said(capsys, *words, "-o", tmp_path / "two")
@@ -350,7 +351,7 @@ def test_people_alone_in_plain_columns_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("role", ["vital", "identifier", "drop"])
 def test_columns_that_are_never_released_are_never_kept(study: sf.Study, tmp_path: Path, role: str) -> None:
     roles = {"job": {"role": "sensitive"}, "town": {"role": role}}
-    stated = {"unit": "row", "unit_reason": "every line is one person"}
+    stated = {"unit": "row", "unit_reason": "every line is one person", "missing": "drop"}
     declared = sf.Study(data={"path": str(tmp_path / "canary-people.csv"), **stated}, columns=roles)
     with pytest.raises(sf.StudyError, match="town cannot be kept"):
         sf.disguise(declared, [COIN], tmp_path / "out", keep=["town"])
