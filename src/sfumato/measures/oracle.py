@@ -73,17 +73,14 @@ class Records:
         """The distinct units of some records."""
         return float(len(set(self.units[members].tolist())))
 
-    def household_risk(self, household: int) -> float:
-        """1 − Π(1 − 1/n) over the members of a household, each with the largest risk of its records."""
+    def household_risk(self, household: int, risk: Callable[[Records, int], float]) -> float:
+        """1 − Π(1 − r) over the members of a household, each with the largest risk of its records."""
         if self.table.household_of is None:
             members = [[record] for record in np.flatnonzero(self.households == household).tolist()]
         else:
             persons = np.flatnonzero(self.table.household_of == household)
             members = [np.flatnonzero(self.units == person).tolist() for person in persons]
-        risks = [
-            max((1.0 / self.people(self.crowd(record)) for record in own if self.kept[record]), default=0.0)
-            for own in members
-        ]
+        risks = [max((risk(self, record) for record in own if self.kept[record]), default=0.0) for own in members]
         return 1.0 - float(np.prod([1.0 - risk for risk in risks]))
 
     def holders(self, column: str) -> Codes:

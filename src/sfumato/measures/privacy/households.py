@@ -7,11 +7,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from sfumato.measures.classes import ClassTable
 from sfumato.measures.measure import Measure
 from sfumato.measures.oracle import Records
+from sfumato.measures.privacy import individual_risk, prosecutor_risk
 from sfumato.measures.privacy.individual_risk import class_risks
 from sfumato.measures.property import Property
 from sfumato.runtime.arrays import Counts64, Floats
@@ -72,8 +75,16 @@ def oracle_alone(records: Records, record: int) -> float:
 
 def oracle_risk(records: Records, record: int) -> float:
     """The largest risk of the households in the record's class."""
+    return _largest(records, record, prosecutor_risk.oracle)
+
+
+def oracle_population_risk(records: Records, record: int) -> float:
+    return _largest(records, record, individual_risk.oracle)
+
+
+def _largest(records: Records, record: int, risk: Callable[[Records, int], float]) -> float:
     present = set(records.households[records.crowd(record)].tolist())
-    return max(records.household_risk(household) for household in present)
+    return max(records.household_risk(household, risk) for household in present)
 
 
 NUMBER = Measure(
@@ -136,7 +147,7 @@ POPULATION_RISK = Measure(
     direction="min",
     reads="household",
     function=of_population,
-    oracle=oracle_risk,
+    oracle=oracle_population_risk,
     fold="mean",
     monotone=None,
     highest=lambda classes: 1.0,
