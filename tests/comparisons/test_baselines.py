@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.strategies import tables
+from tests.systems.visits import study_of, visits
 
 import sfumato as sf
 from sfumato.comparisons.page import baselines_page, sentences
@@ -286,3 +287,10 @@ def test_recorded_figures_are_of_one_table_alone() -> None:
     few = whole.with_columns({"race": ColumnSettings(role="drop")})
     found = sf.baselines(few, [20], methods=["mondrian_strict"])
     assert found.methods == ("mondrian_strict",)
+
+
+def test_a_comparison_where_rows_belong_to_persons_is_refused() -> None:
+    """Mondrian divides records, so its k would count the rows of one person as several persons."""
+    study = study_of(visits(60))
+    with pytest.raises(StudyError, match="patient is a unit column"):
+        sf.baselines(study, [3])

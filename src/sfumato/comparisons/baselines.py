@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sfumato.comparisons.comparable import asked_of, no_levels, refuse_fronts, refuse_table
+from sfumato.comparisons.comparable import asked_of, no_levels, refuse_fronts, refuse_persons, refuse_table
 from sfumato.comparisons.cost import TITLES, Cost, Costs, cost_of
 from sfumato.comparisons.datafly import Levels, datafly
 from sfumato.comparisons.local import DIVIDES, LocalTable
@@ -75,6 +75,7 @@ def baselines(
     unknown = [name for name in methods or () if name not in METHODS]
     if unknown:
         raise InputError(f'unknown method "{unknown[0]}"', expected="a method", remedy=nearest(unknown[0], METHODS))
+    refuse_persons(study)
     table = study.table() if table is None else table
     asked = asked_of(ks, table.rows)
     refuse_table(table, l)

@@ -8,6 +8,7 @@ import numpy as np
 
 from sfumato.errors import InputError, StudyError, UnreachableError, shortened
 from sfumato.front import Front
+from sfumato.sources.roles import Role
 from sfumato.study import Study
 from sfumato.systems.lattice.search import LIMITS
 from sfumato.tables.frequency import FrequencyTable
@@ -31,6 +32,16 @@ def asked_of(ks: Sequence[int] | None, records: int) -> list[int]:
             remedy=f"k of at most {records}",
         )
     return asked
+
+
+def refuse_persons(study: Study) -> None:
+    """Raise where rows belong to persons: the other methods divide records, so their k would be another figure."""
+    for name in study.named(Role.UNIT):
+        raise StudyError(
+            f"{name} is a unit column, and a comparison of methods counts records",
+            expected="a table in which every record is a person",
+            remedy=f"one record for each value of {name}; or, to compare records, give {name} the role identifier",
+        )
 
 
 def refuse_table(table: FrequencyTable, l: int) -> None:

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import sfumato as sf
-from sfumato.errors import DataError
+from sfumato.errors import DataError, StudyError
 from sfumato.plans.channel import Channel
 from sfumato.release import pack
 from sfumato.release.policy import PolicyError
@@ -165,3 +165,15 @@ def test_a_search_counts_persons(tmp_path: Path) -> None:
     assert front.points[0].values["privacy"] == pytest.approx(1 - right, abs=1e-9)
     sf.publish(sf.pick(front, point=0), tmp_path / "out")
     assert sf.verify(tmp_path / "out", tmp_path / "v.csv")
+
+
+@pytest.mark.parametrize("setting", ["keep", "given"])
+def test_a_number_of_persons_cannot_be_kept_beside_reports(tmp_path: Path, setting: str) -> None:
+    """It would give away which rows belong together; the search says so before it begins."""
+    study = study_of(
+        tmp_path / "v.csv", visits(60), search={"system": "channel"}, channel={"columns": ["job"], setting: ["person"]}
+    )
+    with pytest.raises(StudyError, match="person has the role unit"):
+        sf.search(study)
+    with pytest.raises(StudyError, match="person has the role unit"):
+        sf.disguise(study, [COIN], tmp_path / "out", keep=["person"], accept=ALL)

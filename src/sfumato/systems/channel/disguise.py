@@ -25,7 +25,7 @@ from sfumato.study.policy import Acceptance, PolicySettings
 from sfumato.systems.channel import draw
 from sfumato.systems.channel.contents import CHANNEL, Disguise, Disguised, count_file, pages_of, private_text
 from sfumato.systems.channel.given import given_others
-from sfumato.systems.channel.prior import complete_columns, unit_of
+from sfumato.systems.channel.prior import check_beside, complete_columns, unit_of
 from sfumato.systems.channel.readback import Agreement, Rows, Truth, agreement, differing_rows
 
 ENDINGS = (".csv", ".csv.gz", ".parquet")
@@ -187,12 +187,13 @@ def _kept(study: Study, source: Source, own: Sequence[str], keep: Sequence[str] 
             )
         return [name for name in source.names if name not in own and study.columns[name].role.released]
     require(source, keep)
-    private = [name for name, column in study.columns.items() if not column.role.released]
-    refused = [name for name in keep if name in private or name in own]
-    if refused:
+    check_beside(study, keep)
+    disguised = [name for name in keep if name in own]
+    if disguised:
         raise StudyError(
-            f"{shortened(refused)} cannot be kept beside the disguised column",
-            expected="columns other than the disguised ones, and none with the role identifier, drop or vital",
+            f"{shortened(disguised)} would be released beside its own disguise",
+            expected="columns other than the disguised ones",
+            remedy=f"leave {disguised[0]} out of the columns to keep",
         )
     return list(keep)
 

@@ -60,6 +60,7 @@ def label_of(cell: Sequence[str]) -> str:
 def prior_of(study: Study) -> Prior:
     """The prior of a study's channel: from its data, or from its prior file."""
     settings = study.channel
+    check_beside(study, (*settings.keep, *settings.given))
     if settings.prior is not None:
         return read_prior(study.folder / settings.prior, settings.records, settings.columns)
     if not settings.columns:
@@ -81,6 +82,18 @@ def prior_of(study: Study) -> Prior:
         complete, unit = complete_columns(study, settings.columns), unit_of(study)
         result = tally(engine, source, settings.columns, complete, unit)
     return designed_for(prior_from(result, settings.records), settings)
+
+
+def check_beside(study: Study, names: Sequence[str]) -> None:
+    """Raise for columns that may not be released beside the disguised one, such as the number of a person."""
+    for name in names:
+        column = study.columns.get(name)
+        if column is not None and not column.role.released:
+            raise StudyError(
+                f"{name} has the role {column.role} and cannot be kept beside the disguised column",
+                expected="columns without the role identifier, unit, household, drop or vital",
+                remedy=f"leave {name} out",
+            )
 
 
 def unit_of(study: Study) -> str | None:
