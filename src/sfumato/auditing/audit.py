@@ -11,11 +11,12 @@ import numpy as np
 
 from sfumato.auditing.contribution import Contribution, contributions
 from sfumato.auditing.holders import unstated_notes
-from sfumato.auditing.own_values import identifying, identifying_sentence
-from sfumato.auditing.whole import WholeFile, unit_cell, whole_file
+from sfumato.auditing.own_values import identifying, identifying_sentence, unit_cell
+from sfumato.auditing.whole import WholeFile, whole_file
 from sfumato.errors import MeasureError, counted, shortened
 from sfumato.measures.bits import EXEMPT
 from sfumato.measures.classes import ClassTable, classify
+from sfumato.measures.in_persons import sentence_of, title_of
 from sfumato.measures.measure import Measure
 from sfumato.measures.registry import headlines, measure, with_settings
 from sfumato.measures.standard import K
@@ -93,7 +94,7 @@ class Audit:
         missing = self.classes.table.left_out
         left_out = f" ({missing:,} left out: missing values)" if missing else ""
         return (
-            f"<Audit of {counted(self.rows, 'record')}{left_out}, {counted(len(self.figures), 'figure')}: "
+            f"<Audit of {self.holds}{left_out}, {counted(len(self.figures), 'figure')}: "
             f"k = {self.figures[K.name].value:g}>"
         )
 
@@ -135,8 +136,8 @@ class Audit:
             "better": ["more" if result.direction == "max" else "less" for _, _, result in some],
             "worst": [figure.worst for _, figure, _ in some],
             "mean": [figure.mean for _, figure, _ in some],
-            "title": [result.title for _, _, result in some],
-            "says": [figure.reason or result.sentence for _, figure, result in some],
+            "title": [title_of(result, self.persons is not None) for _, _, result in some],
+            "says": [figure.reason or sentence_of(result, self.persons is not None) for _, figure, result in some],
         }
         return to_frame(columns, kind or self.frame_kind)
 
@@ -154,6 +155,18 @@ class Audit:
     @property
     def rows(self) -> int:
         return self.classes.table.rows
+
+    @property
+    def persons(self) -> int | None:
+        """The number of persons that rows belong to; None where rows are persons."""
+        units = self.classes.table.units
+        return None if units is None else units.number
+
+    @property
+    def holds(self) -> str:
+        """How many records it is of, and of how many persons."""
+        of = "" if self.persons is None else f" of {counted(self.persons, 'person')}"
+        return f"{counted(self.rows, 'record')}{of}"
 
     def histogram(self) -> tuple[Counts64, Counts64]:
         """Class sizes and how many released classes have each.

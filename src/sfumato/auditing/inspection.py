@@ -8,7 +8,7 @@ from typing import Any
 
 from sfumato.auditing.first_run_file import first_run_file
 from sfumato.auditing.singling_out import Combination, sets_that_single_out
-from sfumato.auditing.whole import Uniqueness, uniqueness_of
+from sfumato.auditing.whole import Uniqueness, uniqueness_in_units, uniqueness_of
 from sfumato.errors import InputError, counted, nearest, shortened
 from sfumato.sources.address import IN_MEMORY
 from sfumato.sources.engines.engine import Engine, open_engine
@@ -31,7 +31,7 @@ class Inspection:
     as identifiers or to be left out. `rows_searched` is among how many rows `combinations` were looked for; their
     figures are of all rows. `complete` rows have no missing value in a column that may be measured. `missing_costs` say
     of each value that may mean missing what each rule would cost. `repeating` are the columns that number persons or
-    households and repeat.
+    households and repeat. `persons` is `everything` in persons, where a column is suggested as their number.
     """
 
     source: Source
@@ -43,6 +43,7 @@ class Inspection:
     complete: int
     missing_costs: Mapping[str, MissingCost] = field(default_factory=dict)
     repeating: tuple[Repeating, ...] = ()
+    persons: Uniqueness | None = None
 
     def __repr__(self) -> str:
         columns = counted(len(self.columns), "column")
@@ -87,6 +88,7 @@ class Inspection:
             "combinations": [{"columns": list(c.columns), "unique": c.unique} for c in self.combinations],
             "combinations_searched_in_rows": self.rows_searched,
             "all_columns": self.everything.as_dict(),
+            **({} if self.persons is None else {"all_columns_in_persons": self.persons.as_dict()}),
         }
 
     def run_file(self, path: str, password_file: str | None = None, codebook: str | None = None) -> str:
@@ -146,7 +148,11 @@ def inspect(
         suggestions = with_holders(_kept(suggested, columns, keep), columns, found)
         leaving = _leaving(columns, suggestions)
         singled = sets_that_single_out(engine, source, leaving, columns[0].rows)
-        everything = uniqueness_of(engine, [source.column(name).sql for name in leaving], "profiled")
+        cells = [source.column(name).sql for name in leaving]
+        everything = uniqueness_of(engine, cells, "profiled")
+        numbers = [c.name for c, one in zip(columns, suggestions, strict=True) if one.role is Role.UNIT]
+        unit = source.column(numbers[0]).sql if numbers else None
+        persons = None if unit is None else uniqueness_in_units(engine, cells, "profiled", unit)
         measured = [c.name for c, s in zip(columns, suggestions, strict=True) if s.role is None or s.role.measured]
         words = {word for column in columns for word in column.na_words} | set(source.settings.na)
         complete = complete_rows(engine, source, measured, sorted(words))
@@ -164,6 +170,7 @@ def inspect(
         complete=complete,
         missing_costs=costs,
         repeating=tuple(found),
+        persons=persons,
     )
 
 

@@ -46,12 +46,14 @@ class OwnValues:
     records: int
     distinct: int
     unique: int
+    counted: str = "records"
 
     @classmethod
     def from_dict(cls, column: str, given: Mapping[str, Any]) -> OwnValues:
         """What `as_dict` says."""
         kind: Kind = given["kind"]
-        return cls(column, kind, int(given["records"]), int(given["distinct"]), int(given["unique"]))
+        records, distinct, unique = (int(given[name]) for name in ("records", "distinct", "unique"))
+        return cls(column, kind, records, distinct, unique, str(given.get("counted", "records")))
 
     @property
     def share(self) -> float:
@@ -68,6 +70,7 @@ class OwnValues:
 
     def as_dict(self) -> dict[str, Any]:
         return {
+            **({} if self.counted == "records" else {"counted": self.counted}),
             "kind": self.kind,
             "category": self.category,
             "records": self.records,
@@ -113,8 +116,16 @@ def own_values(
         f"count(CASE WHEN {present} AND {number} IS NOT NULL THEN 1 END), "
         f"count(CASE WHEN {present} AND ({dated}) THEN 1 END) FROM ({grouped}) AS s GROUP BY g ORDER BY g"
     )
+    what = "records" if unit is None else "persons"
     return tuple(
-        OwnValues(names[int(g)], _kind(int(distinct), int(numbers), int(dates)), int(records), int(distinct), int(once))
+        OwnValues(
+            names[int(g)],
+            _kind(int(distinct), int(numbers), int(dates)),
+            int(records),
+            int(distinct),
+            int(once),
+            counted=what,
+        )
         for g, records, distinct, once, numbers, dates in counted
         if once
     )
@@ -122,6 +133,12 @@ def own_values(
 
 def _kind(distinct: int, numbers: int, dates: int) -> Kind:
     return "number" if numbers >= MOSTLY * distinct else "date" if dates >= MOSTLY * distinct else "text"
+
+
+def unit_cell(source: Source, study: Study) -> str:
+    """The SQL of the person that a row belongs to; empty where rows are persons."""
+    names = [name for name in study.named(Role.UNIT) if name in source.names]
+    return cleaned(source, source.column(names[0])) if names else ""
 
 
 def released_alone(study: Study) -> list[OwnValues]:
@@ -134,7 +151,7 @@ def released_alone(study: Study) -> list[OwnValues]:
     ]
     with open_engine(study.engine, study.engine_options) as engine, stage("columns by themselves"):
         engine.attach(source, "raw")
-        return identifying(study, own_values(engine, source, released, "raw"))
+        return identifying(study, own_values(engine, source, released, "raw", unit_cell(source, study) or None))
 
 
 def identifying(study: Study, columns: Sequence[OwnValues]) -> list[OwnValues]:
@@ -148,8 +165,13 @@ def identifying_sentence(one: OwnValues, limit: float) -> str:
 
     >>> print(identifying_sentence(OwnValues("note", "text", records=9, distinct=9, unique=9), 0.05).partition(".")[0])
     note has a value that no other record has in 100
+    >>> wage = OwnValues("wage", "number", records=90, distinct=90, unique=90, counted="persons")
+    >>> print(identifying_sentence(wage, 0.05).partition(",")[0])
+    wage has a value that no other person has for 100 % of the persons
     """
+    noun = one.counted.removesuffix("s")
     return (
-        f"{one.column} has a value that no other record has in {percent(one.share)} of the records, more than "
-        f"{percent(limit)}. An attacker who knows the value finds the record. {TREATED[one.kind]}"
+        f"{one.column} has a value that no other {noun} has {'in' if noun == 'record' else 'for'} {percent(one.share)} "
+        f"of the {one.counted}, more than {percent(limit)}. An attacker who knows the value finds the {noun}. "
+        f"{TREATED[one.kind]}"
     )

@@ -95,12 +95,6 @@ class WholeFile:
         }
 
 
-def unit_cell(source: Source, study: Study) -> str:
-    """The SQL of the person that a row belongs to; empty where rows are persons."""
-    names = [name for name in study.named(Role.UNIT) if name in source.names]
-    return cleaned(source, source.column(names[0])) if names else ""
-
-
 def whole_file(
     engine: Engine, study: Study, source: Source, view: str = "written", unit: str | None = None
 ) -> WholeFile:

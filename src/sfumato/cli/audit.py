@@ -70,11 +70,15 @@ def list_measures(as_json: AsJson = False, markdown: Markdown = False) -> None:
 
 
 def _print(audited: Audit) -> None:
+    from sfumato.measures.in_persons import title_of
+
     classes = audited.classes
     released = classes.records - classes.suppressed_rows
     missing = f", {classes.table.left_out:,} left out (missing values)" if classes.table.left_out else ""
     held = counted(int(classes.kept.sum()), "class", "classes")
-    put(f"{counted(released, 'record')} in {held}; {classes.suppressed_rows:,} suppressed{missing}\n")
+    persons = audited.persons is not None
+    of = f" of {counted(audited.persons, 'person')}" if audited.persons is not None else ""
+    put(f"{counted(released, 'record')}{of} in {held}; {classes.suppressed_rows:,} suppressed{missing}\n")
     for kind, title in (("privacy", "Disclosure"), ("loss", "Loss")):
         rows = []
         for figure in audited.figures.values():
@@ -83,13 +87,15 @@ def _print(audited: Audit) -> None:
                 continue
             better = "↑" if measure.direction == "max" else "↓"
             rest = figure.reason or _by_column(figure)
-            rows.append([measure.name, measure.title, better, number(figure.value), number(figure.mean), rest])
-        table(title, ["name", "measure", "better", "value", "mean per record", ""], rows, right={3, 4})
+            shown = title_of(measure, persons)
+            rows.append([measure.name, shown, better, number(figure.value), number(figure.mean), rest])
+        mean = "mean per person" if persons and kind == "privacy" else "mean per record"
+        table(title, ["name", "measure", "better", "value", mean, ""], rows, right={3, 4})
     rows = [
         [c.column, percent(c.uniques), percent(c.marketer_risk), number(c.k_without)]
         for c in sorted(audited.contributions, key=lambda c: -c.marketer_risk)
     ]
-    heads = ["column", "fewer unique records", "fewer correct matches", "k without it"]
+    heads = ["column", f"fewer unique {'persons' if persons else 'records'}", "fewer correct matches", "k without it"]
     table("Contribution of each quasi-identifier to the risk", heads, rows, right={1, 2, 3})
     for text in audited.notes:
         note(f"note: {text}")

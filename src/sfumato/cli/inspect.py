@@ -163,3 +163,6 @@ def _print_singled_out(inspection: Inspection) -> None:
         f"\nAll {counted(everything.columns, 'column')} that may be released together: "
         f"{percent(everything.unique_share)} of the records are unique."
     )
+    if inspection.persons is not None:
+        share, counted_as = percent(inspection.persons.unique_share), "the figures above count rows"
+        put(f"Of the persons, {share} have a record that no other person shares; {counted_as}.")

@@ -75,11 +75,20 @@ def acceptances(given: Mapping[str, str] | Sequence[Acceptance]) -> tuple[Accept
     parsed = []
     for key, reason in given.items():
         rule, _, column = key.partition(":")
+        if rule in RULES and not RULES[rule].acceptable:
+            raise InputError(
+                f"the rule {rule} cannot be accepted: it is met by declaring what a row is, and a reason does not "
+                "replace that",
+                expected="the column that numbers the persons or households that rows belong to, or the statement that "
+                "every row is a person",
+                remedy=f'role = "unit" or role = "household" for {column or "the column"} under [columns]; or, if '
+                'every row is a person of its own, unit = "row" and unit_reason under [data]',
+            )
         try:
             parsed.append(Acceptance.checked(rule=rule, column=column or None, reason=reason))
-        except InputError as error:
+        except InputError:
             raise InputError(
-                f'the acceptance of "{key}" is not valid: {error.what}',
+                f'the acceptance of "{key}" is not valid',
                 expected=f"a rule ({KEYS}), and {REASON_EXPECTED}",
             ) from None
     return tuple(parsed)

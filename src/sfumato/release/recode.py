@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sfumato.auditing.whole import unit_cell
+from sfumato.auditing.own_values import unit_cell
 from sfumato.errors import DataError, HierarchyError, shortened
 from sfumato.measures.classes import ClassTable
 from sfumato.plans.levels import LevelPlan

@@ -6,6 +6,7 @@ import numpy as np
 from markupsafe import Markup
 
 from sfumato.auditing.audit import Audit, Figure
+from sfumato.measures.in_persons import sentence_of, title_of
 from sfumato.measures.registry import headlines
 from sfumato.report.measured import shown
 from sfumato.report.page import ACCENT, SECOND, figure, page
@@ -17,14 +18,18 @@ BINS = ((1, 1), (2, 2), (3, 4), (5, 9), (10, 19), (20, 49), (50, 99), (100, 499)
 
 def audit_page(audit: Audit, name: str) -> str:
     """The page of an audit of the file called `name`."""
-    figures = audit.figures
+    figures, noun = audit.figures, "record" if audit.persons is None else "person"
     tiles = [
         {"value": shown(measure, figures[measure.name].value), "says": measure.headline.says}
         for measure in headlines()
         if measure.headline is not None and figures[measure.name].value is not None
     ]
     groups = [
-        {"title": title, "rows": [_row(measure) for measure in figures.values() if measure.measure.kind == kind]}
+        {
+            "title": title,
+            "mean": noun if kind == "privacy" else "record",
+            "rows": [_row(one, noun) for one in figures.values() if one.measure.kind == kind],
+        }
         for kind, title in (("privacy", "Disclosure"), ("loss", "Loss"))
     ]
     contributions = [
@@ -40,7 +45,8 @@ def audit_page(audit: Audit, name: str) -> str:
         "audit.html",
         title="Disclosure audit",
         name=name,
-        rows=f"{audit.rows:,}",
+        holds=audit.holds,
+        noun=noun,
         classes=f"{int(audit.classes.kept.sum()):,}",
         columns=audit.classes.table.columns,
         tiles=tiles,
@@ -99,14 +105,18 @@ def curve_figure(audit: Audit) -> Markup:
     )
 
 
-def _row(figure: Figure) -> dict[str, str]:
-    measure = figure.measure
+def _row(figure: Figure, noun: str) -> dict[str, str]:
+    measure, persons = figure.measure, noun == "person"
     columns = figure.columns or {}
     detail = "; ".join(f"{name} {number(value)}" for name, value in columns.items()) if len(columns) > 1 else ""
-    says = f"Not measured: {figure.reason}." if figure.reason else measure.sentence + (f" ({detail})" if detail else "")
+    says = (
+        f"Not measured: {figure.reason}."
+        if figure.reason
+        else sentence_of(measure, persons) + (f" ({detail})" if detail else "")
+    )
     better = "more" if measure.direction == "max" else "less"
     return {
-        "title": measure.title,
+        "title": title_of(measure, persons),
         "better": better,
         "value": number(figure.value),
         "mean": number(figure.mean),

@@ -10,6 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from sfumato.errors import DataError, shortened
+from sfumato.measures.in_persons import in_persons
 from sfumato.measures.standard import K
 from sfumato.report.page import page
 from sfumato.runtime.figures import number, percent
@@ -199,8 +200,9 @@ def recoded_page(
     with sentences, and rows of a table where they have some; `headline` takes the place of k.
     """
     front, point, compared = manifest["own"]["front"], manifest["point"], manifest["own"]["comparison"]
+    persons = manifest["unit"]["noun"] == "person"
     groups = [
-        {"title": title, "rows": [_measured(row) for row in compared["measures"] if row["kind"] == kind]}
+        {"title": title, "rows": [_measured(row, persons) for row in compared["measures"] if row["kind"] == kind]}
         for kind, title in (("privacy", "Disclosure"), ("loss", "Loss"))
     ]
     small = [
@@ -238,6 +240,7 @@ def recoded_page(
         groups=groups,
         columns=[_column(row) for row in compared["columns"]],
         small=small,
+        persons=persons,
     )
 
 
@@ -308,11 +311,12 @@ def _figure(entry: Mapping[str, Any]) -> str:
     return "∞" if entry["value"] is None else number(entry["value"])
 
 
-def _measured(row: Mapping[str, Any]) -> dict[str, str]:
+def _measured(row: Mapping[str, Any], persons: bool) -> dict[str, str]:
     reason = row["after"].get("reason")
-    says = row["sentence"] + (f" ({reason[0].upper()}{reason[1:]}.)" if reason else "")
+    shown = in_persons if persons and row["kind"] == "privacy" else str
+    says = shown(row["sentence"]) + (f" ({reason[0].upper()}{reason[1:]}.)" if reason else "")
     return {
-        "title": row["title"],
+        "title": shown(row["title"]),
         "better": row["better"],
         "before": "–" if row["before"] is None else _figure(row["before"]),
         "after": _figure(row["after"]),

@@ -125,7 +125,12 @@ RESPONSE = (
     RuleFacts("response", "at most", "where {limit} records or more have these values", key="response_records"),
     RuleFacts("response", "at most", "and ε is at most {limit} where fewer have them", key="response_epsilon"),
 )
-THRESHOLDS = {facts.field: facts for facts in (*RULES.values(), *RESPONSE) if facts.limit}
+THRESHOLDS = {  # the thresholds of one rule next to each other: a sentence names them in this order
+    each.field: each
+    for facts in RULES.values()
+    if facts.limit
+    for each in (facts, *(RESPONSE if facts.rule == RULE_RESPONSE else ()))
+}
 KEYS = ", ".join(
     [name for name, facts in RULES.items() if not facts.columns and facts.acceptable]
     + [f"{name}:COLUMN" for name, facts in RULES.items() if facts.columns and facts.acceptable]
@@ -234,6 +239,8 @@ def policy_sentence(policy: Mapping[str, Any]) -> str:
 
     >>> policy_sentence({"k": 3, "l": 2, "t": 0.9, "suppressed": 1.0, "left_out": 0.05, "uniques": 0.001})[:44]
     'k at least 3, ℓ at least 2, t below 0.9, at '
+    >>> policy_sentence({"identifying": 0.05, "response": 1.5, "response_posterior": 0.75})[-68:]
+    'at most 5 % of the records with a value of their own in a released number, date or text.'
     """
     return (
         ", ".join(

@@ -90,6 +90,8 @@ def _findings(front: Front, point: Point, table: FrequencyTable) -> Sequence[Fin
     if not isinstance(draft, BoxDraft):
         return draft.foresee()
     draft.given = table
+    if table.counts_units:
+        return draft.foresee()  # whole tuples are in one class, so all is known, in persons and households
     # Which records of a divided tuple are in which class is drawn at publication: ℓ and t are those of one draw.
     classes = classes_before(study, table, point.plan, draft.plan)
     return class_findings(study, classes, RULED, draft.own_figures)

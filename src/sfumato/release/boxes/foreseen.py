@@ -60,8 +60,9 @@ def foreseen_boxes(study: Study, table: FrequencyTable, plan: BoxPlan) -> WholeF
     made = assigned(study, table, plan, SALT)
     with open_engine(study.engine, study.engine_options) as engine:
         rows = box_rows(engine, study.source(), study, made)
-        engine.run(f"CREATE OR REPLACE TEMP VIEW {VIEW} AS {rows.sql()}")
-        return whole_file(engine, study, rows.released_source, VIEW)
+        persons = table.units is not None
+        engine.run(f"CREATE OR REPLACE TEMP VIEW {VIEW} AS {rows.sql(unit=persons)}")
+        return whole_file(engine, study, rows.released_source, VIEW, "unit_text" if persons else None)
 
 
 def _labelled(study: Study, made: Assigned, j: int, released: np.ndarray) -> tuple[Domain, Codes]:

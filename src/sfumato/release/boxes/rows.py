@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sfumato.auditing.whole import unit_cell
+from sfumato.auditing.own_values import unit_cell
 from sfumato.errors import DataError, StudyError
 from sfumato.release.boxes.assigned import Assigned
 from sfumato.release.boxes.engine import Division, classed_rows
