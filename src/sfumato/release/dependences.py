@@ -49,18 +49,22 @@ def dependence_findings(
     """
     searched = release_dependences(engine, source, study, columns)
     kept = [n for n in source.names if study.columns[n].role is not Role.QUASI_IDENTIFIER]
+    vain = [dependence for dependence in searched.dependences if dependence.kept[0] not in kept]
+    return findings_of(searched, study, kept), [_in_vain(dependence) for dependence in vain]
+
+
+def findings_of(searched: Dependences, study: Study, kept: Sequence[str]) -> list[Finding]:
+    """The findings about kept columns that give a protected one away, one for each column."""
     by_column: dict[str, list[Dependence]] = {}
     for dependence in searched.dependences:
         by_column.setdefault(dependence.kept[0], []).append(dependence)
-    findings = [
+    return [
         Finding(
             "dependence", sentence(name, by_column[name], released_as(study, name)), name, _figures(by_column[name])
         )
         for name in kept
         if name in by_column
     ]
-    vain = [d for name, listed in by_column.items() if name not in kept for d in listed]
-    return findings, [_in_vain(dependence) for dependence in vain]
 
 
 def _figures(listed: Sequence[Dependence]) -> dict[str, float]:

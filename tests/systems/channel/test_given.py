@@ -378,3 +378,60 @@ def test_the_limits_are_thresholds_of_the_policy() -> None:
         with pytest.raises(StudyError, match="no reason is given"):
             PolicySettings(**weaker)
     assert PolicySettings(response=1.2, response_records=50).response == 1.2
+
+
+def determined(persons: int = 400) -> pd.DataFrame:
+    """A grade that follows from the years of school, of which the release keeps the years; one in fifty is wrong."""
+    grades = [("low", "8"), ("low", "9"), ("middle", "10"), ("high", "12")]
+    rows = [(f"p{i}", *grades[i % 4], "fm"[i // 4 % 2]) for i in range(persons)]
+    frame = pd.DataFrame(rows, columns=["person", "grade", "years", "sex"])
+    frame.loc[frame.index % 50 == 7, "years"] = "8"
+    return frame
+
+
+GRADES = ("low", "middle", "high")
+NOISE = Channel(("grade",), GRADES, GRADES, grr(3, 0.5))
+
+
+@pytest.mark.parametrize("twice", [False, True])
+def test_a_plain_column_that_determines_the_disguised_one_is_refused(tmp_path: Path, state: Path, twice: bool) -> None:
+    """Reports add nothing to a column that shows the value anyway: the rule `response` holds and protects nobody."""
+    frame = determined()
+    frame["other"] = ["ab"[i % 7 > 2] for i in range(len(frame))]
+    roles = {name: {"role": "other"} for name in ("years", "sex", "other")} | {"grade": {"role": "sensitive"}}
+    roles["person"] = {"role": "unit" if twice else "drop"}
+    frame = pd.concat([frame] * 3) if twice else frame
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    study = sf.Study(data={"path": str(tmp_path / "t.csv")}, columns=roles)
+    with pytest.raises(PolicyError, match="years is released unchanged and tells grade, which is disguised") as refused:
+        sf.disguise(study, [NOISE], tmp_path / "out", keep=["years", "sex"])
+    assert [(finding.rule, finding.column) for finding in refused.value.findings] == [("dependence", "years")]
+    assert not (tmp_path / "out").exists()
+    sf.disguise(study, [NOISE], tmp_path / "safe", keep=["sex", "other"])
+    accept = {"dependence:years": "the grade is public, only a test of it"}
+    release = sf.disguise(study, [NOISE], tmp_path / "out", keep=["years"], accept=accept, state=tmp_path / "other")
+    assert [entry["rule"] for entry in release.manifest["accepted"]] == ["dependence"]
+    assert sf.verify(tmp_path / "out", tmp_path / "t.csv")
+
+
+def test_two_plain_columns_that_determine_it_together_are_found(tmp_path: Path, state: Path) -> None:
+    frame = pd.DataFrame({"a": [i % 4 for i in range(800)], "b": [i // 4 % 5 for i in range(800)]})
+    frame["x"] = [f"c{(a + b) % 3}" for a, b in zip(frame["a"], frame["b"], strict=True)]
+    study = table(tmp_path / "t.csv", frame.astype(str))
+    names = ("c0", "c1", "c2")
+    with pytest.raises(PolicyError, match="a is released unchanged and with b tells x"):
+        sf.disguise(study, [Channel(("x",), names, names, grr(3, 0.5))], tmp_path / "out", keep=["a", "b"])
+
+
+def test_rows_of_one_person_do_not_make_a_column_determine_another(tmp_path: Path, state: Path) -> None:
+    """Each person has twelve equal rows: a guess from the other eleven would always be right."""
+    rng = np.random.default_rng(4)
+    persons = pd.DataFrame({"person": [f"p{i}" for i in range(300)], "job": rng.choice(list("abc"), 300)})
+    persons["age"] = [str(20 + i % 60) for i in range(300)]
+    frame = pd.concat([persons] * 12)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    roles = {"person": {"role": "unit"}, "job": {"role": "sensitive"}, "age": {"role": "other"}}
+    study = sf.Study(data={"path": str(tmp_path / "t.csv")}, columns=roles)
+    sf.disguise(
+        study, [Channel(("job",), ("a", "b", "c"), ("a", "b", "c"), grr(3, 0.5))], tmp_path / "out", keep=["age"]
+    )

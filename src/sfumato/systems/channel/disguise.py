@@ -12,7 +12,7 @@ from sfumato.release import pack
 from sfumato.release.draft import Draft, Measured
 from sfumato.release.history.shown import Description, describe_disguise
 from sfumato.release.manifest import Content
-from sfumato.release.policy import acceptances
+from sfumato.release.policy import Finding, acceptances
 from sfumato.release.publish import Release, publish_draft
 from sfumato.release.sources import table_of
 from sfumato.runtime.atomic import refuse_existing_folder
@@ -24,6 +24,7 @@ from sfumato.study import Study
 from sfumato.study.policy import Acceptance, PolicySettings
 from sfumato.systems.channel import draw
 from sfumato.systems.channel.contents import CHANNEL, Disguise, Disguised, count_file, pages_of, private_text
+from sfumato.systems.channel.determined import determined_findings
 from sfumato.systems.channel.given import given_others
 from sfumato.systems.channel.prior import check_beside, complete_columns, unit_of
 from sfumato.systems.channel.readback import Agreement, Rows, Truth, agreement, differing_rows
@@ -86,6 +87,7 @@ class DisguiseDraft(Draft):
     rows_read: int = field(init=False)
     agreed: Agreement = field(init=False)
     disguised: Disguised = field(init=False)
+    determined: list[Finding] = field(init=False)
 
     @property
     def complete(self) -> tuple[str, ...]:
@@ -116,6 +118,8 @@ class DisguiseDraft(Draft):
         rows = Rows(engine, self.source, "raw", self.complete, unit_of(self.study)).attach()
         with stage("compare every row"):
             torn, self.agreed, self.disguised = read_back(rows, self.what, table_of(own), self.study.policy)
+        with stage("look for dependences"):
+            self.determined = determined_findings(rows, self.study, self.what.hidden, self.what.kept)
         if torn:
             raise SfumatoError(
                 f"{counted(torn, 'row of the file does', 'rows of the file do')} not have the "
@@ -144,7 +148,10 @@ class DisguiseDraft(Draft):
             point=disguised.point,
             dictionary=disguised.dictionary(self.study, len(self.source.columns) - len(what.hidden) - len(what.kept)),
             own=disguised.as_dict() | {"agreement": self.agreed.as_dict()},
-            findings=disguised.findings(self.study.policy, self.rows_read - disguised.records),
+            findings=[
+                *disguised.findings(self.study.policy, self.rows_read - disguised.records),
+                *self.determined,
+            ],
             warnings=disguised.warnings(),
         )
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from sfumato.tables.dependence.lines import Line
 
-Status = Literal["generalized", "withheld", "sensitive"]
+Status = Literal["generalized", "withheld", "sensitive", "disguised"]
 Way = Literal["tells", "follows", "computes", "finds"]
 Kind = Literal["one_to_one", "many_to_one", "nearly"]
 
@@ -19,7 +19,7 @@ class Protected:
 
     For a generalized one, `steps` are maps from value (as cleaned text; a missing one is empty) to label, the finest
     first: the last is what is released, those before are levels between the value and the release. A column that is
-    withheld or sensitive has none, because a reader has nothing to start from.
+    withheld, sensitive or disguised has none, because a reader has nothing to start from.
 
     `rare` is a value whose rows are not to be found, such as membership of a group. A column then counts too if its
     values find more than half of these rows and are right more often than wrong.
