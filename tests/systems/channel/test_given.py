@@ -19,7 +19,9 @@ from sfumato.plans.channel import Channel
 from sfumato.release import pack
 from sfumato.release.policy import PolicyError
 from sfumato.study.policy import PolicySettings
+from sfumato.systems.channel.cells import CellCounts
 from sfumato.systems.channel.design import safe_epsilon
+from sfumato.systems.channel.given import figures_given
 from sfumato.systems.channel.response import grr, warner
 
 DELTA, GAIN, LEAST = 0.75, 1.5, 100  # the defaults of the rule, written out
@@ -306,6 +308,20 @@ def test_small_combinations_need_a_bound_on_epsilon(tmp_path: Path, state: Path)
     assert_rule(tmp_path / "out", frame, "x", ["z"])
     assert release.manifest["own"]["given"]["small_share"] == 1.0
     assert "ε is the only bound" in (tmp_path / "out" / "public" / "external.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(("size", "large"), [(99, False), (100, True), (101, True)])
+def test_a_combination_of_exactly_the_least_number_is_large(size: int, large: bool) -> None:
+    """The rule holds in combinations with *at least* 100 records: one with 100 is not left to ε."""
+    channel = Channel(("x",), ("a", "b"), ("a", "b"), warner(2, 0.9))
+    counts = np.array([0.45 * size, 0.55 * size]).round()
+    cells = CellCounts(np.array([7, 7]), np.array([0, 1]), counts, 2)
+    given = figures_given([channel], ["z"], cells, cells, PolicySettings())
+    weights = channel.matrix[1] * counts
+    assert given["small_cells"] == (0 if large else 1)
+    assert given["small_share"] == (0.0 if large else 1.0)
+    assert given["channels"]["x"]["cells_over"] == (1 if large else 0)
+    assert given["channels"]["x"]["worst_posterior"] == (pytest.approx(weights[1] / weights.sum()) if large else None)
 
 
 def test_no_share_is_raised_above_what_is_allowed_by_the_default_bound() -> None:

@@ -70,7 +70,8 @@ def test_without_a_unit_rows_are_averaged_away(tmp_path: Path) -> None:
     """The contrast: where rows are not of persons, each has a draw of its own."""
     visits().drop(columns="person").to_csv(tmp_path / "v.csv", index=False)
     study = sf.Study(data={"path": str(tmp_path / "v.csv")}, columns={})
-    sf.disguise(study, [COIN], tmp_path / "out", keep=["tag"], accept=ALL)
+    accept = ALL | {"dependence:tag": "the rows of a tag have one job, as those of a test"}
+    sf.disguise(study, [COIN], tmp_path / "out", keep=["tag"], accept=accept)
     data = pd.read_csv(tmp_path / "out" / "public" / "data.csv", dtype=str)
     assert (data.groupby("tag")["job"].nunique() > 1).mean() > 0.5
 
