@@ -151,3 +151,16 @@ def test_with_delta_the_bound_knows_epsilon(tmp_path: Path) -> None:
     ratios = [point.values["mse"] / (point.bound or 0) for point in front.points]
     assert all((point.bound or 0) >= error * (1 - 1e-9) for point in front.points)
     assert min(ratios) < 1.01
+
+
+OCCUPATIONS = (1843, 3770, 9, 4099, 4066, 994, 1370, 2002, 3295, 149, 4140, 649, 3650, 928, 1597)
+
+
+def test_an_optimum_of_nearly_dependent_posteriors_is_found() -> None:
+    """Adult's occupations, a missing one among them: an exchange of columns met a basis that was singular."""
+    shares, epsilon = np.array(OCCUPATIONS) / sum(OCCUPATIONS), math.log(3) * 23 / 24
+    with threadpool_limits(1):
+        optimum = LocalSearch(shares).at(epsilon)
+    assert np.abs(optimum.matrix.sum(axis=0) - 1).max() < 1e-12
+    assert (optimum.matrix.max(axis=1) / optimum.matrix.min(axis=1)).max() <= math.exp(epsilon) * (1 + 1e-9)
+    assert measures.spread(optimum.matrix, shares) == pytest.approx(optimum.lower_bound, rel=1e-4)

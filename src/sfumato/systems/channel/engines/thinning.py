@@ -8,6 +8,7 @@ from sfumato.runtime.arrays import Floats
 
 INDEPENDENT = 1e-8
 REFRESH = 64
+SAME = 1e-9  # of the largest sum: what a thinned mixture may differ by
 
 
 def wall(values: Floats, step: Floats) -> float:
@@ -37,7 +38,19 @@ def thin(columns: Floats, weights: Floats) -> Floats:
     >>> left = thin(np.ones((1, 4)), np.array([0.1, 0.2, 0.3, 0.4]))
     >>> int((left > 0).sum()), round(float(left.sum()), 12)
     (1, 1.0)
+
+    Where columns depend on each other up to rounding, an exchange can lose the sum. All columns are kept then.
     """
+    try:
+        thinned = _exchanged(columns, weights)
+    except np.linalg.LinAlgError:
+        return weights
+    total = columns @ weights
+    return thinned if np.abs(columns @ thinned - total).max() <= SAME * np.abs(total).max() else weights
+
+
+def _exchanged(columns: Floats, weights: Floats) -> Floats:
+    """The weights of the last basis; see `thin`."""
     rows = len(columns)
     size = np.linalg.norm(columns, axis=1, keepdims=True)
     columns = columns / np.where(size > 0, size, 1.0) * np.sqrt(columns.shape[1])
