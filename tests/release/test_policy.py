@@ -190,7 +190,7 @@ def test_a_weaker_threshold_needs_a_reason(name: str) -> None:
     """Every threshold has a direction: below the default of k and l, above the default of t and uniques."""
     with pytest.raises(InputError, match=f"{name} = .*no reason is given"):
         sf.Study(data={"path": "t.csv"}, policy={name: WEAKER[name]})
-    with pytest.raises(InputError, match="two words or more"):
+    with pytest.raises(InputError, match="two different words or more"):
         sf.Study(data={"path": "t.csv"}, policy={name: WEAKER[name], "reason": "xxxxxxxxxxxxxx"})
     study = sf.Study(data={"path": "t.csv"}, policy={name: WEAKER[name], "reason": "only for the safe room"})
     assert study.policy.reason == "only for the safe room"

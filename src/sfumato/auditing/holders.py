@@ -10,6 +10,7 @@ from sfumato.sources.engines.engine import Engine, open_engine
 from sfumato.sources.repeating import JOINED, Repeating, candidates, repeating
 from sfumato.sources.roles import Role
 from sfumato.sources.source import Source
+from sfumato.sources.spellings import refuse_spellings
 from sfumato.study import Study
 from sfumato.study.declaration import Declaration
 
@@ -45,6 +46,18 @@ def _finer(engine: Engine, source: Source, column: str, household: str) -> bool:
     there = " AND ".join(f"v{place} IS NOT NULL" for place in range(len(names)))
     both, households = engine.rows(f"SELECT count(*), count(DISTINCT h) FROM ({pairs}) AS p WHERE {there}")[0]
     return int(both) > int(households)
+
+
+def refuse_several_spellings(study: Study, source: Source) -> None:
+    """Raise if a declared unit or household is written in several ways in a table."""
+    holders = [(role, name) for role in (Role.UNIT, Role.HOUSEHOLD) for name in study.named(role)]
+    present = [(role, name) for role, name in holders if name in source.names]
+    if not present:
+        return
+    with open_engine(study.engine, study.engine_options) as engine:
+        engine.attach(source, RAW)
+        for role, name in present:
+            refuse_spellings(engine, cleaned(source, source.column(name)), RAW, name, str(role))
 
 
 def what_to_declare(found: Sequence[Repeating]) -> str:

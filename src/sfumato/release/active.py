@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
+from xml.parsers import expat
 
 BLOCK = re.compile(r"<(script|style)\b([^<>]*)>(.*?)</\1\s*>", re.DOTALL | re.IGNORECASE)
 DATA = re.compile(r'\s*type="application/json"\s+id="figures"\s*')
@@ -25,6 +26,7 @@ PLAIN_ATTRIBUTES = re.compile(
     "class|id|lang|scope|colspan|rowspan|role|title|tabindex|open|aria-(?:label|hidden|live|describedby)"
 )
 PLAIN_STYLE = re.compile(r"[\w\s:;.,#%-]*(?:var\(--[a-z]+\)[\w\s:;.,#%-]*)*")
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")  # ESC can change how a browser reads what follows
 XML_ACTIVE = re.compile(r"<!(?:DOCTYPE|ENTITY)|<\?(?!xml )", re.IGNORECASE)
 
 
@@ -71,6 +73,8 @@ def strange_in(text: str, drawn: str) -> str:
     >>> strange_in('<p onclick="send()">k</p>', "<p>k</p>")
     'the tag <p>'
     """
+    if CONTROL.search(text) and not CONTROL.search(drawn):
+        return "a control character"
     there, ours = active_in(text), active_in(drawn)
     if there.blocks - ours.blocks:
         return "a script or style that is not ours"
@@ -81,6 +85,22 @@ def strange_in(text: str, drawn: str) -> str:
     return f"the tag <{match[1].lower()}>" if match else strange[0]
 
 
-def strange_xml(text: str) -> bool:
-    """Whether XML declares a type or entities, or names a style sheet."""
-    return XML_ACTIVE.search(text) is not None
+def strange_xml(text: str, drawn: str) -> bool:
+    """Whether XML declares a type or entities, names a style sheet, or has a namespace that our own drawing has not.
+
+    A browser runs a script of the namespace of XHTML in any XML file.
+
+    >>> strange_xml('<a xmlns="b"><h:script xmlns:h="http://www.w3.org/1999/xhtml"/></a>', '<a xmlns="b"/>')
+    True
+    """
+    if XML_ACTIVE.search(text) or CONTROL.search(text):
+        return True
+    spaces: list[set[str]] = [set(), set()]
+    for found, content in zip(spaces, (text, drawn), strict=True):
+        parser = expat.ParserCreate(namespace_separator=" ")
+        parser.StartNamespaceDeclHandler = lambda _, uri, found=found: found.add(uri)
+        try:
+            parser.Parse(content.encode("utf-8"), True)
+        except expat.ExpatError:
+            return True
+    return not spaces[0] <= spaces[1]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sfumato.auditing.holders import unstated, what_to_declare
+from sfumato.auditing.holders import refuse_several_spellings, unstated, what_to_declare
 from sfumato.auditing.own_values import OwnValues, identifying_sentence
 from sfumato.auditing.whole import WholeFile
 from sfumato.errors import InputError, UnreachableError
@@ -330,7 +330,11 @@ def unit_findings(study: Study, source: Source) -> list[Finding]:
 
 
 def refuse_unstated_units(study: Study, source: Source) -> None:
-    """Raise unless it is declared what a row is, where a number of persons or households repeats."""
+    """Raise unless it is declared what a row is, where a number of persons or households repeats.
+
+    A declared number must be written in one way.
+    """
+    refuse_several_spellings(study, source)
     found = unstated(study, source)
     if found:
         raise PolicyError(

@@ -17,6 +17,7 @@ from sfumato.auditing.holders import counted_as
 from sfumato.auditing.whole import WholeFile
 from sfumato.errors import InputError, SfumatoError, StudyError
 from sfumato.release import pack
+from sfumato.release.bulk import larger_than_rows
 from sfumato.release.closed import files_of, plain_data
 from sfumato.release.described import codebook_of, described
 from sfumato.release.manifest import Content, Manifest
@@ -145,8 +146,13 @@ def verify_release(
     with _noted(differences, data, "it cannot be measured"):
         check = Check(folder, manifest, study, own_study(folder, manifest).with_engine(engine, options))
         differences += _measured(check, verifier.measure(check))
+        more, otherwise = larger_than_rows(check.written, folder / data, manifest["versions"])
+        differences += [Difference(data, more)] if more else []
+        not_compared += [otherwise] if otherwise else []
     with _noted(differences, pack.MANIFEST, "its figures cannot be read"):
-        figures = [entry for entry in manifest["figures"].values() if isinstance(entry, Mapping)]  # groups: plain counts
+        figures = [
+            entry for entry in manifest["figures"].values() if isinstance(entry, Mapping)
+        ]  # groups: plain counts
         if given is None and any(entry.get("measured_on") == "source" for entry in figures):
             not_compared.append("figures that are measured on the source: name the source to compare them")
     if given is not None and table is not None:

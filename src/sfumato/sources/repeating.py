@@ -2,7 +2,9 @@
 
 Three things point at such a column. Its role: an identifier that repeats. Its name: a patient, person or household
 number, whatever its role. Its values: few rows have each, and the quasi-identifiers are constant among them, though
-they do not determine each other. A region has many rows, and an occupation says neither age nor sex.
+they do not determine each other. A region has many rows, and an occupation says neither age nor sex. Two columns can
+number persons together, as a hospital and the number of a patient in it do: their values say it, where neither does
+alone.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ LEAST = 20  # numbers with several rows, at least, before values alone say somet
 CONSTANT = 0.95  # share of the rows in numbers with several rows whose quasi-identifier does not vary within them
 COMMON = 0.8  # the largest value of a quasi-identifier that says something by being constant
 MOST_CODES = 30
+MOST_TOGETHER, MOST_PARTNERS = 6, 20  # columns that are looked at together with others, and these
 JOINED = " + "
 TAKEN = "numbered_rows"
 
@@ -104,7 +107,8 @@ def repeating(
     chosen = candidates(roles)
     if not chosen:
         return []
-    columns = _taken(engine, view, texts, {*keys, *(name for parts in chosen for name in parts)})
+    partners = [name for name, role in roles.items() if name in texts and role is not Role.WEIGHT][:MOST_PARTNERS]
+    columns = _taken(engine, view, texts, {*keys, *partners, *(name for parts in chosen for name in parts)})
     found = []
     for parts in chosen:
         cell = _together([columns[part] for part in parts])
@@ -116,6 +120,26 @@ def repeating(
         others = [columns[key] for key in keys if key not in parts]
         if (number and not is_name_part(spelled(parts[0]))) or _holds_constant(engine, cell, others, counts):
             found.append(Repeating(JOINED.join(parts), known or "unit", counts.values, counts.rows, counts.most))
+    singles = [parts[0] for parts in chosen if len(parts) == 1][:MOST_TOGETHER]
+    return found or _in_pairs(engine, singles, partners, keys, columns)
+
+
+def _in_pairs(
+    engine: Engine, names: Sequence[str], partners: Sequence[str], keys: Sequence[str], columns: Mapping[str, str]
+) -> list[Repeating]:
+    """Pairs of columns that number persons together, by their values alone; neither does by itself."""
+    whole = {name: _counts(engine, columns[name]) for name in dict.fromkeys([*names, *partners])}
+    repeats = {name: counts for name, counts in whole.items() if 1 < counts.values < counts.rows}
+    pairs = {frozenset((one, two)): (one, two) for one in names for two in partners if one != two}
+    found = []
+    for pair in pairs.values():
+        if not repeats.keys() >= set(pair) or repeats[pair[0]].values * repeats[pair[1]].values < LEAST:
+            continue
+        cell = _together([columns[name] for name in pair])
+        counts = _counts(engine, cell)
+        others = [columns[key] for key in keys if key not in pair]
+        if counts.values < counts.rows and _holds_constant(engine, cell, others, counts):
+            found.append(Repeating(JOINED.join(pair), "unit", counts.values, counts.rows, counts.most))
     return found
 
 

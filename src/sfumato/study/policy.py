@@ -138,15 +138,16 @@ KEYS = ", ".join(
 
 
 def reason_given(text: str) -> bool:
-    """Whether a text can be a reason: ten characters or more, and two words or more.
+    """Whether a text can be a reason: ten characters or more without blanks at the ends, and two different words.
 
-    >>> reason_given("stays in the safe room"), reason_given("xxxxxxxxxxxx"), reason_given("xx xx xx xx")
+    >>> reason_given("stays in the safe room"), reason_given("xxxxxxxxxxxx"), reason_given("ab ab ab ab")
     (True, False, False)
     """
-    return len(text.strip()) >= LEAST_REASON and len(WORD.findall(text)) > 1
+    words = {match[0].casefold() for match in WORD.finditer(text)}
+    return len(" ".join(text.split())) >= LEAST_REASON and len(words) > 1
 
 
-REASON_EXPECTED = f"a reason in words: two words or more, {LEAST_REASON} characters or more"
+REASON_EXPECTED = f"a reason in words: two different words or more, {LEAST_REASON} characters or more"
 
 
 def _require_reason(text: str | None) -> None:

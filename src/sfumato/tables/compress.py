@@ -16,6 +16,7 @@ from sfumato.sources.engines.engine import Engine, quoted
 from sfumato.sources.roles import Role
 from sfumato.sources.settings import Missing
 from sfumato.sources.source import Source
+from sfumato.sources.spellings import refuse_spellings
 from sfumato.sources.value_counts import cell_sql
 from sfumato.tables.domain import Builder, Domain, UncoveredError, domain_of
 from sfumato.tables.frequency import FrequencyTable, Population, ValueCounts, value_counts
@@ -134,6 +135,7 @@ def _check_holders(engine: Engine, holders: Mapping[Kind, str]) -> None:
                 expected=f"the number of a {kind} in every row",
                 remedy="complete the column, or leave these rows out of the table",
             )
+        refuse_spellings(engine, f"{kind}_text", "cells", name, kind)
     if len(holders) == len(HOLDERS):
         several = "SELECT sum(n) AS n FROM cells GROUP BY unit_text HAVING min(household_text) <> max(household_text)"
         rows = engine.rows(f"SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM ({several}) AS t")[0][0]
