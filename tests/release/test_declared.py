@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 
@@ -243,3 +244,40 @@ def test_apply_asks_again_whether_an_earlier_release_left(
     said(capsys, "apply", made[0], following, "-o", str(tmp_path / "three"), *others)
     text = said(capsys, "apply", made[1], following, "-o", str(tmp_path / "four"), *others, code=3)
     assert "earlier=" in text
+
+
+@pytest.mark.parametrize("system", ["lattice", "local"])
+@pytest.mark.parametrize("person", [False, True])
+def test_an_income_that_only_one_household_has_is_unique(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], system: str, person: bool
+) -> None:
+    """No row and no person has an income of their own; a neighbour who knows the income finds the family."""
+    chance, rows = random.Random(5), []
+    for household in range(150):
+        income = round(chance.lognormvariate(9, 0.4), 2)
+        for _ in range(chance.randint(2, 4)):
+            number = 5000 + len(rows)
+            rows.append(
+                [700 + household, number, chance.choice("NS"), chance.choice("fm"), income, chance.choice("ab")]
+            )
+    write(tmp_path / "table.csv", "home,person,district,sex,income,ill", rows)
+    role = "unit" if person else "drop"
+    text = (
+        f'version = 1\n[data]\npath = "table.csv"\n[search]\nsystem = "{system}"\n[local]\nk = [5]\npasses = 1\n'
+        f'[columns]\n{KEYS}home = {{ role = "household" }}\nperson = {{ role = "{role}" }}\n'
+        'income = { role = "sensitive", distance = "equal" }\nill = { role = "sensitive" }\n'
+    )
+    (tmp_path / "run.toml").write_text(text, "utf-8")
+    finding = "income has a value that no other household has for 100.0 % of the households"
+    assert finding in said(capsys, "audit", "--run", str(tmp_path / "run.toml"))
+    front, release = str(tmp_path / "front"), str(tmp_path / "release")
+    assert finding in said(capsys, "search", str(tmp_path / "run.toml"), "-o", front)
+    point = ["--point", "0" if system == "local" else "1", "-o", release]
+    others = [word for rule in ("raw", "l", "t", "dependence:income") for word in ("--accept", f"{rule}={REASON}")]
+    assert finding in said(capsys, "publish", front, *point, *others, code=3)
+    known = ["--accept", f"identifying:income={REASON}", "--accept", f"uniques={REASON}"]
+    said(capsys, "publish", front, *point, *others, *known)
+    said(capsys, "verify", release, "--source", str(tmp_path / "table.csv"))
+    manifest = Path(release) / "private" / "manifest.json"
+    stated = json.loads(manifest.read_text("utf-8"))["own"]["households"]
+    assert (stated["counted"], stated["own_values"]["income"]["unique_share"]) == ("households", 1.0)

@@ -19,6 +19,8 @@ WORDS = 30  # different texts that are still the categories of a column, and no 
 DATES = ("____-__-__%", "__/__/____%", "__.__.____%")
 ENOUGH = 0.5  # records with a value of their own make a column of few texts a free text as well
 
+PERSON, HOUSEHOLD = "unit_text", "household_text"
+
 Kind = Literal["number", "date", "text"]
 TREATED: dict[Kind, str] = {
     "number": "Round it or put it in bands, wider ones if it has them (round, bands), or leave it out.",
@@ -81,12 +83,18 @@ class OwnValues:
 
 
 def own_values(
-    engine: Engine, source: Source, names: Sequence[str], view: str = "written", unit: str | None = None
+    engine: Engine,
+    source: Source,
+    names: Sequence[str],
+    view: str = "written",
+    unit: str | None = None,
+    counted: str = "persons",
 ) -> tuple[OwnValues, ...]:
     """The columns of a view in which some record has a value of its own, as the text that a reader sees.
 
     A missing value is not a value. All columns are counted in one scan. With `unit`, a column of the view that names
-    the person of each record, persons are counted who have a value that no other person has.
+    the person of each record, persons are counted who have a value that no other person has; `counted` names them, and
+    may be households.
     """
     if not names:
         return ()
@@ -110,13 +118,12 @@ def own_values(
         total = str(int(engine.rows(f"SELECT count(DISTINCT {unit}) FROM {view}")[0][0]))
     dated = " OR ".join(f"v LIKE {quoted(form)}" for form in DATES)
     number = numeric(source, "v")
-    counted = engine.rows(
+    found = engine.rows(
         f"SELECT g, {total}, count(CASE WHEN {present} THEN 1 END), "
         f"count({'' if unit is None else 'DISTINCT '}{alone}), "
         f"count(CASE WHEN {present} AND {number} IS NOT NULL THEN 1 END), "
         f"count(CASE WHEN {present} AND ({dated}) THEN 1 END) FROM ({grouped}) AS s GROUP BY g ORDER BY g"
     )
-    what = "records" if unit is None else "persons"
     return tuple(
         OwnValues(
             names[int(g)],
@@ -124,9 +131,9 @@ def own_values(
             int(records),
             int(distinct),
             int(once),
-            counted=what,
+            counted="records" if unit is None else counted,
         )
-        for g, records, distinct, once, numbers, dates in counted
+        for g, records, distinct, once, numbers, dates in found
         if once
     )
 
@@ -135,10 +142,20 @@ def _kind(distinct: int, numbers: int, dates: int) -> Kind:
     return "number" if numbers >= MOSTLY * distinct else "date" if dates >= MOSTLY * distinct else "text"
 
 
-def unit_cell(source: Source, study: Study) -> str:
-    """The SQL of the person that a row belongs to; empty where rows are persons."""
-    names = [name for name in study.named(Role.UNIT) if name in source.names]
-    return cleaned(source, source.column(names[0])) if names else ""
+def holder_cells(source: Source, study: Study) -> dict[str, str]:
+    """The SQL of the person and of the household of a row, those that are declared, by their names in a view."""
+    named = {cell: study.named(role) for cell, role in ((PERSON, Role.UNIT), (HOUSEHOLD, Role.HOUSEHOLD))}
+    present = {cell: names[0] for cell, names in named.items() if names and names[0] in source.names}
+    return {cell: cleaned(source, source.column(name)) for cell, name in present.items()}
+
+
+def worst(*counted: Sequence[OwnValues]) -> tuple[OwnValues, ...]:
+    """Each column as it was counted with the largest share: in records or persons, and in households."""
+    found: dict[str, OwnValues] = {}
+    for one in (one for columns in counted for one in columns):
+        if one.column not in found or one.share > found[one.column].share:
+            found[one.column] = one
+    return tuple(found.values())
 
 
 def released_alone(study: Study) -> list[OwnValues]:
@@ -151,7 +168,16 @@ def released_alone(study: Study) -> list[OwnValues]:
     ]
     with open_engine(study.engine, study.engine_options) as engine, stage("columns by themselves"):
         engine.attach(source, "raw")
-        return identifying(study, own_values(engine, source, released, "raw", unit_cell(source, study) or None))
+        return identifying(study, own_values_of_holders(engine, source, study, released))
+
+
+def own_values_of_holders(engine: Engine, source: Source, study: Study, names: Sequence[str]) -> tuple[OwnValues, ...]:
+    """The same of a table that is attached as `raw`, in records or persons and in households; the worse counts."""
+    cells = holder_cells(source, study)
+    found = own_values(engine, source, names, "raw", cells.get(PERSON))
+    if HOUSEHOLD not in cells:
+        return found
+    return worst(found, own_values(engine, source, names, "raw", cells[HOUSEHOLD], "households"))
 
 
 def identifying(study: Study, columns: Sequence[OwnValues]) -> list[OwnValues]:

@@ -96,21 +96,28 @@ class WholeFile:
 
 
 def whole_file(
-    engine: Engine, study: Study, source: Source, view: str = "written", unit: str | None = None
+    engine: Engine,
+    study: Study,
+    source: Source,
+    view: str = "written",
+    unit: str | None = None,
+    counted: str = "persons",
 ) -> WholeFile:
     """Measure a file over all columns that are released. The file is a view of the engine's.
 
-    With `unit`, a column of the view that names the person of each record, persons are counted.
+    With `unit`, a column of the view that names the person of each record, persons are counted; `counted` names them,
+    and may be households.
     """
     roles = {name: study.columns[name].role for name in source.names if name in study.columns}
     released = [name for name in source.names if name not in roles or roles[name].released]
     known = [name for name in released if roles.get(name) is not Role.SENSITIVE]
+    others = [name for name in released if roles.get(name) is not Role.QUASI_IDENTIFIER]
     return WholeFile(
         everything=uniqueness(engine, source, released, view, unit),
         known=uniqueness(engine, source, known, view, unit),
-        counted="records" if unit is None else "persons",
+        counted="records" if unit is None else counted,
         uncounted=tuple(name for name in released if roles.get(name) not in COUNTED),
-        own=own_values(engine, source, [n for n in released if roles.get(n) is not Role.QUASI_IDENTIFIER], view, unit),
+        own=own_values(engine, source, others, view, unit, counted),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sfumato.auditing.own_values import PERSON
 from sfumato.auditing.whole import WholeFile, whole_file
 from sfumato.front import Front, Point
 from sfumato.measures.classes import classify
@@ -11,7 +12,7 @@ from sfumato.release import pack
 from sfumato.release.boxes.foreseen import foreseen_boxes
 from sfumato.release.columns import column_recodes
 from sfumato.release.recode import Below, recode
-from sfumato.release.recoding_draft import as_source, persons_of
+from sfumato.release.recoding_draft import as_source
 from sfumato.sources.engines.engine import open_engine
 from sfumato.tables.frequency import FrequencyTable
 
@@ -30,7 +31,6 @@ def foreseen(front: Front, point: Point, table: FrequencyTable) -> WholeFile:
     below = Below.of(plan, classes, columns)
     with open_engine(study.engine, study.engine_options) as engine:
         recoded = recode(engine, study.source(), study, columns, below)
-        if table.units is not None:
-            return persons_of(engine, study, recoded, columns, classes).whole
-        engine.run(f"CREATE OR REPLACE TEMP VIEW {VIEW} AS {recoded.sql()}")
-        return whole_file(engine, study, as_source(recoded, columns), VIEW)
+        persons = table.units is not None
+        engine.run(f"CREATE OR REPLACE TEMP VIEW {VIEW} AS {recoded.sql(holders=persons)}")
+        return whole_file(engine, study, as_source(recoded, columns), VIEW, PERSON if persons else None)

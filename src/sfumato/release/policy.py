@@ -244,6 +244,18 @@ def unique_findings(policy: PolicySettings, whole: WholeFile) -> list[Finding]:
     return [Finding("uniques", what, figures={"uniques": known.unique_share}), *alone]
 
 
+def with_households(findings: Sequence[Finding], households: Sequence[Finding]) -> list[Finding]:
+    """Findings with those on unique records and values that were counted in households; of each the larger share."""
+    found = list(findings)
+    for finding in households:
+        same = next((position for position, one in enumerate(found) if one.key == finding.key), None)
+        if same is None:
+            found.append(finding)
+        elif finding.figures[finding.rule] > found[same].figures[finding.rule]:
+            found[same] = finding
+    return found
+
+
 def identifying_findings(limit: float, columns: Sequence[OwnValues]) -> list[Finding]:
     """Released columns that single out more than a share of the records by themselves.
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sfumato.auditing.own_values import unit_cell
+from sfumato.auditing.own_values import holder_cells
 from sfumato.errors import DataError, HierarchyError, shortened
 from sfumato.measures.classes import ClassTable
 from sfumato.plans.levels import LevelPlan
@@ -85,7 +85,7 @@ class Recoded:
     suppressed: int
     neutralised: frozenset[str] = frozenset()
     coded: frozenset[str] = frozenset()
-    unit: str = ""
+    holders: tuple[str, ...] = ()
 
     @property
     def names(self) -> list[str]:
@@ -96,10 +96,10 @@ class Recoded:
         """Rows of the released file."""
         return self.records - self.suppressed
 
-    def sql(self, unit: bool = False) -> str:
-        """The released rows; their columns are `c0`, `c1`, … With `unit`, which no file gets, the person of each."""
+    def sql(self, holders: bool = False) -> str:
+        """The released rows; their columns are `c0`, `c1`, … With `holders`, which no file gets, whose row it is."""
         cells = ", ".join(f"{self._cell(column)} AS c{position}" for position, column in enumerate(self.columns))
-        cells += ", r.unit_text" if unit else ""
+        cells += "".join(f", r.{name}" for name in self.holders) if holders else ""
         keys = " AND ".join(f"r.g{i} = s.g{i}" for i in range(len(self.hidden)))
         return f"SELECT {cells} FROM recoded AS r JOIN sizes AS s ON {keys} WHERE NOT ({self.below.sql})"
 
@@ -131,7 +131,7 @@ def recode(
     _refuse_unknown(engine, columns)
     _sizes(engine, columns, len(values), below)
     _spellings(engine, columns, _kept(columns, below))
-    _view(engine, source, target, released, columns, complete, unit_cell(source, study))
+    _view(engine, source, target, released, columns, complete, holder_cells(source, study))
     read = int(engine.rows("SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM tuples")[0][0])
     records, gone = engine.rows(
         f"SELECT CAST(coalesce(sum(n), 0) AS BIGINT), "
@@ -146,7 +146,7 @@ def recode(
     names = frozenset(column.name for column in columns)
     plain = _neutralised(study, released, columns)
     coded = frozenset(column.name for column in columns if column.level > 0)
-    own = unit_cell(source, study)
+    own = tuple(holder_cells(source, study))
     return Recoded(source, target, released, names, below, read, int(records), int(gone), plain, coded, own)
 
 
@@ -289,12 +289,12 @@ def _view(
     released: Sequence[Column],
     columns: Sequence[ColumnRecode],
     complete: str,
-    unit: str,
+    holders: Mapping[str, str],
 ) -> None:
-    """The records with their groups and released cells, and the person of each where units are declared, as a view."""
-    own = [f"{unit} AS unit_text"] if unit else []
+    """The records with their groups and released cells, and whose they are where that is declared, as a view."""
+    own = [f"{cell} AS {name}" for name, cell in holders.items()]
     rows = ", ".join([*(raw_cell(source, column, target) for column in released), *_keys(source, columns), *own])
-    cells = [*(_cell(column, columns) for column in released), *(["k.unit_text"] if unit else [])]
+    cells = [*(_cell(column, columns) for column in released), *(f"k.{name}" for name in holders)]
     engine.run(
         f"CREATE OR REPLACE TEMP VIEW recoded AS SELECT {', '.join([*_groups(columns), *cells])} "
         f"FROM (SELECT {rows} FROM raw WHERE {complete}) AS k {_joins(columns)} CROSS JOIN spellings AS p"

@@ -28,8 +28,8 @@ from sfumato.release.formats import format_of, target_of
 from sfumato.release.history.shown import Description, describe_recoding
 from sfumato.release.labels import Naming, named_trees, namings
 from sfumato.release.manifest import Content
-from sfumato.release.persons import Persons, refuse_other_classes
-from sfumato.release.policy import Evidence, Finding, policy_findings
+from sfumato.release.persons import NOBODY, Holders, holders_of, refuse_other_classes
+from sfumato.release.policy import Evidence, Finding, policy_findings, unique_findings, with_households
 from sfumato.release.readback import (
     RULED,
     figure_value,
@@ -92,7 +92,7 @@ class RecodingDraft(Draft):
     hierarchies: Mapping[str, dict[str, Any]] = field(init=False)
     recoded: Recoded = field(init=False)
     whole: WholeFile = field(init=False)
-    persons: Persons | None = field(init=False, default=None)
+    holders: Holders = field(init=False, default=NOBODY)
     warnings: list[str] = field(init=False)
     dependences: Sequence[Finding] = field(init=False)
 
@@ -157,8 +157,7 @@ class RecodingDraft(Draft):
             self.warnings = extreme_warnings(extreme_columns(engine, self.study, written))
         with stage("measure all columns together"):
             self.whole = whole_file(engine, self.study, written)
-            if self.table.units is not None:
-                self.persons = persons_of(engine, self.study, self.recoded, self.columns, self.planned.classes)
+            self.holders = recoded_holders(engine, self.study, self.recoded, self.columns, self.planned.classes)
         with stage("look for dependences"):
             self.dependences, in_vain = dependence_findings(engine, self.source, self.study, self.columns)
         self.warnings += [*in_vain, *_label_warnings(self.columns, self.planned.names), *_name_warnings(self.recoded)]
@@ -204,11 +203,11 @@ class RecodingDraft(Draft):
                     "small_before": facts.small_classes(before),
                     "small_after": facts.small_classes(counted),
                 },
-                **({} if self.persons is None else {"persons": self.persons.as_dict()}),
+                **self.holders.as_dict(),
             },
             findings=[
                 *self.dependences,
-                *release_findings(self.study, figures, self.whole, recoded.suppressed, after, self.persons),
+                *release_findings(self.study, figures, self.whole, recoded.suppressed, after, self.holders),
             ],
             warnings=[*self.noted, *self.warnings],
             hierarchies=self.hierarchies,
@@ -243,15 +242,22 @@ def release_findings(
     whole: WholeFile,
     suppressed: int,
     classes: ClassTable,
-    persons: Persons | None = None,
+    holders: Holders = NOBODY,
 ) -> list[Finding]:
-    """What a recoded file breaks of the policy by its own figures; `classes` are those of the file."""
+    """What a recoded file breaks of the policy by its own figures; `classes` are those of the file.
+
+    Where a household is declared, a column or a record that only one household has is unique; the worse counts.
+    """
+    persons = holders.persons
     if persons is not None:
         known = Evidence(figures, persons.number, persons.suppressed, unchanged(classes), persons.whole, "person")
     else:
         known = Evidence(figures, classes.records, suppressed, unchanged(classes), whole)
     known = replace(known, left_out=classes.table.left_out, entered=classes.records)
-    return [_about_weight(study, finding) for finding in policy_findings(study.policy, known)]
+    findings = policy_findings(study.policy, known)
+    if holders.households is not None:
+        findings = with_households(findings, unique_findings(study.policy, holders.households))
+    return [_about_weight(study, finding) for finding in findings]
 
 
 def _about_weight(study: Study, finding: Finding) -> Finding:
@@ -266,13 +272,12 @@ def _about_weight(study: Study, finding: Finding) -> Finding:
     return replace(finding, what=finding.what + advice)
 
 
-def persons_of(
+def recoded_holders(
     engine: Engine, study: Study, recoded: Recoded, columns: Sequence[ColumnRecode], classes: ClassTable
-) -> Persons:
-    """The persons of a release, by the rows that were recoded."""
-    engine.run(f"CREATE OR REPLACE TEMP VIEW persons AS {recoded.sql(unit=True)}")
-    whole = whole_file(engine, study, as_source(recoded, columns), "persons", "unit_text")
-    return Persons(classes.table.persons, classes.suppressed_units, whole)
+) -> Holders:
+    """The persons and households of a release, by the rows that were recoded."""
+    rows = recoded.sql(holders=True)
+    return holders_of(engine, study, rows, as_source(recoded, columns), recoded.holders, classes)
 
 
 def class_findings(

@@ -18,10 +18,10 @@ from sfumato.release.dictionary import data_dictionary, labels_in
 from sfumato.release.facts import exempt_classes, released_loss
 from sfumato.release.formats import target_of
 from sfumato.release.manifest import Content, Manifest
-from sfumato.release.persons import stated_persons, with_stated
+from sfumato.release.persons import NOBODY, Holders, with_stated
 from sfumato.release.readback import figure_value, figures_of, loss_of, measures_of, released_classes, same
 from sfumato.release.recode import Below, recode
-from sfumato.release.recoding_draft import pages_of, persons_of, release_findings
+from sfumato.release.recoding_draft import pages_of, recoded_holders, release_findings
 from sfumato.release.rows import differing_rows
 from sfumato.release.sources import table_of
 from sfumato.release.verification import Difference, rows_read_differences
@@ -70,7 +70,7 @@ def measure_again(check: Check, agrees: Callable[[ColumnRecode, Any], bool]) -> 
             labels_in(classes),
         ),
         findings=release_findings(
-            check.study, figures, whole, manifest["suppressed"], classes, stated_persons(manifest["own"])
+            check.study, figures, whole, manifest["suppressed"], classes, Holders.stated(manifest["own"])
         ),
         differences=[*differences, *_point(manifest), *_plan(manifest, columns, agrees)],
     )
@@ -78,21 +78,21 @@ def measure_again(check: Check, agrees: Callable[[ColumnRecode, Any], bool]) -> 
 
 def rows_again(check: Check, study: Study) -> list[Difference]:
     """Recode the source again: the same rows, in any order, and the same figures of what the file does not hold."""
-    columns, stated = columns_of(check), check.manifest["own"].get("persons")
+    columns = columns_of(check)
     classes = classes_again(check, study, columns)
     plan = _level_plan(check)
     below = Below(plan.suppress_below, plan.diversity_below) if classes is None else Below.of(plan, classes, columns)
-    persons = None
+    holders = NOBODY
     with open_engine(study.engine, study.engine_options) as engine:
         source = table_of(study)
         target = target_of(source, check.written.format)
         recoded = recode(engine, source, study, columns, below, target)
         torn = differing_rows(engine, recoded, check.written)
-        if classes is not None and classes.table.units is not None:
-            persons = persons_of(engine, study, recoded, columns, classes).as_dict()
+        if classes is not None:
+            holders = recoded_holders(engine, study, recoded, columns, classes)
     differences = [Difference(check.data, f"{torn} rows differ from the source recoded again")] if torn else []
-    if persons != stated:
-        differences.append(Difference(pack.MANIFEST, "its figures of persons are not those of the source"))
+    for name in holders.differ(check.manifest["own"]):
+        differences.append(Difference(pack.MANIFEST, f"its figures of {name} are not those of the source"))
     differences += rows_read_differences(check.manifest, recoded.rows_read)
     return differences if classes is None else [*differences, *_figures_on_source(check, study, classes)]
 

@@ -24,7 +24,7 @@ from sfumato.release.boxes.downcoding import downcode
 from sfumato.release.boxes.floors import refuse_floors
 from sfumato.release.boxes.foreseen import classes_before
 from sfumato.release.boxes.labels import BoxColumn
-from sfumato.release.boxes.persons import person_classes, person_figures, persons_in, with_persons
+from sfumato.release.boxes.persons import box_holders, person_classes, person_figures, with_persons
 from sfumato.release.boxes.readback import classes_in, dictionary_of, per_column, released_loss
 from sfumato.release.boxes.rows import BoxRows, bound_names, box_rows
 from sfumato.release.boxes.use import labels_per_value, table_figures
@@ -35,7 +35,7 @@ from sfumato.release.extremes import extreme_columns, extreme_warnings
 from sfumato.release.formats import format_of, target_of
 from sfumato.release.history.shown import Description, describe_classes
 from sfumato.release.manifest import Content
-from sfumato.release.persons import Persons, refuse_other_classes
+from sfumato.release.persons import NOBODY, Holders, refuse_other_classes
 from sfumato.release.policy import Evidence, Finding, policy_findings
 from sfumato.release.readback import (
     RULED,
@@ -84,7 +84,7 @@ class BoxDraft(Draft):
     files: Mapping[str, str] = field(init=False)
     hierarchies: Mapping[str, dict[str, Any]] = field(init=False)
     whole: WholeFile = field(init=False)
-    shown: Persons | None = field(init=False, default=None)
+    shown: Holders = field(init=False, default=NOBODY)
     warnings: list[str] = field(init=False)
     dependences: Sequence[Finding] = field(init=False)
 
@@ -199,8 +199,8 @@ class BoxDraft(Draft):
             self.warnings = extreme_warnings(extreme_columns(engine, self.study, written))
         with stage("measure all columns together"):
             self.whole = whole_file(engine, own, written)
-            if self.table.units is not None:
-                self.shown = persons_in(engine, self.study, self.rows, self.persons)
+            if self.table.counts_units:
+                self.shown = box_holders(engine, self.study, self.rows, self.persons)
         with stage("look for dependences"):
             columns = [as_recode(column) for column in self.plan.columns]
             self.dependences, in_vain = dependence_findings(engine, self.source, self.study, columns)
@@ -258,7 +258,7 @@ class BoxDraft(Draft):
                     "small_before": facts.small_classes(before),
                     "small_after": facts.small_classes(sized),
                 },
-                **({} if self.shown is None else {"persons": self.shown.as_dict()}),
+                **self.shown.as_dict(),
             },
             findings=[
                 *self.dependences,

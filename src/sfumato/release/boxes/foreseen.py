@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from sfumato.auditing.own_values import PERSON
 from sfumato.auditing.whole import WholeFile, whole_file
 from sfumato.measures.classes import ClassTable
 from sfumato.plans.boxes import BoxPlan
@@ -61,8 +62,8 @@ def foreseen_boxes(study: Study, table: FrequencyTable, plan: BoxPlan) -> WholeF
     with open_engine(study.engine, study.engine_options) as engine:
         rows = box_rows(engine, study.source(), study, made)
         persons = table.units is not None
-        engine.run(f"CREATE OR REPLACE TEMP VIEW {VIEW} AS {rows.sql(unit=persons)}")
-        return whole_file(engine, study, rows.released_source, VIEW, "unit_text" if persons else None)
+        engine.run(f"CREATE OR REPLACE TEMP VIEW {VIEW} AS {rows.sql(holders=persons)}")
+        return whole_file(engine, study, rows.released_source, VIEW, PERSON if persons else None)
 
 
 def _labelled(study: Study, made: Assigned, j: int, released: np.ndarray) -> tuple[Domain, Codes]:

@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.auditing.whole import whole_file
 from sfumato.errors import InputError
 from sfumato.measures.classes import ClassTable
 from sfumato.measures.owned import class_table
 from sfumato.release.boxes.assigned import Assigned
 from sfumato.release.boxes.rows import BoxRows
-from sfumato.release.persons import Persons
+from sfumato.release.persons import Holders, holders_of
 from sfumato.release.readback import IN_UNITS, figure_value, measures_of, same
 from sfumato.runtime.arrays import Counts64
 from sfumato.runtime.json_files import without_infinities
@@ -37,11 +36,9 @@ def may_count_persons(study: Study) -> bool:
     return any(study.named(role) for role in HOLDERS)
 
 
-def persons_in(engine: Engine, study: Study, rows: BoxRows, classes: ClassTable) -> Persons:
-    """The persons of a release, by the rows that were put into classes."""
-    engine.run(f"CREATE OR REPLACE TEMP VIEW persons AS {rows.sql(unit=True)}")
-    whole = whole_file(engine, study, rows.released_source, "persons", "unit_text")
-    return Persons(classes.table.persons, classes.suppressed_units, whole)
+def box_holders(engine: Engine, study: Study, rows: BoxRows, classes: ClassTable) -> Holders:
+    """The persons and households of a release, by the rows that were put into classes."""
+    return holders_of(engine, study, rows.sql(holders=True), rows.released_source, rows.holders, classes)
 
 
 def person_classes(study: Study, table: FrequencyTable, of: Counts64, owner: Counts64, classes: int) -> ClassTable:

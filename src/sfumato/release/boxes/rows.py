@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sfumato.auditing.own_values import unit_cell
+from sfumato.auditing.own_values import holder_cells
 from sfumato.errors import DataError, StudyError
 from sfumato.release.boxes.assigned import Assigned
 from sfumato.release.boxes.engine import Division, classed_rows
@@ -31,6 +31,7 @@ class BoxRows:
     division: Division
     neutralise: bool
     bounds: tuple[str, ...] = ()
+    holders: tuple[str, ...] = ()
 
     @property
     def names(self) -> list[str]:
@@ -49,15 +50,15 @@ class BoxRows:
         )
         return replace(self.source, columns=tuple(columns))
 
-    def sql(self, unit: bool = False) -> str:
-        """The released rows; their columns are `c0`, `c1`, … With `unit`, which no file gets, the person of each."""
+    def sql(self, holders: bool = False) -> str:
+        """The released rows; their columns are `c0`, `c1`, … With `holders`, which no file gets, whose row it is."""
         cells = ", ".join(f"{self._cell(column)} AS c{position}" for position, column in enumerate(self.columns))
         first = len(self.columns)
         for position, name in enumerate(self.bounds):
             j = self.plan.names.index(name)
             low = first + 2 * position
             cells += f", CAST(b.a{j} AS STRING) AS c{low}, CAST(b.z{j} AS STRING) AS c{low + 1}"
-        cells += ", r.unit_text" if unit else ""
+        cells += "".join(f", r.{name}" for name in self.holders) if holders else ""
         return f"SELECT {cells} FROM boxed_rows AS r JOIN boxes AS b ON r.boxed = b.q"
 
     def _cell(self, column: Column) -> str:
@@ -80,8 +81,8 @@ def box_rows(engine: Engine, source: Source, study: Study, plan: Assigned, targe
     complete = complete_rows(source, study)
     classed = classed_rows(engine, source, division, "raw", "boxed", complete)
     cells = ", ".join(f"({_bare(raw_cell(source, c, target))}) AS w{c.position}" for c in released)
-    unit = unit_cell(source, study)
-    cells += f", {unit} AS unit_text" if unit else ""
+    holders = holder_cells(source, study)
+    cells += "".join(f", {cell} AS {name}" for name, cell in holders.items())
     engine.run(f"CREATE OR REPLACE TEMP VIEW boxed_rows AS SELECT t.*, {cells} FROM ({classed}) AS t WHERE {complete}")
     labels = {
         f"l{j}": [column.labels[run] for run in zip(plan.low[:, j].tolist(), plan.high[:, j].tolist(), strict=True)]
@@ -107,7 +108,8 @@ def box_rows(engine: Engine, source: Source, study: Study, plan: Assigned, targe
         )
     if not kept:
         raise DataError("the plan suppresses every record", expected="a plan that leaves records")
-    return BoxRows(source, target, released, plan, read, division, study.data.neutralise_formulas, bounds)
+    plain = study.data.neutralise_formulas
+    return BoxRows(source, target, released, plan, read, division, plain, bounds, tuple(holders))
 
 
 def bounded(study: Study, plan: Assigned) -> tuple[str, ...]:

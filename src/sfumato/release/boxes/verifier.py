@@ -18,12 +18,12 @@ from sfumato.release.boxes.downcoding import downcode
 from sfumato.release.boxes.draft import Beside, Pages, nothing, released_values, smallest
 from sfumato.release.boxes.floors import floor_differences
 from sfumato.release.boxes.persons import (
+    box_holders,
     figure_differences,
     in_persons,
     may_count_persons,
     person_classes,
     person_figures,
-    persons_in,
 )
 from sfumato.release.boxes.readback import classes_in, dictionary_of, released_loss
 from sfumato.release.boxes.rows import box_rows
@@ -31,7 +31,7 @@ from sfumato.release.boxes.use import labels_per_value, table_figures
 from sfumato.release.facts import exempt_classes
 from sfumato.release.formats import target_of
 from sfumato.release.manifest import Content, Manifest
-from sfumato.release.persons import stated_persons
+from sfumato.release.persons import NOBODY, Holders
 from sfumato.release.readback import figure_value, figures_of, loss_of, same
 from sfumato.release.recoding_draft import release_findings
 from sfumato.release.rows import differing_rows
@@ -96,7 +96,7 @@ def measure_again(check: Check, beside: Beside) -> Again:
     return Again(
         whole=whole,
         dictionary=dictionary_of(check.study, written.names, plan.columns, Path(data).name, left_out, classes),
-        findings=release_findings(check.study, figures, whole, suppressed, classes, stated_persons(manifest["own"])),
+        findings=release_findings(check.study, figures, whole, suppressed, classes, Holders.stated(manifest["own"])),
         differences=[*differences, *_point(manifest)],
     )
 
@@ -149,19 +149,19 @@ def rows_again(check: Check, study: Study) -> list[Difference]:
     with open_engine(study.engine, study.engine_options) as engine:
         source = table_of(study)
         target = target_of(source, check.written.format)
-        rows, persons = box_rows(engine, source, study, plan, target), None
+        rows, holders = box_rows(engine, source, study, plan, target), NOBODY
         torn = differing_rows(engine, rows, check.written)
-        if table.units is not None:
+        if table.counts_units:
             classes = person_classes(study, table, plan.of, plan.owner, plan.classes)
-            persons = persons_in(engine, study, rows, classes).as_dict()
+            holders = box_holders(engine, study, rows, classes)
     differ = f"{counted(torn, 'row differs', 'rows differ')} from the source put into classes again"
     differences = [Difference(check.data, differ)] if torn else []
     differences += rows_read_differences(check.manifest, rows.rows_read)
     found = {}
     if table.counts_units:
         found = person_figures(study, person_classes(study, table, plan.of, plan.owner, plan.classes))
-    if persons != check.manifest["own"].get("persons"):
-        differences.append(Difference(pack.MANIFEST, "its figures of persons are not those of the source"))
+    for name in holders.differ(check.manifest["own"]):
+        differences.append(Difference(pack.MANIFEST, f"its figures of {name} are not those of the source"))
     wrong = figure_differences(check.manifest["figures"], found)
     return [*differences, *(Difference(pack.MANIFEST, f"its {name} is not that of the source") for name in wrong)]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.auditing.own_values import unit_cell
+from sfumato.auditing.own_values import PERSON, holder_cells
 from sfumato.auditing.singling_out import best_sets
 from sfumato.auditing.whole import uniqueness
 from sfumato.errors import InputError
@@ -69,7 +69,7 @@ def uncounted(places: Places, study: str) -> dict[str, Any]:
     kept = [name for name in source.names if roles.get(name) is Role.OTHER]
     with open_engine(declared.engine, declared.engine_options) as engine:
         engine.attach(source, "raw")
-        unit = unit_cell(source, declared) or None
+        unit = holder_cells(source, declared).get(PERSON)
         base = uniqueness(engine, source, known, "raw", unit)
         columns = [
             {"column": name, "unique_share": uniqueness(engine, source, [*known, name], "raw", unit).unique_share}
