@@ -29,14 +29,14 @@ def test_testdata(shared: Path, tmp_path: Path) -> None:
     columns |= {
         "age": {"role": "quasi_identifier", "hierarchy": {"build": "interval", "widths": [5, 10, 20, 40]}},
         "income": {"role": "sensitive"},
-        "ori_hid": {"role": "identifier"},
+        "ori_hid": {"role": "household"},
         "sampling_weight": {"role": "drop"},
         "household_weights": {"role": "weight"},
     }
     search = {"objectives": ["k", "distinct_l", "general_loss"], "max_suppression": 0.05}
     front = sf.search(sf.Study(data={"path": str(path)}, columns=columns, search=search))
     assert front.exact
-    release = released(front, tmp_path, 5, "identifying:expend", "identifying:savings", "uniques")
+    release = released(front, tmp_path, 5, "identifying:expend", "identifying:income", "identifying:savings", "uniques")
     head = release.data.read_text("utf-8").splitlines()[0].split(",")
     assert "ori_hid" not in head
     assert "sampling_weight" not in head

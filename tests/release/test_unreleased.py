@@ -53,7 +53,7 @@ def test_a_disguised_table_lacks_them(tmp_path: Path, role: str) -> None:
     accept = {"k": "a small table made for a test", "uniques": "a small table made for a test"}
     release = disguise(study, [channel_of()], tmp_path / "d", keep=None, accept=accept, state=tmp_path / "state")
     assert header(release.data) == ["ill", "age", "post code", "sex"]
-    with pytest.raises(StudyError, match="income cannot be kept"):
+    with pytest.raises(StudyError, match=f"income has the role {role} and cannot be kept"):
         disguise(study, [channel_of()], tmp_path / "e", keep=["income"])
 
 

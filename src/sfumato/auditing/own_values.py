@@ -193,7 +193,7 @@ def identifying_sentence(one: OwnValues, limit: float) -> str:
     note has a value that no other record has in 100
     >>> wage = OwnValues("wage", "number", records=90, distinct=90, unique=90, counted="persons")
     >>> print(identifying_sentence(wage, 0.05).partition(",")[0])
-    wage has a value that no other person has for 100 % of the persons
+    wage has a value that no other person has for 100.0 % of the persons
     """
     noun = one.counted.removesuffix("s")
     return (

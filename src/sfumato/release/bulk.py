@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
+from sfumato.errors import InputError
 from sfumato.release.formats import write_rows
 from sfumato.runtime.scratch import Scratch
+from sfumato.sources.codebook import Codebook, ColumnLabels
 from sfumato.sources.engines.engine import open_engine
+from sfumato.sources.labelled.workbook import LABELS
+from sfumato.sources.opening import open_source
+from sfumato.sources.settings import DataSettings
 from sfumato.sources.source import Source
 
 BLOCK = 1 << 16
@@ -37,6 +43,8 @@ def larger_than_rows(written: Source, path: Path, made: Mapping[str, str]) -> tu
         ours = "pyspark" not in made and made.get("duckdb") == _engine_version()
         return (OTHERS, "") if ours else ("", _unknown(path))
     names = list(written.names)
+    if written.format == "xlsx":
+        written = replace(written, codebook=_sheet_of_labels(path))
     with Scratch() as scratch, open_engine() as engine:
         engine.attach(written, "written")
         again = scratch.path / f"again.{written.format}"
@@ -44,6 +52,23 @@ def larger_than_rows(written: Source, path: Path, made: Mapping[str, str]) -> tu
         write_rows(engine, f"SELECT {cells} FROM written", again, written, names, frozenset(written.settings.codes))
         most = again.stat().st_size * (1 + MORE) + BYTES
     return (HIDDEN if path.stat().st_size > most else ""), ""
+
+
+def _sheet_of_labels(path: Path) -> Codebook:
+    """What the second sheet of a workbook says: it is written again for the columns and values that occur."""
+    try:
+        source = open_source(DataSettings(path=str(path), sheet=LABELS))
+    except InputError:  # no such sheet
+        return Codebook()
+    if len(source.native_names) != 3:
+        return Codebook()
+    found: dict[str, tuple[str, dict[str, str]]] = {}
+    with open_engine() as engine:
+        engine.attach(source, LABELS)
+        for name, value, label in engine.rows(f"SELECT {', '.join(source.native_names)} FROM {LABELS}"):
+            about, values = found.get(name, ("", {}))
+            found[name] = (about, {**values, value: label}) if value else (label, values)
+    return Codebook({name: ColumnLabels(about, values) for name, (about, values) in found.items()})
 
 
 def _unknown(path: Path) -> str:

@@ -240,7 +240,7 @@ def policy_sentence(policy: Mapping[str, Any]) -> str:
 
     >>> policy_sentence({"k": 3, "l": 2, "t": 0.9, "suppressed": 1.0, "left_out": 0.05, "uniques": 0.001})[:44]
     'k at least 3, ℓ at least 2, t below 0.9, at '
-    >>> policy_sentence({"identifying": 0.05, "response": 1.5, "response_posterior": 0.75})[-68:]
+    >>> policy_sentence({"identifying": 0.05, "response": 1.5, "response_posterior": 0.75})[-88:]
     'at most 5 % of the records with a value of their own in a released number, date or text.'
     """
     return (

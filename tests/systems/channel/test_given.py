@@ -297,7 +297,7 @@ def test_several_reports_are_measured_together(tmp_path: Path, state: Path) -> N
 
 
 def test_small_combinations_need_a_bound_on_epsilon(tmp_path: Path, state: Path) -> None:
-    frame = pd.DataFrame([(f"c{i % 3}", f"z{i % 12}") for i in range(600)], columns=["x", "z"])  # cells of 50
+    frame = pd.DataFrame([(f"c{i // 12 % 3}", f"z{i % 12}") for i in range(600)], columns=["x", "z"])  # cells of 50
     study = table(tmp_path / "t.csv", frame)
     names = ("c0", "c1", "c2")
     wide = Channel(("x",), names, names, grr(3, 4.0))

@@ -353,7 +353,7 @@ def test_columns_that_are_never_released_are_never_kept(study: sf.Study, tmp_pat
     roles = {"job": {"role": "sensitive"}, "town": {"role": role}}
     stated = {"unit": "row", "unit_reason": "every line is one person", "missing": "drop"}
     declared = sf.Study(data={"path": str(tmp_path / "canary-people.csv"), **stated}, columns=roles)
-    with pytest.raises(sf.StudyError, match="town cannot be kept"):
+    with pytest.raises(sf.StudyError, match=f"town has the role {role} and cannot be kept"):
         sf.disguise(declared, [COIN], tmp_path / "out", keep=["town"])
     sf.disguise(declared, [COIN], tmp_path / "out", keep=None)
     assert list(rows_of(tmp_path / "out" / "public" / "data.csv")[0]) == ["job"]
