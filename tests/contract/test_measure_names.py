@@ -26,8 +26,8 @@ ALLOWED = {
         "figures of a histogram of classes, as the answers of `ask` spell them",
     ),
     "release/history/side_by_side.py": ({"k"}, "the first letter of columns of SQL: k0, k1 …"),
-    "study/policy.py": ({"k", "uniques"}, "names of the policy's rules, as a run file spells them"),
-    "release/policy.py": ({"k", "uniques"}, "names of the policy's rules, as a run file spells them"),
+    "study/policy.py": ({"k", "uniques", "households"}, "names of the policy's rules, as a run file spells them"),
+    "release/policy.py": ({"k", "uniques", "households"}, "names of the policy's rules, as a run file spells them"),
     "migration/arx_settings.py": (
         {
             *("k", "distinct_l", "entropy_l", "recursive_l", "t_closeness", "beta_likeness", "enhanced_beta"),
@@ -36,6 +36,10 @@ ALLOWED = {
         },
         "which measure each criterion and quality model of ARX is, as a run file spells it",
     ),
+    "auditing/audit.py": ({"households"}, "what is counted: the number of households of a table"),
+    "auditing/own_values.py": ({"households"}, "what is counted, as the noun of a sentence"),
+    "release/persons.py": ({"households"}, "what is counted, as a manifest spells it"),
+    "runtime/wording.py": ({"distinct_l"}, "how the page calls a parameter"),
     "sources/profile.py": ({"uniques"}, "a field of a column's profile: values that occur once"),
 }
 

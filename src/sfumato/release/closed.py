@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from sfumato.errors import InputError
 from sfumato.release import pack
 from sfumato.release.manifest import Content
 from sfumato.sources.roles import Role
@@ -28,11 +29,9 @@ def _hierarchies(manifest: Content, study: Study) -> set[str]:
     """The files of hierarchies, which have the names that columns give them; only columns with a hierarchy have one."""
     names = pack.hierarchy_names(manifest["hierarchies"])
     allowed = {name for name, column in study.columns.items() if column.role in WITH_TREES}
-    return {
-        names[column]
-        for column, entry in manifest["hierarchies"].items()
-        if column in allowed and entry["file"] == names[column]
-    }
+    if not set(names) <= allowed:
+        raise InputError("it names hierarchies of columns that have none", expected="hierarchies of its columns")
+    return {names[column] for column, entry in manifest["hierarchies"].items() if entry["file"] == names[column]}
 
 
 def parts_of(data: str, names: Iterable[str]) -> set[str]:

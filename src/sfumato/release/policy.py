@@ -21,6 +21,8 @@ from sfumato.sources.source import Source
 from sfumato.study import Study
 from sfumato.study.policy import KEYS, REASON_EXPECTED, RULES, Acceptance, PolicySettings, Rule
 
+UNIQUES: Rule = "uniques"
+
 # Figures of a file whose blanks may stand for any value: what one assignment of all rows to all people leaves possible
 MATCHING_K, MATCHING_PEOPLE = "matching_k", "matching_people"
 
@@ -241,7 +243,7 @@ def unique_findings(policy: PolicySettings, whole: WholeFile) -> list[Finding]:
         f"{known.unique:,} of {known.records:,} released {whole.counted} ({percent(known.unique_share)}) are unique "
         f"over the quasi-identifiers and the columns that are released unchanged, more than {percent(policy.uniques)}."
     )
-    return [Finding("uniques", what, figures={"uniques": known.unique_share}), *alone]
+    return [Finding(UNIQUES, what, figures={UNIQUES: known.unique_share}), *alone]
 
 
 def with_households(findings: Sequence[Finding], households: Sequence[Finding]) -> list[Finding]:
@@ -276,7 +278,7 @@ CHECKS: dict[Rule, Check] = {
     "households": _households,
     "suppressed": _suppressed,
     "left_out": _left_out,
-    "uniques": _uniques,
+    UNIQUES: _uniques,
 }
 
 

@@ -29,7 +29,7 @@ from sfumato.release.history.shown import Description, describe_recoding
 from sfumato.release.labels import Naming, named_trees, namings
 from sfumato.release.manifest import Content
 from sfumato.release.persons import NOBODY, Holders, holders_of, refuse_other_classes
-from sfumato.release.policy import Evidence, Finding, policy_findings, unique_findings, with_households
+from sfumato.release.policy import UNIQUES, Evidence, Finding, policy_findings, unique_findings, with_households
 from sfumato.release.readback import (
     RULED,
     figure_value,
@@ -263,7 +263,7 @@ def release_findings(
 def _about_weight(study: Study, finding: Finding) -> Finding:
     """Return a finding on unique records with what can be done about a released weight, which is often unique."""
     weights = study.named(Role.WEIGHT)
-    if finding.rule != "uniques" or not weights:
+    if finding.rule != UNIQUES or not weights:
         return finding
     advice = (
         f" The weight {weights[0]} is one of these columns. Round or group it before you publish, give it the role "

@@ -20,7 +20,11 @@ from sfumato.systems.groups.front import swaps_of
 from sfumato.systems.registry import load_front
 
 Capture = pytest.CaptureFixture[str]
-ACCEPTED = ("--accept", "uniques=a census made for a test", "--accept", "attacks=what is left is looked at here")
+KNOWN = ("uniques", "identifying:depart", "identifying:inctot")
+ACCEPTED = (
+    *(word for rule in KNOWN for word in ("--accept", f"{rule}=a census made for a test")),
+    *("--accept", "attacks=what is left is looked at here"),
+)
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from sfumato.plans.channel import Channel
 from sfumato.release import pack
 from sfumato.release.dictionary import plain_dictionary, treated_entries
 from sfumato.release.manifest import Content
-from sfumato.release.policy import Finding, identifying_findings, left_out_findings, unique_findings
+from sfumato.release.policy import UNIQUES, Finding, identifying_findings, left_out_findings, unique_findings
 from sfumato.runtime.arrays import Floats
 from sfumato.runtime.figures import percent
 from sfumato.runtime.json_files import read_json
@@ -214,7 +214,7 @@ def _alone(policy: PolicySettings, given: Mapping[str, Any], persons: Persons | 
         f"{given['alone']:,} of {number:,} persons ({percent(share)}) are the only ones with their values of the "
         f"columns that are released unchanged, more than {percent(policy.uniques)}."
     )
-    return [Finding("uniques", what, figures={"uniques": share})]
+    return [Finding(UNIQUES, what, figures={UNIQUES: share})]
 
 
 def private_text(channels: Sequence[Channel], counts: Sequence[Truth], persons: Persons | None) -> str:
