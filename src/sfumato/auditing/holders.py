@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from sfumato.runtime.stages import stage
 from sfumato.sources.cells import cleaned
 from sfumato.sources.engines.engine import Engine, open_engine
+from sfumato.sources.known_names import number_named
 from sfumato.sources.repeating import JOINED, Repeating, candidates, repeating
 from sfumato.sources.roles import Role
 from sfumato.sources.source import Source
@@ -21,16 +22,21 @@ def unstated(study: Study, source: Source | None = None) -> list[Repeating]:
     """The columns of a table whose values repeat as those of persons or households do, unless the study says whose.
 
     A declared unit says it, and so does `unit = "row"`. A declared household says it of all columns that are constant
-    within households; a column with several values in one household may still be the number of a person.
+    within households, and so does the unit that moves under [groups]; a column with several values in one household may
+    still be the number of a person.
     """
     if study.data.unit == "row" or study.named(Role.UNIT):
         return []
     roles = {name: column.role for name, column in study.columns.items()}
+    moving = None
+    if study.system == "groups" and study.groups is not None:  # where columns need no role, some by their names
+        source, moving = source or study.opened(), study.groups.unit
+        roles |= {name: Role.OTHER for name in source.names if name not in roles and number_named(name) is not None}
     if not candidates(roles):
         return []
     source = source or study.source()
     roles = {name: role for name, role in roles.items() if name in source.names}
-    household = [name for name in study.named(Role.HOUSEHOLD) if name in source.names]
+    household = [name for name in (*study.named(Role.HOUSEHOLD), moving) if name in source.names]
     with stage("look for numbers of persons"), open_engine(study.engine, study.engine_options) as engine:
         engine.attach(source, RAW)
         found = [each for each in repeating(engine, source, roles, RAW) if each.column not in household]

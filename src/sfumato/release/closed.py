@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from sfumato.errors import InputError
 from sfumato.release import pack
 from sfumato.release.manifest import Content
 from sfumato.sources.roles import Role
@@ -28,10 +27,21 @@ def files_of(manifest: Content, study: Study, own: Iterable[str]) -> set[str]:
 def _hierarchies(manifest: Content, study: Study) -> set[str]:
     """The files of hierarchies, which have the names that columns give them; only columns with a hierarchy have one."""
     names = pack.hierarchy_names(manifest["hierarchies"])
-    allowed = {name for name, column in study.columns.items() if column.role in WITH_TREES}
-    if not set(names) <= allowed:
-        raise InputError("it names hierarchies of columns that have none", expected="hierarchies of its columns")
-    return {names[column] for column, entry in manifest["hierarchies"].items() if entry["file"] == names[column]}
+    other = other_hierarchies(manifest, study)
+    return {
+        names[column]
+        for column, entry in manifest["hierarchies"].items()
+        if column not in other and entry["file"] == names[column]
+    }
+
+
+def other_hierarchies(manifest: Content, study: Study) -> set[str]:
+    """The columns that have a hierarchy in the manifest, and can have none by their role."""
+    return {
+        name
+        for name in manifest["hierarchies"]
+        if name not in study.columns or study.columns[name].role not in WITH_TREES
+    }
 
 
 def parts_of(data: str, names: Iterable[str]) -> set[str]:

@@ -18,7 +18,7 @@ from sfumato.auditing.whole import WholeFile
 from sfumato.errors import InputError, SfumatoError, StudyError
 from sfumato.release import pack
 from sfumato.release.bulk import larger_than_rows
-from sfumato.release.closed import files_of, plain_data
+from sfumato.release.closed import files_of, other_hierarchies, plain_data
 from sfumato.release.described import codebook_of, described
 from sfumato.release.manifest import Content, Manifest
 from sfumato.release.policy import Finding
@@ -124,6 +124,8 @@ def verify_release(
             raise InputError("it names a data file that a release cannot have", expected=f"a file in {pack.PUBLIC}")
         known = files_of(manifest, study, verifier.files(manifest["data"]))
         differences += file_differences(folder, manifest, known)
+        if other_hierarchies(manifest, study):
+            differences.append(Difference(pack.MANIFEST, "it names hierarchies of columns that have none"))
     except SfumatoError as error:
         return Verification(folder, (*differences, Difference(pack.MANIFEST, error.what)))
     except BROKEN:

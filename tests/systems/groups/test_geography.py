@@ -17,9 +17,11 @@ from hypothesis import strategies as st
 from tests.conftest import EXAMPLES
 from tests.systems.groups.files import protected_front, protected_study
 
+from sfumato.auditing.holders import unstated_notes
 from sfumato.cli import run
 from sfumato.decide import pick
 from sfumato.errors import StudyError
+from sfumato.release.policy import PolicyError
 from sfumato.samples.groups_census import make_census
 from sfumato.sources.engines.engine import open_engine
 from sfumato.sources.opening import open_source
@@ -270,3 +272,30 @@ def test_a_column_that_nothing_names_is_released_only_if_the_run_file_says_so(tm
             protected_front(tmp_path), out, accept=ACCEPTED, state=tmp_path / f"{choice}-state"
         )
         assert ("note" in release.manifest["columns"]) == released
+
+
+def test_a_household_number_that_nothing_names_stops_the_publication(tmp_path: Path) -> None:
+    """A column that the run file does not name has no role, and its rows may be those of one household all the same."""
+    protected_study(tmp_path)
+    for name in ("t.csv", "aux.csv"):
+        head, *lines = (tmp_path / name).read_text("utf-8").splitlines()
+        towns = [line.split(",")[2] for line in lines]
+        cells = [f"{line},{town}{i // 9}" for i, (line, town) in enumerate(zip(lines, towns, strict=True))]
+        (tmp_path / name).write_text("\n".join([f"{head},household_id", *cells]) + "\n", "utf-8")
+    text = (
+        (tmp_path / "run.toml").read_text("utf-8").replace("[groups]\n", '[groups]\nwithhold = ["household_id"]\n', 1)
+    )
+    stated = 'unit = "row"\nunit_reason = "made for a test"\n'
+    for said, told in (
+        ("household_id repeats", text),
+        ("", text.replace("[data]\n", f"[data]\n{stated}", 1)),
+        ("", text.replace("[groups]\n", '[groups]\nunit = "household_id"\n', 1)),
+        ("", text.replace("[groups]\n", '[columns]\nhousehold_id = { role = "household" }\n[groups]\n', 1)),
+    ):
+        (tmp_path / "run.toml").write_text(told, "utf-8")
+        notes = " ".join(unstated_notes(read(tmp_path / "run.toml")))
+        assert (said in notes) if said else not notes
+    (tmp_path / "run.toml").write_text(text, "utf-8")
+    with pytest.raises(PolicyError, match="household_id repeats"):
+        publish_protection(protected_front(tmp_path), tmp_path / "never", accept=ACCEPTED, state=tmp_path / "state")
+    assert not (tmp_path / "never").exists()

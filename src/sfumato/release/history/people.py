@@ -58,15 +58,28 @@ class HashedRows:
         return self.shared(other) >= (SAME if apart else NEARLY_ALL)
 
 
-def normalised(source: Source, name: str) -> str:
-    """SQL for a cell as it is recognized however it is written; NULL where it is missing.
+def recognized_rows(source: Source, names: Sequence[str], rows: str = "raw") -> tuple[str, list[str]]:
+    """SQL for rows with their cells as they are recognized however they are written, and the names of these cells.
 
     Numbers count by their value, so that 25, 25.0 and 025 are one. Dates are written as 2026-11-18, where their order
-    is sure: year first, or with points between. In other text neither case nor blanks count.
+    is sure: year first, or with points between. In other text neither case nor blanks count. A missing cell is NULL.
+    Each step is a query of its own, so that no engine plans the same expression again and again.
     """
+    texts = [f"ledger_text_{place}" for place in range(len(names))]
+    cells = [f"ledger_cell_{place}" for place in range(len(names))]
+    read = ", ".join(f"{_text(source, name)} AS {text}" for name, text in zip(names, texts, strict=True))
+    made = ", ".join(f"{_recognized(source, text)} AS {cell}" for text, cell in zip(texts, cells, strict=True))
+    return f"(SELECT *, {made} FROM (SELECT *, {read} FROM {rows}) AS ledger_texts)", cells
+
+
+def _text(source: Source, name: str) -> str:
     text = f"lower(trimmed({cleaned(source, source.column(name))}))"
     for old, new in ((" ", "\u0001\u0002"), ("\u0002\u0001", ""), ("\u0001\u0002", " ")):  # blanks become one
         text = f"replace({text}, {quoted(old)}, {quoted(new)})"
+    return text
+
+
+def _recognized(source: Source, text: str) -> str:
     number = f"replace({text}, ',', '.')" if source.decimal == "," else text
     midnight = f"CASE WHEN {text} LIKE '____-__-__ 00:00:00%' THEN substr({text}, 1, 10) "
     midnight += f"WHEN {text} LIKE '____/__/__' THEN replace({text}, '/', '-') WHEN {text} LIKE '__.__.____' THEN "
@@ -74,14 +87,19 @@ def normalised(source: Source, name: str) -> str:
     return f"coalesce(CAST(TRY_CAST({number} AS DECIMAL(38, 10)) AS STRING), {midnight} ELSE NULLIF({text}, '') END)"
 
 
-def hash_sql(source: Source, columns: Sequence[str], key: str) -> str:
-    """SQL for the keyed hash of a row, over its cells as they are recognized: 16 hexadecimal digits of SHA-256.
+HASH = "ledger_hash"
 
-    The names of the columns are not in it. It is the same on every engine.
+
+def with_hashes(source: Source, columns: Sequence[str], key: str, rows: str = "raw") -> str:
+    """SQL for rows with their keyed hash over some columns, as HASH: 16 hexadecimal digits of SHA-256.
+
+    The cells are as they are recognized, and the names of the columns are not in it. It is the same on every engine.
     """
-    cells = (f"({normalised(source, name)})" for name in columns)
+    recognized, cells = recognized_rows(source, columns, rows)
     parts = (f"coalesce(CAST(length({cell}) AS STRING) || ':' || {cell}, '-')" for cell in cells)
-    return f"substr(digest({' || '.join((quoted(key), *parts))}), 1, 16)"
+    # One call with many arguments: a chain of || is planned in a time that grows with the square of the columns.
+    hashed = f"substr(digest(concat({', '.join((quoted(key), *parts))})), 1, 16)"
+    return f"(SELECT *, {hashed} AS {HASH} FROM {recognized} AS ledger_cells)"
 
 
 def hashed_rows(engine: Engine, source: Source, columns: Sequence[str], key: str) -> HashedRows:
@@ -91,12 +109,13 @@ def hashed_rows(engine: Engine, source: Source, columns: Sequence[str], key: str
     the number of rows, and again if there turn out to be far fewer different ones: the engine never holds them all.
     """
     names = tuple(columns)
-    hashed = f"SELECT {hash_sql(source, names, key)} AS h FROM raw"
+    hashed = f"SELECT {HASH} AS h FROM {with_hashes(source, names, key)} AS r"
     rows = int(engine.rows("SELECT count(*) FROM raw")[0][0])
     share = _share(rows)
     while True:
         limit = LARGEST if share >= 1 else int(share * LARGEST)
-        below = f"SELECT h, count(*) AS n FROM ({hashed}) AS t WHERE h <= '{limit:016x}' GROUP BY h"
+        some = f"WHERE h <= '{limit:016x}' " if share < 1 else ""
+        below = f"SELECT h, count(*) AS n FROM ({hashed}) AS t {some}GROUP BY h"
         smallest = engine.arrays(f"SELECT h, n FROM ({below}) AS s ORDER BY h")
         distinct = round(len(smallest["h"]) / min(share, 1.0))
         if share >= 1 or _share(distinct) < 2 * share:
@@ -160,20 +179,29 @@ class Sketch:
 
 
 def sketches(engine: Engine, source: Source, key: str) -> dict[str, Sketch]:
-    """A sketch of every column of a source that is attached as `raw`."""
-    made = {}
-    for name in source.names:
-        cells = (normalised(source, name), cleaned(source, source.column(name)))
-        made[name] = Sketch(*(_counted(engine, cell, key) for cell in cells))
-    return made
+    """A sketch of every column of a source that is attached as `raw`. All columns are counted in one scan."""
+    rows, values = recognized_rows(source, source.names)
+    written = [cleaned(source, source.column(name)) for name in source.names]
+    sides = zip(*(_counted(engine, cells, rows, key) for cells in (values, written)), strict=True)
+    return {name: Sketch(*pair) for name, pair in zip(source.names, sides, strict=True)}
 
 
-def _counted(engine: Engine, cell: str, key: str) -> dict[str, int]:
-    hashed = f"substr(digest({quoted(key)} || coalesce({cell}, '')), 1, 16)"
+def _counted(engine: Engine, cells: Sequence[str], rows: str, key: str) -> list[dict[str, int]]:
+    """The smallest hashes of the values of each cell, with their rows."""
+    names = [f"v{place}" for place in range(len(cells))]
+    read = ", ".join(f"coalesce({cell}, '') AS {name}" for cell, name in zip(cells, names, strict=True))
+    which = " ".join(f"WHEN grouping({name}) = 0 THEN {place}" for place, name in enumerate(names))
     grouped = (
-        f"SELECT h, count(*) AS n FROM (SELECT {hashed} AS h FROM raw) AS t GROUP BY h ORDER BY h LIMIT {SKETCHED}"
+        f"SELECT CASE {which} END AS g, coalesce({', '.join([*names, quoted('')])}) AS v, count(*) AS n "
+        f"FROM (SELECT {read} FROM {rows} AS r) AS t GROUP BY GROUPING SETS ({', '.join(f'({n})' for n in names)})"
     )
-    return {str(h): int(n) for h, n in engine.rows(grouped)}
+    hashed = f"SELECT g, substr(digest({quoted(key)} || v), 1, 16) AS h, n FROM ({grouped}) AS s"
+    ranked = f"SELECT g, h, n, row_number() OVER (PARTITION BY g ORDER BY h) AS place FROM ({hashed}) AS k"
+    kept = engine.rows(f"SELECT g, h, n FROM ({ranked}) AS p WHERE place <= {SKETCHED} ORDER BY g, h")
+    found: list[dict[str, int]] = [{} for _ in cells]
+    for place, h, n in kept:
+        found[int(place)][str(h)] = int(n)
+    return found
 
 
 def _alike(one: Mapping[str, int], two: Mapping[str, int]) -> tuple[float, float]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from sfumato.measures.channel import attribute_figures
 from sfumato.plans.channel import Channel
-from sfumato.release.history.people import hash_sql
+from sfumato.release.history.people import HASH, with_hashes
 from sfumato.release.history.shown import Description, ShownColumn
 from sfumato.runtime.arrays import Floats
 from sfumato.sources.engines.engine import Engine
@@ -186,7 +186,8 @@ def _rows(
     engine.upload("ledger_swapped", {"h": sorted(set(hashes))})
     cells = [f"{cell_sql(source, name)} AS k{i}" for i, name in enumerate(columns)]
     alike = engine.hashed([cell_sql(source, name) for name in kept]) if kept else "0"
-    read = f"SELECT {hash_sql(source, sorted(source.names), key)} AS h, {alike} AS x, {', '.join(cells)} FROM raw"
+    hashed = with_hashes(source, sorted(source.names), key)
+    read = f"SELECT {HASH} AS h, {alike} AS x, {', '.join(cells)} FROM {hashed} AS r"
     keys = ", ".join(["h", "x", *(f"k{i}" for i in range(len(columns)))])
     counted = f"SELECT x, count(*) AS m FROM (SELECT {alike} AS x FROM raw) AS t GROUP BY x"
     engine.run(f"CREATE OR REPLACE TEMP TABLE ledger_alike AS {counted}")
@@ -206,7 +207,8 @@ def hashed_pairs(engine: Engine, source: Source, key: str, description: Descript
         return description.swaps
     givers, takers = description.pairs
     engine.upload("ledger_numbers", {"r": np.concatenate([givers, takers]) + 1})
-    hashed = f"SELECT r, {hash_sql(source, sorted(source.names), key)} AS h FROM raw_numbered"
+    numbered = with_hashes(source, sorted(source.names), key, "raw_numbered")
+    hashed = f"SELECT r, {HASH} AS h FROM {numbered} AS q"
     joined = f"SELECT n.r, t.h FROM ({hashed}) AS t JOIN ledger_numbers AS n ON t.r = n.r"
     hashes = {int(row[0]) - 1: str(row[1]) for row in engine.rows(joined)}
     return tuple((hashes[int(a)], hashes[int(b)]) for a, b in zip(givers, takers, strict=True))

@@ -8,7 +8,7 @@ import numpy as np
 
 from sfumato.release.boxes.engine import classed_rows
 from sfumato.release.history.overlap import Overlap, overlap, overlap_labels
-from sfumato.release.history.people import HashedRows, hash_sql, hash_text
+from sfumato.release.history.people import HASH, HashedRows, hash_text, with_hashes
 from sfumato.release.history.shown import NOBODY, Description
 from sfumato.runtime.arrays import Counts64
 from sfumato.sources.engines.engine import Engine
@@ -69,9 +69,11 @@ class SideBySide:
         keys = [*self.listed("k"), *self.listed("s", range(len(self.sensitive))), "x", "xa", "xb", "wa", "wb"]
         cells += [f"q{side}" for side in self.divided]
         keys += [f"q{side}" for side in self.divided]
-        hashed = f", {hash_sql(self.source, known.columns, key)} AS h" if known is not None else ""
+        rows, hashed = self._classed(), ""
+        if known is not None:
+            rows, hashed = with_hashes(self.source, known.columns, key, f"{rows} AS q"), f", {HASH} AS h"
         grouped = ", ".join([*keys, *(["h"] if known is not None else [])])
-        read = f"SELECT {', '.join(cells)}{hashed} FROM {self._classed()} AS r"
+        read = f"SELECT {', '.join(cells)}{hashed} FROM {rows} AS r"
         self.table("rows", f"SELECT {grouped}, count(*) AS n FROM ({read}) AS t GROUP BY {grouped}")
         listed = ", ".join(keys)
         if known is None:
