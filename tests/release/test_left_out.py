@@ -272,4 +272,4 @@ def test_a_released_weight_that_is_unique_says_what_to_do(tmp_path: Path) -> Non
         with pytest.raises(PolicyError) as refused:
             sf.publish(sf.pick(sf.search(study), min_k=3), tmp_path / "release")
         (unique,) = [finding.what for finding in refused.value.findings if finding.rule == "uniques"]
-        assert ("Round or group it before you publish" in unique) is (role == "weight")
+        assert ("Round it (round), give it the role drop" in unique) is (role == "weight")

@@ -241,7 +241,7 @@ def unique_findings(policy: PolicySettings, whole: WholeFile) -> list[Finding]:
         return alone
     what = (
         f"{known.unique:,} of {known.records:,} released {whole.counted} ({percent(known.unique_share)}) are unique "
-        f"over the quasi-identifiers and the columns that are released unchanged, more than {percent(policy.uniques)}."
+        f"over the released columns that are not sensitive, more than {percent(policy.uniques)}."
     )
     return [Finding(UNIQUES, what, figures={UNIQUES: known.unique_share}), *alone]
 

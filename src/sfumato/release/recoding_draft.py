@@ -266,8 +266,8 @@ def _about_weight(study: Study, finding: Finding) -> Finding:
     if finding.rule != UNIQUES or not weights:
         return finding
     advice = (
-        f" The weight {weights[0]} is one of these columns. Round or group it before you publish, give it the role "
-        "drop, or accept the rule with a reason."
+        f" The weight {weights[0]} is one of these columns. Round it (round), give it the role drop, or accept the "
+        "rule with a reason."
     )
     return replace(finding, what=finding.what + advice)
 

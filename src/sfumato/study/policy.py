@@ -183,7 +183,7 @@ class PolicySettings(Settings):
     the distribution of the whole file that no class may reach (1 allows any); `households` the fewest households in
     a class, where a household column is declared; `suppressed` the largest share of records that may be suppressed;
     `left_out` the largest share of the source's records that the missing rule may leave out; `uniques` the largest
-    share that may be unique over quasi-identifiers and all columns that are released unchanged; `identifying` the
+    share that may be unique over the released columns that are not sensitive; `identifying` the
     largest share that may have a value of their own in a released number, date or text, whatever its role. A threshold
     that is weaker than its default needs a `reason`.
 
