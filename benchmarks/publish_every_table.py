@@ -114,6 +114,7 @@ NIST = {"na_values": ["N"]}
 TABLES: dict[str, Table] = {
     "Adult": Table("adult-uci/adult.data.gz", ADULT_KEYS, ["occupation"], ADULT_READ),
     "Adult, complete rows": Table("adult-uci/adult.data.gz", ADULT_KEYS, ["occupation"], ADULT_READ, "drop"),
+    "Adult, test part": Table("adult-uci/adult.test.gz", ADULT_KEYS, ["occupation"], ADULT_READ | {"skiprows": 1}),
     "Adult, survey weight kept": Table(
         "adult-uci/adult.data.gz", ADULT_KEYS, ["occupation"], ADULT_READ, kept={"fnlwgt": "weight"}
     ),
@@ -156,7 +157,11 @@ TABLES: dict[str, Table] = {
         {"sep": "\t"},
     ),
     "NIST Massachusetts 2019": Table("nist-diverse-communities/ma2019.csv.gz", NIST_KEYS, ["DREM"], NIST),
+    "NIST Massachusetts 2018": Table("nist-diverse-communities/ma2018.csv.gz", NIST_KEYS, ["DREM"], NIST),
+    "NIST Texas 2018": Table("nist-diverse-communities/tx2018.csv.gz", NIST_KEYS, ["DREM"], NIST),
+    "NIST Texas 2019": Table("nist-diverse-communities/tx2019.csv.gz", NIST_KEYS, ["DREM"], NIST),
     "NIST Texas 2019, exact income": Table("nist-diverse-communities/tx2019.csv.gz", NIST_KEYS, ["PINCP"], NIST),
+    "NIST national 2018": Table("nist-diverse-communities/national2018.csv.gz", NIST_KEYS, ["DREM"], NIST),
     "NIST national 2019": Table("nist-diverse-communities/national2019.csv.gz", NIST_KEYS, ["DREM"], NIST),
     "testdata": Table("sdcmicro/testdata.csv", TEST_KEYS, ["hhcivil"], household="ori_hid"),
     "testdata, exact income": Table("sdcmicro/testdata.csv", TEST_KEYS, ["income"], household="ori_hid"),
@@ -181,6 +186,7 @@ TABLES: dict[str, Table] = {
     "CASC census, no sensitive column": Table(
         "sdcmicro/CASCrefmicrodata.csv", ("AGI", "FEDTAX", "PTOTVAL", "INTVAL", "STATETAX", "FICA"), []
     ),
+    "francdat": Table("sdcmicro/francdat.csv", ("Key1", "Key2", "Key3", "Key4"), []),
     "Tarragona": Table("sdcmicro/Tarragona.csv", TARRAGONA_KEYS, ["NET.PROFIT"]),
     "Tarragona, no sensitive column": Table("sdcmicro/Tarragona.csv", TARRAGONA_KEYS, []),
     "EIA": Table(

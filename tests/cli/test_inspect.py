@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -203,3 +204,17 @@ def test_columns_to_keep_are_whole_names(tmp_path: Path) -> None:
     for nothing in ("", [], [""]):
         with pytest.raises(InputError, match="no columns to keep"):
             sf.inspect(path, keep=nothing)
+
+
+def test_one_column_has_one_share_of_records_that_it_singles_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of 100 incomes 20 are missing and 10 occur twice: 60 of all 100 records have one of their own, not 60 of 80."""
+    incomes = ["", *range(20_000, 20_060), *[30_000 + i // 2 for i in range(20)]]
+    lines = [f"{incomes[i] if i < len(incomes) else ''},{'fm'[i % 2]}" for i in range(100)]
+    (tmp_path / "t.csv").write_text("\n".join(["income,sex", *lines]) + "\n", "utf-8")
+    assert run(["inspect", str(tmp_path / "t.csv"), "--output", str(tmp_path / "run.toml")]) == 0
+    said = capsys.readouterr().out + (tmp_path / "run.toml").read_text("utf-8")
+    assert "singles out 60.0 % of the records" in said
+    assert re.search(r"\nincome +60\.0 %", said)
+    assert "75.0 %" not in said

@@ -64,7 +64,12 @@ def box_point(saved: Front, table: FrequencyTable, plan: BoxPlan) -> dict[str, A
 
 def _measured(raw: ClassTable, after: ClassTable) -> dict[str, Any]:
     return {
-        "sizes": {"bins": _bin_names(), "before": _sizes(raw), "after": _sizes(after)},
+        "sizes": {
+            "bins": _bin_names(),
+            "before": _sizes(raw),
+            "after": _sizes(after),
+            "counted": _counted(after.table),
+        },
         "figures": {one.name: _figures(one, raw, after) for one in headlines() if not one.attacker},
         "attackers": {one.name: _figures(one, raw, after) for one in attackers()},
     }
@@ -73,6 +78,11 @@ def _measured(raw: ClassTable, after: ClassTable) -> dict[str, Any]:
 def classes_after(table: FrequencyTable, chosen: Point) -> ClassTable:
     plan = chosen.recoding_plan
     return suppress_by_plan(classify(table, plan.recoding(table)), plan)
+
+
+def _counted(table: FrequencyTable) -> str:
+    """What the size of a class counts."""
+    return "records" if table.units is None else "persons"
 
 
 def _sizes(classes: ClassTable) -> list[int]:
@@ -146,7 +156,8 @@ def _box_sample(table: FrequencyTable, made: Assigned, plan: BoxPlan) -> dict[st
             runs = zip(made.low[owner].tolist(), made.high[owner].tolist(), strict=True)
             cells = [c.labels[run] or "missing" for c, run in zip(made.columns, runs, strict=True)]
         rows.append({"before": before, "cells": cells, "class": int(size[owner]), "suppressed": owner < 0})
-    return {"columns": list(table.columns), "sensitive": list(table.sensitive), "rows": rows}
+    columns, sensitive = list(table.columns), list(table.sensitive)
+    return {"columns": columns, "sensitive": sensitive, "rows": rows, "counted": "records"}
 
 
 def _sample(table: FrequencyTable, after: ClassTable) -> dict[str, Any]:
@@ -160,4 +171,5 @@ def _sample(table: FrequencyTable, after: ClassTable) -> dict[str, Any]:
         ]
         size = int(after.size[after.index[tuple_]])
         rows.append({"before": _values(table, tuple_), "cells": cells, "class": size, "suppressed": gone})
-    return {"columns": list(table.columns), "sensitive": list(table.sensitive), "rows": rows}
+    columns, sensitive = list(table.columns), list(table.sensitive)
+    return {"columns": columns, "sensitive": sensitive, "rows": rows, "counted": _counted(table)}

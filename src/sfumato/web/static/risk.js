@@ -80,7 +80,7 @@ function draw(card, audit) {
     h("div", { class: "tiles" }, headlines().filter(({ name }) => of(name).value !== null && of(name).value !== undefined).map(tile)),
     h("p", { id: "whole", class: audit.whole.columns_in_no_figure.length ? "warning" : "quiet" }, audit.notes[0]),
     h("figure", {}, bars(records, { labels: NAMES, height: 160, label: `${noun} by the size of their class: ${records.map((count, place) => `${NAMES[place]}: ${count}`).join(", ")}`, marked: (place) => GROUPS[place][1] < 5 }),
-      h("figcaption", {}, `Number of ${noun} by class size; red: classes of fewer than 5 ${noun}`)),
+      h("figcaption", {}, `Number of ${noun} by class size; red: classes of fewer than 5 ${noun}${audit.units ? ". A person with records in two classes counts in both" : ""}`)),
     h("h3", {}, defined("Contribution of each column", "How much lower the share of unique records would be without the column")),
     contribution(parts.slice(0, 30).map(([name, column]) => [name, column.risk_contribution.uniques])),
     parts.length > 30 && h("p", { class: "quiet" }, `${parts.length - 30} more columns contribute less.`),
