@@ -60,6 +60,34 @@ def test_each_limit_is_measured(tmp_path: Path) -> None:
     assert set(broken) == {"raw", "k", "l", "t"}
 
 
+@pytest.mark.parametrize(("limit", "broken"), [(0.06, False), (0.05, False), (0.04, True)])
+def test_as_many_records_may_be_suppressed_as_the_policy_says(tmp_path: Path, limit: float, broken: bool) -> None:
+    """2 of 40 records are suppressed, which is 5 %."""
+    rows = [["q"], *([["a"]] * 38), ["b"], ["b"]]
+    study = table(tmp_path, rows, q="quasi_identifier").model_copy(update={"policy": PolicySettings(suppressed=limit)})
+    front = front_of(study, [{"q": 0}], 2, anything=False)
+    assert front.points[0].suppressed == 2
+    accept = {"raw": WHY}
+    if broken:
+        found = refused(front, tmp_path / "out", accept=accept)
+        assert found == {"suppressed": "5.0 % of the records are suppressed, more than 4.0 %."}
+        accept["suppressed"] = WHY
+    release = publish(front, 0, tmp_path / "out", accept=accept, state=tmp_path / "state")
+    assert {entry["rule"] for entry in release.manifest["accepted"]} == set(accept)
+
+
+def test_a_distance_that_is_the_limit_is_refused(tmp_path: Path) -> None:
+    """Half of all have the flu, and three of four in each class have the same illness: t is a quarter."""
+    rows = [["q", "ill"], *([["a", "flu"]] * 3), ["a", "cold"], *([["b", "cold"]] * 3), ["b", "flu"]]
+    study = table(tmp_path, rows, q="quasi_identifier", ill="sensitive")
+    at, above = (study.model_copy(update={"policy": PolicySettings(t=t)}) for t in (0.25, 0.26))
+    accept = {"raw": WHY}
+    found = refused(front_of(at, [{"q": 0}], anything=False), tmp_path / "out", accept=accept)
+    assert set(found) == {"t"}
+    assert "t is 0.250, not below 0.25" in found["t"]
+    publish(front_of(above, [{"q": 0}], anything=False), 0, tmp_path / "out", accept=accept, state=tmp_path / "state")
+
+
 def test_columns_that_are_kept_count(tmp_path: Path) -> None:
     """k is 50 over the quasi-identifier, and a kept column makes every record unique."""
     rows = [["q", "note"], *([["a" if i % 2 else "b", f"n{i}"] for i in range(100)])]
