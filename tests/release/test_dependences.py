@@ -11,6 +11,7 @@ from tests.release.fronts import front_of, write_csv
 
 import sfumato as sf
 from sfumato.errors import UnreachableError
+from sfumato.release.policy import PolicyError
 from sfumato.release.publish import publish
 
 PLACES = {"place": 1, "sex": 0}
@@ -50,6 +51,27 @@ def test_accepted_with_a_reason(tmp_path: Path) -> None:
     given = {"rule": "dependence", "column": "density", "reason": REASON}
     front = front_of(study_of(tmp_path, accept=(given,)), [PLACES])
     assert publish(front, 0, tmp_path / "out", state=tmp_path / "state").data.exists()
+
+
+def test_an_acceptance_of_one_column_does_not_cover_another(tmp_path: Path) -> None:
+    """Both density and region give back a place that is hidden; the reason is about density alone."""
+    given = {"rule": "dependence", "column": "density", "reason": REASON}
+    front = front_of(study_of(tmp_path, accept=(given,), region="other"), [{"place": 2, "sex": 0}])
+    with pytest.raises(PolicyError) as refused:
+        publish(front, 0, tmp_path / "out", state=tmp_path / "state")
+    assert [finding.key for finding in refused.value.findings] == ["dependence:region"]
+
+
+def test_a_column_that_gives_back_a_withheld_one_is_refused(tmp_path: Path) -> None:
+    """No plan recodes the place: it is dropped, and the density that is released has one value for each place."""
+    raw = {"rule": "raw", "reason": REASON}
+    study = study_of(tmp_path, accept=(raw,), place="drop", region="quasi_identifier")
+    with pytest.raises(PolicyError) as refused:
+        publish(front_of(study, [{"region": 0, "sex": 0}]), 0, tmp_path / "out", state=tmp_path / "state")
+    (finding,) = (finding for finding in refused.value.findings if finding.rule == "dependence")
+    assert finding.column == "density"
+    assert "tells place, which is withheld: right for 100 % of the records" in finding.what
+    assert finding.figures["place"] == 1.0
 
 
 def test_a_copy_as_coarse_as_the_release_is_published(tmp_path: Path) -> None:
