@@ -142,6 +142,38 @@ def test_the_raw_table_in_place_of_the_release(copy: Path, published: Path) -> N
     assert "public/data.csv" in named(copy, published.parent / "people.csv")
 
 
+def test_a_hierarchy_outside_the_folder_even_when_the_digests_are_forged(copy: Path, tmp_path: Path) -> None:
+    """The same labels, elsewhere: who changes that file later changes what the release is measured by."""
+    run_file, inside = copy / "private" / "run.toml", "hierarchies/age.csv"
+    for outside in (tmp_path / "age.csv", copy / "private" / "age.csv"):
+        shutil.copy(copy / "private" / inside, outside)
+        text = run_file.read_text()
+        run_file.write_text(text.replace(inside, str(outside)))
+        assert run_file.read_text() != text
+        resealed(copy)
+        said = [found.what for found in verify(copy).differences if found.file == DATA]
+        assert said == ["it cannot be measured: private/run.toml reads a hierarchy outside private/hierarchies"]
+        run_file.write_text(text)
+
+
+TABLES = {
+    "a population": '[population]\npath = "{path}"\n',
+    "an auxiliary table": '[groups]\nauxiliary = [{{ path = "{path}" }}]\n',
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_another_table_beside_the_release_even_when_the_digests_are_forged(
+    copy: Path, published: Path, name: str
+) -> None:
+    """A release is measured on its own file alone: its run file can make nobody read another."""
+    with (copy / "private" / "run.toml").open("a") as file:
+        file.write("\n" + TABLES[name].format(path=published.parent / "people.csv"))
+    resealed(copy)
+    said = [found.what for found in verify(copy).differences if found.file == DATA]
+    assert said == ["it cannot be measured: private/run.toml reads other tables"]
+
+
 @pytest.mark.parametrize("name", ["public/external.html", "private/internal.html", "public/dictionary.html"])
 def test_the_words_of_a_page_even_when_the_digests_are_forged(copy: Path, name: str) -> None:
     """What a reader sees is compared, not only the figures for machines."""
@@ -168,6 +200,35 @@ def test_the_dictionary_even_when_everything_is_forged(copy: Path) -> None:
 
     resealed(copy, forge)
     assert named(copy) == {"public/dictionary.json"}
+
+
+def test_an_acceptance_without_its_reason_even_when_everything_is_forged(tmp_path: Path) -> None:
+    """A release of original records was accepted; with the reason wiped out, nobody says why."""
+    from sfumato.release.recoding_draft import pages_of
+
+    raw = front_of(small(tmp_path), [dict.fromkeys(LEVELS, 0)])
+    publish(raw, 0, tmp_path / "out", state=tmp_path / "state")
+    verify(tmp_path / "out").raise_if_failed()
+
+    def forge(manifest: dict) -> None:
+        (entry,) = manifest["accepted"]
+        entry["reason"] = ""
+        for name, text in pages_of(tmp_path / "out", manifest).items():
+            (tmp_path / "out" / name).write_text(text)
+
+    resealed(tmp_path / "out", forge)
+    (found,) = verify(tmp_path / "out").differences
+    assert found.file == "private/manifest.json"
+    assert "does not give the reason for accepting this: No quasi-identifier of the released records" in found.what
+
+
+@pytest.mark.parametrize("name", [DATA, "public/external.html", "private/run.toml", "private/hierarchies/age.csv"])
+def test_a_link_to_the_same_bytes_is_no_file(copy: Path, tmp_path: Path, name: str) -> None:
+    """What a link leads to can be changed later, without a change to the folder."""
+    outside = tmp_path / "outside"
+    (copy / name).rename(outside)
+    (copy / name).symlink_to(outside)
+    assert (name, "it is missing") in {(found.file, found.what) for found in verify(copy).differences}
 
 
 def test_verification_is_true_when_all_agrees(copy: Path) -> None:
