@@ -196,6 +196,20 @@ def test_the_same_release_adds_nothing(tmp_path: Path) -> None:
         assert (found.first_adds, found.second_adds) == adds
 
 
+def test_values_that_one_file_alone_tells_are_not_laid_to_both(tmp_path: Path) -> None:
+    """Only those with p = 1 are among two values of s in each file, and among one in both together."""
+    table = pd.DataFrame({"p": list("001122"), "s": list("aabbaa")})
+    values, kept = ("0", "1", "2"), ShownColumn("kept")
+    files = [
+        Description(
+            "lattice", {"p": ShownColumn("recoded", values, groups, ("low", "high")), "s": kept}, sensitive=("s",)
+        )
+        for groups in ((0, 0, 1), (0, 1, 1))
+    ]
+    found, _ = counted(tmp_path, table, *files)
+    assert found.alike == {"s": 2}
+
+
 def test_files_in_the_order_of_their_source_link_row_by_row(tmp_path: Path) -> None:
     table = pd.DataFrame({"p": list("000000"), "s": list("ababab")})
     files = [Description("channel", {"s": ShownColumn("disguised")}, ordered=ordered) for ordered in (True, False)]

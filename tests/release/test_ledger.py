@@ -372,6 +372,22 @@ def test_a_disguise_repeated(tmp_path: Path) -> None:
     assert f"3 reports: the best guess of job is right for {100 * three[0]:.1f} % of people" in str(refused.value)
 
 
+def test_every_disguise_with_one_channel_is_a_report_of_its_own(tmp_path: Path) -> None:
+    """The same probabilities draw other reports each time, so that equal descriptions are not equal files."""
+    path = survey(tmp_path)
+    study = sf.Study(data={"path": str(path)}, columns={})
+    accepted = sf.Study(data={"path": str(path)}, columns={}, policy={"accept": [ACCEPT]})
+    shares = source_of(path)["job"].value_counts(normalize=True)
+    for name in ("one", "two"):
+        sf.disguise(accepted, [warner(0.7)], tmp_path / name)
+    with pytest.raises(PolicyError) as refused:
+        sf.disguise(study, [warner(0.7)], tmp_path / "three")
+    (finding,) = refused.value.findings
+    right, sure = best_guess(shares, *[warner(0.7)] * 3)
+    assert f"3 reports: the best guess of job is right for {100 * right:.1f} % of people" in finding.what
+    assert f"after some reports one can be {100 * sure:.1f} % sure of it" in finding.what
+
+
 def test_a_disguise_beside_the_column_itself(tmp_path: Path) -> None:
     """What was released as it is cannot be disguised afterwards."""
     path = people_file(tmp_path)
@@ -486,6 +502,19 @@ def test_lines_that_cannot_be_read_are_said(tmp_path: Path, state: Path) -> None
     assert "1 line of the ledger cannot be read" in warning
     (warning,) = released(path, tmp_path / "c", PEOPLE).warnings
     assert "1 line of the ledger cannot be read" in warning
+
+
+@pytest.mark.parametrize(("torn", "unreadable"), [(1, 0), (30, 1)])
+def test_a_release_after_a_torn_line_is_known(tmp_path: Path, state: Path, torn: int, unreadable: int) -> None:
+    """The end of the last line is lost: what follows begins a line of its own, and is compared later."""
+    path = people_file(tmp_path)
+    released(path, tmp_path / "a", PEOPLE)
+    (lines,) = state.rglob("*.jsonl")
+    lines.write_bytes(lines.read_bytes()[:-torn])
+    released(path, tmp_path / "b", PEOPLE)
+    reading = Ledger(state).read()
+    assert [entry.folder for entry in reading.entries] == [tmp_path / "a", tmp_path / "b"]
+    assert reading.unreadable == unreadable
 
 
 def test_no_release_without_a_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
