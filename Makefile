@@ -8,7 +8,7 @@ EVERY := not published and not scale and not site and not package
 QUICK := not long and $(EVERY)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo compiled test test-skipped test-long test-fast coverage test-hostile installed-scale test-scale test-published lint audit-dependencies bench docs test-docs test-package sbom bench-peers pictures clean
+.PHONY: help demo compiled test test-skipped test-long test-fast size coverage test-hostile installed-scale test-scale test-published lint audit-dependencies bench docs test-docs test-package sbom bench-peers pictures clean
 
 help:  ## Show what there is to make.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -86,6 +86,10 @@ lint: audit-dependencies  ## Style, types, import direction, known holes in depe
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tools.size
+
+size: $(STAMP)  ## Count files and lines of the package; they may not grow beyond what is recorded.
+	$(BIN)/python -m tools.size
 
 audit-dependencies: $(STAMP)  ## Check dependencies against the recorded advisories, without a network.
 	$(BIN)/python .ci/audit_dependencies.py
