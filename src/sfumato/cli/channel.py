@@ -42,7 +42,7 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write a channel of a front as a channel file, to disguise with it beside others."""
-    from sfumato.decide import pick
+    from sfumato.decide.pick import pick
     from sfumato.systems.channel.system import chosen_channel
     from sfumato.systems.registry import load_front
 

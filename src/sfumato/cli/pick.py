@@ -32,9 +32,9 @@ def command(
 
     Without any of them, common limits on k and on the prosecutor risk are listed with the points they lead to.
     """
-    from sfumato.decide import pick as choose
-    from sfumato.decide import presets
     from sfumato.decide.pick import as_dict
+    from sfumato.decide.pick import pick as choose
+    from sfumato.decide.presets import presets
     from sfumato.systems.registry import load_front
 
     front = load_front(folder)

@@ -52,7 +52,7 @@ def publish_command(
 ) -> None:
     """Write a point of a front as a release: change the table, read the file back, measure it, write the reports."""
     from sfumato.cli.watch import Watch
-    from sfumato.decide import pick
+    from sfumato.decide.pick import pick
     from sfumato.decide.revise import with_suppression
     from sfumato.errors import InputError
     from sfumato.runtime.atomic import refuse_existing_folder

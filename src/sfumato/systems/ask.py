@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sfumato.decide import Answer
-from sfumato.decide import ask as asked
+from sfumato.decide.ask import Answer
+from sfumato.decide.ask import ask as asked
 from sfumato.decide.floor import with_floor
 from sfumato.front import Front
 from sfumato.systems.search import search as find

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sfumato.decide import pick
+from sfumato.decide.pick import pick
 from sfumato.errors import InputError
 from sfumato.front import Front
 from sfumato.sources.roles import Role

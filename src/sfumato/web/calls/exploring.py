@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.decide import ask as asked
-from sfumato.decide import knee_of, knee_scale, presets
 from sfumato.decide.ask import Answer
+from sfumato.decide.ask import ask as asked
 from sfumato.decide.floor import floor_at, floor_levels, why_not
 from sfumato.decide.notes import NothingWithinError
 from sfumato.decide.offers import Offer
+from sfumato.decide.pick import knee_of, knee_scale
+from sfumato.decide.presets import presets
 from sfumato.decide.revise import with_suppression
 from sfumato.errors import SfumatoError
 from sfumato.front import Front, Point, compare_fronts

@@ -9,7 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sfumato.decide import Choice, ask, pick
+from sfumato.decide.ask import ask
+from sfumato.decide.pick import Choice, pick
 from sfumato.release.pack import DICTIONARY, EXTERNAL, INTERNAL, MANIFEST, PUBLIC, read_manifest
 from sfumato.runtime.atomic import new_file
 from sfumato.sources.address import located

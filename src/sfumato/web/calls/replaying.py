@@ -6,8 +6,7 @@ import shlex
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.decide import ask
-from sfumato.decide.ask import Answer
+from sfumato.decide.ask import Answer, ask
 from sfumato.study import Study, read
 from sfumato.systems.registry import load_front
 from sfumato.web.calls.channels import changed
