@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import pytest
 
 import sfumato as sf
@@ -207,3 +210,51 @@ def test_pick_proposes_to_relax_either_limit(adult: sf.FrequencyTable) -> None:
     with pytest.raises(InputError, match="does not limit any figure") as outside:
         sf.pick(front, max_t_closeness=0.4)
     assert outside.value.remedy == "search with constraints = { t_closeness = 0.4 }, then pick"
+
+
+def towns(folder: Path, **search: object) -> sf.Study:
+    """Two flu and cold in A; flu, cold and gout in B; ten people in C, half of them with flu; three with flu in D."""
+    ill = {"A": ["flu", "cold"], "B": ["flu", "cold", "gout"], "C": ["flu", "cold"] * 5, "D": ["flu"] * 3}
+    rows = [{"town": town, "ill": one} for town, each in ill.items() for one in each]
+    pd.DataFrame(rows).to_csv(folder / "towns.csv", index=False)
+    groups = {"AB": ["A", "B"], "CD": ["C", "D"]}
+    lines = [f"{town};{group};*" for group, members in groups.items() for town in members]
+    (folder / "town.csv").write_text("\n".join(lines) + "\n", "utf-8")
+    columns = {
+        "town": {"role": "quasi_identifier", "hierarchy": str(folder / "town.csv")},
+        "ill": {"role": "sensitive"},
+    }
+    return sf.Study(data={"path": str(folder / "towns.csv")}, columns=columns, search=search)
+
+
+def test_a_limit_between_two_whole_numbers_asks_for_the_larger(tmp_path: Path) -> None:
+    """By town k is 2 and ℓ 1, by pair of towns 5 and 2, over all 18 and 3."""
+    front = sf.search(towns(tmp_path, objectives=["k", "distinct_l", "general_loss"]))
+    for limits, found in (
+        ({"min_k": 2}, (2, 1)),
+        ({"min_k": 2.5}, (5, 2)),
+        ({"min_l": 1.5}, (5, 2)),
+        ({"min_l": 2.5}, (18, 3)),
+    ):
+        offer = sf.ask(front, **limits, search=False).offer
+        assert (offer.k, offer.l) == found, limits
+        values = sf.pick(front, **{name.replace("_l", "_distinct_l"): limit for name, limit in limits.items()}).point
+        assert (values.values["k"], values.values["distinct_l"]) == found, limits
+
+
+def test_classes_that_t_suppresses_are_not_offered_under_another_suppression(tmp_path: Path) -> None:
+    """In D all have flu, among all people 10 of 18: D alone is 8/18 away from the table. Sizes do not tell that."""
+    study = towns(tmp_path, constraints={"t_closeness": 0.3}, max_suppression=0.2)
+    front = sf.search(study)
+    own = sf.ask(front, min_k=2, search=False).offer
+    assert (own.k, own.suppressed) == (2, 3)
+    with pytest.raises(InputError, match="criteria that sizes and diversities do not tell"):
+        sf.ask(front, min_k=2, max_suppression=0.5, search=False)
+    answer = sf.ask(front, min_k=2, max_suppression=0.5)
+    assert (answer.offer.k, answer.offer.suppressed) == (2, 3)
+    frame = pd.read_csv(tmp_path / "towns.csv")
+    shares, released = frame["ill"].value_counts(normalize=True), answer.choice.apply(frame)
+    assert sorted(released["town"].unique()) == ["A", "B", "C"]
+    for _, town in released.groupby("town"):
+        own_shares = town["ill"].value_counts(normalize=True).reindex(shares.index, fill_value=0)
+        assert (own_shares - shares).abs().sum() / 2 <= 0.3
