@@ -404,6 +404,35 @@ def test_a_file_that_the_channel_did_not_make_is_not_released(
     sf.disguise(people, [coin], tmp_path / "out")  # without the plain column nothing can tell
 
 
+def test_rows_torn_from_their_plain_columns_are_not_released(
+    study: sf.Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two rows exchange their towns: each column alone holds what it held, town and age together do not."""
+    from sfumato.systems.channel import disguise
+
+    rows = [(job, town, str(20 + i % 3)) for i, (job, town) in enumerate(ROWS)]
+    people = table(tmp_path / "people.csv", rows, "job,town,age")
+    honest = disguise.write_reports
+
+    def torn(*given: Any) -> int:
+        count = honest(*given)
+        path = next(each for each in given if isinstance(each, Path))
+        found = rows_of(path)
+        one = next(row for row in found if (row["town"], row["age"]) == ("north", "21"))
+        two = next(row for row in found if (row["town"], row["age"]) == ("south", "20"))
+        one["town"], two["town"] = two["town"], one["town"]
+        written(path, found)
+        return count
+
+    accept = {"response": "the towns of a test"}
+    with monkeypatch.context() as patch:
+        patch.setattr(disguise, "write_reports", torn)
+        with pytest.raises(sf.SfumatoError, match="4 rows of the file do not have the plain columns of the source"):
+            sf.disguise(people, [COIN], tmp_path / "out", keep=["town", "age"], accept=accept)
+    assert not (tmp_path / "out").exists()
+    sf.disguise(people, [COIN], tmp_path / "out", keep=["town", "age"], accept=accept)
+
+
 def test_the_mark_is_found_by_estimate_and_audit(release: Path, tmp_path: Path, capsys: Capture) -> None:
     for where in (release, release / "public", release / "public" / "data.csv"):
         code, found = said(capsys, "channel", "estimate", where)

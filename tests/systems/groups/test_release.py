@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import socket
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -231,6 +232,23 @@ def test_the_file_as_it_was_is_not_the_release(release: Path, made: Path) -> Non
     resealed(release)
     checked = sf.verify(release, made / "run.toml")
     assert any("what attacks find" in d.what for d in checked.differences), checked.differences
+
+
+def test_more_rows_in_another_place_than_the_swaps_can_have_moved_are_found(release: Path, made: Path) -> None:
+    """Every row takes the town of the next: towns occur as often as before, but each swap moves two rows only."""
+    path = release / "public" / "data.csv"
+    head, *lines = path.read_text("utf-8").splitlines()
+    cells, place = [line.split(",") for line in lines], head.split(",").index("town")
+    towns = [row[place] for row in cells]
+    for row, town in zip(cells, towns[1:] + towns[:1], strict=True):
+        row[place] = town
+    path.write_text("\n".join([head, *(",".join(row) for row in cells)]) + "\n", "utf-8")
+    resealed(release)
+    source = Counter(line.rsplit(",", 1)[0] for line in (made / "t.csv").read_text("utf-8").splitlines()[1:])
+    now = Counter(",".join(row) for row in cells)
+    assert (source - now).total() > 2 * pack.read_manifest(release)["point"]["swaps"]
+    found = [d.what for d in sf.verify(release, made / "t.csv").differences]
+    assert any("more rows have another place than the swaps can have moved" in what for what in found), found
 
 
 def test_another_run_file_or_auxiliary_file_is_not_taken(release: Path, made: Path, tmp_path: Path) -> None:
