@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 from tests.systems.groups.files import GOOD, PROTECT, protected_study, rows
 
 from sfumato.cli import run
@@ -25,6 +26,7 @@ from sfumato.systems.groups.ranking import alone, ranked
 from sfumato.systems.groups.roles import Roles
 from sfumato.systems.groups.search import Level, Protection, protect, truths_of
 from sfumato.systems.groups.swapped import read_released, staying_columns
+from sfumato.systems.groups.swapping.transport import Pairs, Transport, least_cost
 from sfumato.systems.groups.system import verdict_of
 from sfumato.systems.run import Run
 
@@ -130,6 +132,47 @@ def test_where_like_attackers_ask_too_much_the_known_ones_are_bounded(
     assert made.choice.level == 1.0
     assert made.choice.plan.swaps > 0
     assert made.choice.findings == 0
+
+
+def least_of_all_pairs(given: Transport) -> float:
+    """What pairs cost at least that keep every bound, where records may be divided: all pairs in one program."""
+    givers, takers = given.cost.shape
+    who, whom = np.repeat(np.arange(givers), takers), np.tile(np.arange(takers), givers)
+    shift = given.giver_weights[:, who] - given.taker_weights[:, whom]
+    rows = [who == giver for giver in range(givers)] + [whom == taker for taker in range(takers)]
+    for signal, room in zip(shift, given.room, strict=True):
+        for area in range(len(room)):
+            comes, leaves = given.taker_area[whom] == area, given.giver_area[who] == area
+            rows.append(signal * comes - signal * leaves)
+    most = np.concatenate([np.ones(givers + takers), given.room.ravel()])
+    solved = linprog(given.cost.ravel(), A_ub=np.array(rows, dtype=np.float64), b_ub=most)
+    assert solved.status == 0
+    return float(solved.fun)
+
+
+def test_a_plan_whose_program_divided_records_is_not_called_exact(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whole records cost more than the program with divided ones, which bounds them: the gap is told."""
+    protected_study(tmp_path)
+    study = read(tmp_path / "run.toml")
+    target = read_released(study)
+    truths = truths_of(study, target)
+    made = Planner(study, target, truths, Roles(study, target, truths).planning()[0], np.random.default_rng(1))
+    asked: list[Transport] = []
+
+    def noted(given: Transport, *more: Any, **other: Any) -> Pairs | None:
+        asked.append(given)
+        return least_cost(given, *more, **other)
+
+    monkeypatch.setattr("sfumato.systems.groups.planner.least_cost", noted)
+    found = made.plan(0.3)
+    assert found is not None
+    assert found[0].bound is not None
+    least = least_of_all_pairs(asked[-1])
+    assert least < found[0].cost - 0.1
+    assert not found[0].exact
+    assert found[0].bound == pytest.approx(least, abs=1e-3)
 
 
 def test_what_sealed_attacks_find_is_no_reason_to_choose(tmp_path: Path) -> None:
