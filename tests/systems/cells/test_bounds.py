@@ -16,7 +16,9 @@ import sfumato as sf
 from sfumato.errors import DataError, HierarchyError, UnreachableError
 from sfumato.front import Front
 from sfumato.systems.cells.bases import raw
+from sfumato.systems.cells.exact import proven
 from sfumato.systems.cells.pages import bound_sentence
+from sfumato.systems.cells.patterns import Blanks
 from sfumato.systems.cells.search import Problem
 
 
@@ -91,6 +93,52 @@ def test_the_quick_way_may_blank_as_many_records_as_the_program(tmp_path: Path) 
     frame = pd.DataFrame({"a": [*range(29), *[100] * 71]})
     cells = {"reading": "agreeing", "blank_records": 0.29, "k": [2], "exact": 0}
     assert sf.search(study_of(tmp_path, frame, cells=cells)).points[0].details["blank_records"] == 29
+
+
+@pytest.mark.parametrize("exact", [0, 1500])
+def test_no_way_to_search_blanks_a_record_more_than_may_be(exact: int, tmp_path: Path) -> None:
+    frame = pd.DataFrame({"a": [*range(29), *[100] * 71]})
+    cells = {"reading": "agreeing", "blank_records": 0.28, "k": [2], "exact": exact}
+    with pytest.raises(UnreachableError, match="no way was found to blank cells within the limits"):
+        sf.search(study_of(tmp_path, frame, cells=cells))
+
+
+def removed_before(folder: Path, alone: int, exact: int, share: float) -> sf.Study:
+    """90 records, some of them with a value of their own in a column that keeps its cells; 10 more were removed."""
+    frame = pd.DataFrame({"a": [*range(alone), *[100] * (90 - alone)]})
+    search, cells = {"max_suppression": share}, {"k": [2], "exact": exact, "never": ["a"]}
+    study = study_of(folder, frame, search=search, cells=cells)
+    return study.model_copy(update={"data": study.data.model_copy(update={"removed": 10})})
+
+
+@pytest.mark.parametrize("exact", [0, 1500])
+def test_records_removed_before_count_as_suppressed(exact: int, tmp_path: Path) -> None:
+    """29 of 100 may go and 10 are gone: 19 more, and not 20."""
+    assert sf.search(removed_before(tmp_path, 19, exact, 0.29)).points[0].suppressed == 29
+    with pytest.raises(UnreachableError, match="20 of 90 records"):
+        sf.search(removed_before(tmp_path, 20, exact, 0.29))
+
+
+def test_exact_is_said_only_where_the_bound_is_reached() -> None:
+    """Three records of four columns: eight of twelve cells are blank."""
+    codes, masks = np.arange(12, dtype=np.int32).reshape(3, 4), np.array([0b1111, 0b11, 0b1100])
+    one = np.ones(3, dtype=np.int64)
+    blanks, weights = Blanks(codes, one, np.arange(3), masks, one), np.ones(4)
+    assert proven(blanks, 8.0, weights)
+    for short in (0.001, 0.1, 1.0):
+        assert not proven(blanks, 8.0 - short, weights)
+
+
+def test_a_program_that_was_stopped_is_not_called_exact(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One node is not enough here: the bound is a little below what was found, by less than two cells."""
+    rng = np.random.default_rng(2)
+    study = study_of(tmp_path, pd.DataFrame({name: rng.integers(0, 3, 60) for name in "abcd"}))
+    monkeypatch.setattr("sfumato.systems.cells.exact.NODES", 1)
+    front = sf.search(study)
+    point = front.points[0]
+    assert point.bound is not None
+    assert 0.5 < point.details["cells"] - point.bound < 2
+    assert (point.details["method"], front.exact) == ("integer program, stopped", False)
 
 
 def stated(point: sf.Point) -> dict[str, Any]:

@@ -147,6 +147,26 @@ def test_the_quick_way_agrees_with_k_and_is_above_its_bound(rows: Rows, k: int) 
     assert first.cost(EQUAL) <= exact.cost(EQUAL) <= found.cost(EQUAL)
 
 
+FEW: list[Rows] = [
+    [(1, 1, 0), (1, 0, 1), (0, 0, 1)],
+    [(1, 1, 0), (2, 1, 0), (2, 0, 1), (0, 0, 0), (0, 1, 0)],
+]
+
+
+@pytest.mark.parametrize("rows", FEW)
+def test_no_more_records_are_blank_altogether_than_may_be(rows: Rows) -> None:
+    """With a record more to blank there is a way, or a cheaper one; neither the program nor the quick way takes it."""
+    empty, everybody = blanks_of(rows, [0] * len(rows)), len(rows)
+    first = supported(empty.codes, empty.counts, 2, EQUAL, ALL)
+    assert first is not None
+    for whole in range(2):
+        program = Program(empty.codes, empty.counts, 2, EQUAL, ALL, np.full(3, everybody), whole, strict=False)
+        found, expected = solve(program)[0], best(rows, 2, False, whole)
+        assert (None if found is None else found.cost(EQUAL)) == expected
+        for one in (found, completed(first, 2, EQUAL, ALL, whole)):
+            assert one is None or int(one.count[one.mask == 7].sum()) <= whole
+
+
 def study_of(frame: pd.DataFrame, path: Path, **cells: object) -> sf.Study:
     frame.to_csv(path, index=False)
     columns = {name: {"role": "quasi_identifier"} for name in frame.columns}
