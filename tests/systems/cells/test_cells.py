@@ -167,6 +167,16 @@ def test_no_more_records_are_blank_altogether_than_may_be(rows: Rows) -> None:
             assert one is None or int(one.count[one.mask == 7].sum()) <= whole
 
 
+def test_the_program_suppresses_no_more_records_than_may_be() -> None:
+    """Two records alike and one that is not: without it nothing is blank, with it all nine cells are."""
+    empty = blanks_of([(0, 0, 0), (0, 0, 0), (1, 1, 1)], [0, 0, 0])
+    for budget, released, cells in ((0, 3, 9), (1, 2, 0)):
+        found, bound = solve(Program(empty.codes, empty.counts, 2, EQUAL, ALL, np.full(3, 3), budget, strict=True))
+        assert found is not None
+        assert (int(found.count.sum()), found.cost(EQUAL)) == (released, cells)
+        assert bound == pytest.approx(cells + 3 * (3 - released))
+
+
 def study_of(frame: pd.DataFrame, path: Path, **cells: object) -> sf.Study:
     frame.to_csv(path, index=False)
     columns = {name: {"role": "quasi_identifier"} for name in frame.columns}
