@@ -115,8 +115,10 @@ def removed_before(folder: Path, alone: int, exact: int, share: float) -> sf.Stu
 def test_records_removed_before_count_as_suppressed(exact: int, tmp_path: Path) -> None:
     """29 of 100 may go and 10 are gone: 19 more, and not 20."""
     assert sf.search(removed_before(tmp_path, 19, exact, 0.29)).points[0].suppressed == 29
-    with pytest.raises(UnreachableError, match="20 of 90 records"):
+    with pytest.raises(UnreachableError, match="20 of 90 records") as refused:
         sf.search(removed_before(tmp_path, 20, exact, 0.29))
+    assert refused.value.remedy == "blanks allowed in a; or max_suppression from 0.3 on"
+    assert sf.search(removed_before(tmp_path, 20, exact, 0.3)).points[0].suppressed == 30
 
 
 def test_exact_is_said_only_where_the_bound_is_reached() -> None:

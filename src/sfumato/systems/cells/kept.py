@@ -15,13 +15,15 @@ from sfumato.systems.cells.patterns import numbered
 
 @dataclass(frozen=True, eq=False)
 class Kept:
-    """Which columns of a table keep their cells, and how many of its records may be suppressed."""
+    """Which columns of a table keep their cells, how many of its records may be suppressed, and how many were removed
+    before, which count as suppressed."""
 
     names: tuple[str, ...]
     codes: Codes
     counts: Counts64
     keeps: Flags
     budget: int
+    removed: int = 0
 
     def enough(self, k: int) -> Flags:
         """The tuples whose values in these columns k records share; no class of k can have any of the others."""
@@ -42,7 +44,7 @@ class Kept:
     def without(self, name: str) -> Kept:
         """The same where one of the columns need not keep its cells."""
         keeps = self.keeps & np.array([own != name for own in self.names])
-        return Kept(self.names, self.codes, self.counts, keeps, self.budget)
+        return Kept(self.names, self.codes, self.counts, keeps, self.budget, self.removed)
 
     @property
     def columns(self) -> list[str]:
@@ -65,7 +67,8 @@ def refused(tables: Sequence[Kept], k: int, *, suppresses: bool) -> UnreachableE
     enough = [name for name in columns if best.without(name).reaches(k)]
     nearer += [f"blanks allowed in {' or '.join(enough[:3])}"] if enough else []
     if suppresses and short < records:
-        nearer.append(f"max_suppression from {_ceiling(short / records):g} on")
+        least = (short + best.removed) / (records + best.removed)
+        nearer.append(f"max_suppression from {_ceiling(least):g} on")
     keep = "keeps its cells" if len(columns) == 1 else "keep their cells"
     return UnreachableError(
         f"{shortened(columns)} {keep}, and {short:,} of {counted(records, 'record')} have values there that fewer than "

@@ -191,7 +191,7 @@ class Problem:
         keeps = ~self.allowed | (self.caps == 0)
         if self.table.units is not None:
             keeps, budget = np.zeros_like(keeps), self.table.rows
-        return Kept(self.table.columns, self.base.codes, self.table.counts, keeps, budget)
+        return Kept(self.table.columns, self.base.codes, self.table.counts, keeps, budget, self.table.removed)
 
     @property
     def spare(self) -> int:
