@@ -52,6 +52,17 @@ def test_decimal_comma_is_detected(write: Write) -> None:
     assert table.weights.tolist() == [4.0, 3.25]
 
 
+@pytest.mark.parametrize("least", ["-1", "-0.5"])
+def test_a_weight_below_zero_is_refused(write: Write, least: str) -> None:
+    """Even where the weights of the rows that look alike add up to more than 0."""
+    columns: dict[str, object] = {"w": {"role": "weight"}, "g": QUASI}
+    with pytest.raises(DataError, match="the weight column w cannot be used: there are negative values"):
+        table_of(write("t.csv", f"w,g\n2,a\n{least},a\n3,b\n"), columns)
+    kept = table_of(write("u.csv", "w,g\n2,a\n0,a\n3,b\n"), columns)
+    assert kept.weights is not None
+    assert kept.weights.tolist() == [2.0, 3.0]
+
+
 @pytest.mark.parametrize(
     ("encoding", "text"), [("latin-1", "Zoë"), ("cp1252", "5 €"), ("utf-16", "Łódź"), ("utf-8", "Łódź")]
 )
@@ -60,6 +71,20 @@ def test_encodings(tmp_path: Path, encoding: str, text: str) -> None:
     path.write_bytes(f"a,b\n{text},1\nx,2\n".encode(encoding))
     assert (text, "1") in labels(table_of(path, {"a": QUASI, "b": QUASI}, encoding=encoding))
     assert (text, "1") in labels(table_of(path, {"a": QUASI, "b": QUASI}, encoding="auto"))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "auto"])
+@pytest.mark.parametrize(("letter", "inside"), [("é", 1), ("😀", 3)])
+def test_a_letter_across_the_end_of_the_sample_is_read_whole(
+    tmp_path: Path, letter: str, inside: int, encoding: str
+) -> None:
+    """The sample is the first 1,048,576 bytes: the first bytes of the letter are its last."""
+    path = tmp_path / "t.csv"
+    start = b"a,b\n" + b"x,1\n" * 262_142 + b"wxyz"[inside:]
+    assert len(start) == (1 << 20) - inside
+    path.write_bytes(start + f"{letter},2\n".encode())
+    table = table_of(path, {"a": QUASI, "b": QUASI}, encoding=encoding)
+    assert [domain.labels for domain in table.domains] == [("x", "wxyz"[inside:] + letter), ("1", "2")]
 
 
 def test_a_mark_at_the_start_is_no_part_of_a_name(tmp_path: Path) -> None:
