@@ -19,7 +19,8 @@ from sfumato.measures.example import six_records, six_rows
 from sfumato.measures.oracle import class_sizes, node_figures
 from sfumato.measures.privacy.individual_risk import expected_risk
 from sfumato.measures.registry import measure
-from sfumato.measures.suppression import budget, suppress_below, suppress_within
+from sfumato.measures.suppression import budget, suppress_below, suppress_planned, suppress_within
+from sfumato.measures.thresholds import suppress_failing
 from sfumato.plans.recoding import at_level, at_levels
 from sfumato.tables.domain import domain_of
 from sfumato.tables.frequency import Population, from_codes
@@ -47,6 +48,14 @@ def test_keys_wider_than_one_integer_are_numbered_in_between() -> None:
     table = from_codes(columns, np.concatenate([records, records[:, :100]], axis=1))
     rows = classify(table).rows
     assert sorted(rows.tolist()) == [1] * 200 + [2] * 100
+
+
+def test_people_who_differ_in_one_of_many_columns_are_never_one_class() -> None:
+    """17 columns of 16 values are 68 bits of key, of which a word of 64 would lose those of one column altogether."""
+    columns = [domain_of(f"c{j}", {f"{v:02}": 1 for v in range(16)}) for j in range(17)]
+    records = np.zeros((17, 18), dtype=np.int32)
+    records[np.arange(17), np.arange(17)] = 1  # each differs from the last in a column of its own
+    assert classify(from_codes(columns, records)).rows.tolist() == [1] * 18
 
 
 def test_dense_and_sparse_value_counts_agree(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,6 +154,22 @@ def test_population_of_a_generalized_file() -> None:
     assert sorted(classes.population[classes.kept].tolist()) == [10, 20, 30]
 
 
+def test_people_that_two_released_labels_could_stand_for_are_not_counted() -> None:
+    """Whoever is 1 may be released as 1 or as low, so nobody knows how many people look like either."""
+    tree = Hierarchy.from_paths("age", [("1", "low", "*"), ("2", "low", "*"), ("3", "high", "*")])
+    people = Population(np.array([[0, 1, 2]], dtype=np.int32), np.array([5, 5, 5]))
+
+    def found(first: str, second: str) -> ClassTable:
+        age = domain_of("age", {first: 1, second: 1}, tree)
+        records = np.array([[age.labels.index(first), age.labels.index(second)]], dtype=np.int32)
+        return classify(replace(from_codes([age], records), population=people))
+
+    for leaf in ("1", "2"):
+        assert found(leaf, "low").population is None
+        assert found(leaf, "low").population_reason == "cannot be computed: the labels of age overlap"
+    assert sorted((found("3", "low").population).tolist()) == [5, 10]
+
+
 def test_stars_hide_even_a_single_value() -> None:
     one = domain_of("sex", {"M": 10, "*": 2})
     two = domain_of("city", {"x": 5, "y": 5, "*": 2})
@@ -212,6 +237,47 @@ def test_suppression_with_wildcards_leaves_crowds_among_what_is_left() -> None:
     assert alone.size.tolist() == [1, 1, 1]  # nobody hides among a record that is not released
     with pytest.raises(StudyError, match="match anything"):
         suppress_within(wild(), 1)
+
+
+def test_planned_suppression_with_wildcards_goes_on_until_all_that_is_left_meets_both() -> None:
+    """Crowds of 3 with 2 values, by hand: each class looks like the one before it and the one after it.
+
+    (a, y) hides among itself and (a, ?), who all have the flu, and goes. That leaves (a, ?) and (?, x), a crowd of 2,
+    around (a, ?), which goes too. Around what is left there are 3 people with both illnesses.
+    """
+    first = domain_of("p", {"a": 3, "b": 2, "": 1}, missing="wildcard")
+    second = domain_of("q", {"x": 3, "y": 2, "": 1}, missing="wildcard")
+    secret = domain_of("s", {"flu": 4, "ulcer": 2})
+    assert (first.missing, second.missing) == (2, 2)
+    records = np.array([[0, 0, 0, 2, 1, 1], [1, 1, 2, 0, 0, 0]], dtype=np.int32)
+    table = from_codes([first, second], records, {"s": (secret, np.array([0, 0, 0, 1, 1, 0], dtype=np.int32))})
+    classes = classify(table)
+    places = [list(zip(*classes.groups.tolist(), strict=True)).index(each) for each in [(0, 1), (0, 2), (2, 0), (1, 0)]]
+    assert classes.rows[places].tolist() == [2, 1, 1, 2]
+    assert classes.size[places].tolist() == [3, 4, 4, 3]
+    left = suppress_planned(classes, 3, 2)
+    assert left.suppressed[places].tolist() == [True, True, False, False]
+    assert left.size[places].tolist()[2:] == [3, 3]
+
+
+@pytest.mark.parametrize(
+    ("name", "limit", "stays"),
+    [
+        ("k", 2, [3, 2]),
+        ("prosecutor_risk", 1 / 2, [3, 2]),
+        ("prosecutor_risk", 1 / 3, [3]),
+        ("distinct_l", 2, [3, 2]),
+        ("alpha_k", 2 / 3, [3, 2]),
+        ("alpha_k", 1 / 2, [2]),
+        ("entropy_l", 2, [2]),
+        ("t_closeness", 1 / 6, [3]),
+        ("t_closeness", 1 / 2, [3, 1, 2]),
+    ],
+)
+def test_a_class_that_has_just_what_is_demanded_stays(name: str, limit: float, stays: list[int]) -> None:
+    """Classes of 3, 1 and 2 records, with cancer, flu, flu; flu; cancer, ulcer."""
+    left = suppress_failing(six_rows(), {name: limit}, {name: measure(name)})
+    assert left.rows[left.kept].tolist() == stays
 
 
 def test_levels_out_of_range_are_refused() -> None:
