@@ -137,6 +137,26 @@ def test_copies_keep_what_they_do_not_change(tmp_path: Any) -> None:
     assert again.search == changed.search
 
 
+SEEDS: dict[str, Callable[[sf.Study], int]] = {
+    "lattice": lambda study: study.search.seed,
+    "cuts": lambda study: study.search.seed,
+    "local": lambda study: study.search.seed,
+    "cells": lambda study: study.search.seed,
+    "channel": lambda study: study.channel.seed,
+    "groups": lambda study: study.groups.attack.seed,
+}
+
+
+@pytest.mark.parametrize("system", SEEDS)
+def test_another_seed_stands_where_the_system_reads_it(system: str) -> None:
+    study = made_by_hand({"system": system}).with_settings({"groups": {"attack": {"folds": 3}}})
+    assert SEEDS[system](study) == 1
+    changed = study.with_seed(7)
+    assert SEEDS[system](changed) == 7
+    assert (changed.system, changed.groups.attack.folds) == (system, 3)
+    assert study.with_seed(1) == study.with_seed(7).with_seed(1)
+
+
 @pytest.mark.parametrize("name", ["run.toml", "cuts.toml"])
 def test_the_bundled_run_files_are_within_the_rules(name: str) -> None:
     study = read(sf.sample("adult-complete").with_name(name))
