@@ -77,6 +77,16 @@ def test_a_ticket_opens_one_path_once_and_only_for_a_while(tmp_path: Path) -> No
     assert not keys.redeem(ticket, path)
 
 
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"])
+def test_a_ticket_is_for_fetching_alone(served: Server, bench: httpx.Client, method: str) -> None:
+    path = "/api/studies/none/releases/none/pack.zip"
+    opened = f"{path}?ticket={bench.post('/api/tickets', json={'path': path}).json()['ticket']}"
+    with httpx.Client(base_url=served.origin, headers={"origin": served.origin}) as bare:
+        assert bare.request(method, opened).status_code == 401
+        assert bare.get(opened).status_code != 401  # what was refused has not used it up
+        assert bare.get(opened).status_code == 401
+
+
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:8377", "127.0.0.1:1", "localhost.evil.example:8377"])
 def test_other_names_of_this_machine_are_refused(bench: httpx.Client, host: str) -> None:
     assert bench.get("/api/files", headers={"host": host}).status_code == 403
