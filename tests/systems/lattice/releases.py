@@ -9,9 +9,11 @@ from itertools import product
 
 import numpy as np
 
+from sfumato.hierarchies.hierarchy import Hierarchy
 from sfumato.tables.frequency import FrequencyTable
 
 Row = tuple[tuple[int, ...], int]  # codes of the quasi-identifiers, and the sensitive value
+Node = tuple[int, ...]
 Release = dict[str, float]
 
 
@@ -59,10 +61,59 @@ CRITERIA: dict[str, tuple[Callable[[Counter[int], Counter[int]], float], int]] =
 }
 
 
+# What a release has as a whole, and which way is better.
+TOTALS = {
+    "general_loss": -1,
+    "arx_loss": -1,
+    "precision": 1,
+    "discernibility": -1,
+    "sum_k": 1,
+    "sum_l": -1,
+    "marketer_risk": -1,
+}
+
+
+def way(name: str) -> int:
+    """1 if more is better, -1 if less is."""
+    return CRITERIA[name][1] if name in CRITERIA else TOTALS[name]
+
+
+def totals(trees: Sequence[Hierarchy], node: Node, kept: Mapping[tuple[int, ...], list[int]], records: int) -> Release:
+    """The sums and means over all records: those of some classes are kept, all others suppressed."""
+    gone = records - sum(len(held) for held in kept.values())
+    loss, product, height = 0.0, 1.0, 0.0
+    for j, (tree, level) in enumerate(zip(trees, node, strict=True)):
+        leaves = len(tree.leaves)
+        covered = sum(len(held) * int(tree.sizes[level][key[j]]) for key, held in kept.items())
+        loss += gone + (covered - (records - gone)) / max(leaves - 1, 1)
+        if leaves > 1:
+            least = records / leaves
+            product *= (covered / leaves + gone - least) / (records - least) + 1
+        height += level / tree.height
+    squares = sum(len(held) ** 2 for held in kept.values())
+    return {
+        "general_loss": loss,
+        "arx_loss": product ** (1 / len(trees)) - 1,
+        "precision": (1 - height / len(trees)) * (records - gone) / records,
+        "discernibility": squares + gone * records,
+        "sum_k": squares,
+        "sum_l": sum(count**2 for held in kept.values() for count in Counter(held).values()),
+        "marketer_risk": len(kept) / records,
+        "suppressed": gone,
+    }
+
+
 def every_release(
     table: FrequencyTable, sought: Sequence[str], demanded: Mapping[str, float], most: int
 ) -> Iterator[Release]:
-    """All nodes and all thresholds: what each release has of the criteria, its loss and the records suppressed."""
+    """All nodes and all thresholds: what each release has of the criteria and as a whole."""
+    return (release for _, release in releases_by_node(table, sought, demanded, most))
+
+
+def releases_by_node(
+    table: FrequencyTable, sought: Sequence[str], demanded: Mapping[str, float], most: int
+) -> Iterator[tuple[Node, Release]]:
+    """The same with the node of each."""
     rows = rows_of(table)
     whole = Counter(value for _, value in rows)
     trees = [domain.hierarchy for domain in table.domains]
@@ -79,23 +130,16 @@ def every_release(
         steps = [sorted({has[key][name] for key in classes}) for name in sought]
         for chosen in product(*steps):
             limits = [demanded, dict(zip(sought, chosen, strict=True))]
-            kept = [key for key in classes if not any(fails(key, some) for some in limits)]
-            gone = len(rows) - sum(len(classes[key]) for key in kept)
-            if gone > most or not kept:
+            kept = {key: held for key, held in classes.items() if not any(fails(key, some) for some in limits)}
+            if not kept or len(rows) - sum(map(len, kept.values())) > most:
                 continue
-            loss = float(gone * len(trees))
-            for key in kept:
-                for tree, level, group in zip(trees, node, key, strict=True):
-                    leaves = len(tree.leaves)
-                    loss += len(classes[key]) * (int(tree.sizes[level][group]) - 1) / max(leaves - 1, 1)
             worst = {n: min(CRITERIA[n][1] * has[key][n] for key in kept) * CRITERIA[n][1] for n in names}
-            yield worst | {"general_loss": loss, "suppressed": gone}
+            yield node, worst | totals(trees, node, kept, len(rows))
 
 
 def front_of(found: Sequence[Release], objectives: Sequence[str]) -> list[tuple[float, ...]]:
     """The non-dominated values of some objectives, minimised and rounded."""
-    signs = [-CRITERIA[name][1] if name in CRITERIA else 1 for name in objectives]
-    values = {tuple(float(f"{s * r[n]:.10g}") for s, n in zip(signs, objectives, strict=True)) for r in found}
+    values = {tuple(float(f"{-way(n) * r[n]:.10g}") for n in objectives) for r in found}
     table = np.array(sorted(values))
     kept = []
     for row in table:

@@ -154,6 +154,25 @@ def test_a_mean_over_records_gains_by_a_threshold_on_size() -> None:
     assert min(values) == (0.1667, 7.5)  # the three men with joined zip codes, the others suppressed
 
 
+@pytest.mark.parametrize(
+    "names",
+    [["marketer_risk"], ["marketer_risk", "distinct_l"], ["sum_l"], ["k", "sum_k"], ["k", "discernibility"]],
+    ids=" and ".join,
+)
+@given(data=st.data())
+def test_sums_over_records_are_sought_with_every_size(names: list[str], data: st.DataObject) -> None:
+    """Against plain loops over rows. Two of them gain by suppression, so a threshold on size is one of the choices."""
+    table = declared(data.draw(tables(most_rows=14)))
+    share = data.draw(st.sampled_from([0, 0.1, 0.3, 0.6]))
+    sizes = {"marketer_risk", "sum_l", "k"} & set(names)
+    sought = [*(["k"] if sizes else []), *(name for name in names if name in CRITERIA and name != "k")]
+    every = list(every_release(table, sought, {}, int(share * table.records + 1e-9)))
+    objectives = [*names, "general_loss"]
+    front = sf.search(study_of(objectives=objectives, max_suppression=share), table=table)
+    assert front.exact
+    assert found_values(front) == sorted(front_of(every, objectives))
+
+
 @given(data=st.data())
 @settings(max_examples=30)
 def test_a_population_is_walked_like_it_is_counted(data: st.DataObject) -> None:
