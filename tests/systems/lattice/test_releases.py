@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.strategies import tables
-from tests.systems.lattice.releases import CRITERIA, every_release, front_of
+from scipy.optimize import linprog
+from tests.strategies import levels, tables
+from tests.systems.lattice.releases import CRITERIA, every_release, front_of, rows_of
 
 import sfumato as sf
 from sfumato.algorithms.exact import spread
@@ -21,6 +23,7 @@ from sfumato.systems.lattice.problem import LatticeProblem
 from sfumato.tables.domain import Domain, domain_of
 from sfumato.tables.frequency import FrequencyTable, Population, from_codes
 
+DISTANCES = ["equal", "ordered", "hierarchical"]
 SEX = Hierarchy.from_paths("sex", [("m", "*"), ("f", "*")])
 ZIP = Hierarchy.from_paths("zip", [("a", "ab", "*"), ("b", "ab", "*"), ("c", "c", "*")])
 
@@ -66,7 +69,7 @@ def test_the_exact_front_is_that_of_every_node_and_threshold(data: st.DataObject
         st.dictionaries(st.sampled_from(sorted(CRITERIA)), st.sampled_from([0.4, 0.8, 1.5, 2]), max_size=2)
     )
     share = data.draw(st.sampled_from([0, 0.1, 0.3, 0.6]))
-    table = replace(table, sensitive={"s": equal_distance(table)})
+    table = with_distance(table, "equal")
     every = list(every_release(table, names, limits, int(share * table.records + 1e-9)))
     objectives = [*names, "general_loss"]
     asked = study_of(objectives=objectives, constraints=limits, max_suppression=share)
@@ -86,10 +89,6 @@ def declared(table: FrequencyTable) -> FrequencyTable:
     return replace(table, domains=tuple(replace(domain, declared=True) for domain in table.domains))
 
 
-def equal_distance(table: FrequencyTable):
-    return replace(table.sensitive["s"], domain=replace(table.sensitive["s"].domain, distance="equal"))
-
-
 @given(data=st.data())
 @settings(max_examples=60)
 def test_the_compiled_releases_are_the_plain_ones(data: st.DataObject) -> None:
@@ -104,6 +103,24 @@ def test_the_compiled_releases_are_the_plain_ones(data: st.DataObject) -> None:
     problem = LatticeProblem(table, goals, most, sought=len(chosen), paper=paper)
     plain = LatticeProblem(table, goals, most, sought=len(chosen), paper=paper)
     plain.walks = False
+    same_figures(problem, plain)
+
+
+@pytest.mark.parametrize("distance", DISTANCES)
+@given(data=st.data())
+def test_the_compiled_t_of_each_distance_is_the_plain_one(distance: str, data: st.DataObject) -> None:
+    table = with_distance(data.draw(tables(removed=True)), distance)
+    goals = [Goal(m, m.direction) for m in (known_measures()["t_closeness"], known_measures()["general_loss"])]
+    most = data.draw(st.integers(0, table.records - 1))
+    problem, plain = LatticeProblem(table, goals, most), LatticeProblem(table, goals, most)
+    assert problem.walks
+    plain.walks = False
+    same_figures(problem, plain)
+
+
+def same_figures(problem: LatticeProblem, plain: LatticeProblem) -> None:
+    """Two ways to the releases of every node; of the bounds, those of what is sought."""
+    table, goals, sought = problem.table, problem.goals, problem.sought
     nodes = problem.rollup.all_nodes
     one, two = problem.figures(nodes), plain.figures(nodes)
     np.testing.assert_array_equal(one.start, two.start)
@@ -123,9 +140,63 @@ def test_the_compiled_releases_are_the_plain_ones(data: st.DataObject) -> None:
         kept = one.suppressed[rows] < table.records
         if kept.all():
             np.testing.assert_allclose(listed(one), listed(two), rtol=1e-9, atol=1e-9)
-    for column, goal in enumerate(goals[: len(chosen)]):
+    for column, goal in enumerate(goals[:sought]):
         if goal.bounded:
             np.testing.assert_allclose(one.bounds[:, column], two.bounds[:, column], rtol=1e-9)
+
+
+@pytest.mark.parametrize("distance", DISTANCES)
+@given(data=st.data())
+def test_t_is_the_least_earth_that_must_be_moved(distance: str, data: st.DataObject) -> None:
+    """Against a linear program for each class: how far its values are moved to be those of the whole table."""
+    table = with_distance(data.draw(tables(most_rows=8)), distance)
+    node = data.draw(levels(table))
+    goals = [Goal(known_measures()["t_closeness"], "min")]
+    problem = LatticeProblem(table, goals, 0)
+    assert problem.walks
+    secret = table.sensitive["s"].domain
+    rows = rows_of(table)
+    whole = Counter(value for _, value in rows)
+    trees = [domain.hierarchy for domain in table.domains]
+    classes: dict[tuple[int, ...], Counter[int]] = {}
+    for codes, value in rows:
+        key = tuple(int(t.maps[n][c]) for t, n, c in zip(trees, node, codes, strict=True))
+        classes.setdefault(key, Counter())[value] += 1
+    far = apart(secret, sorted(whole))
+    expected = max(moved(held, whole, far) for held in classes.values())
+    figures = problem.figures(np.array([node], dtype=np.int32))
+    assert figures.values[:, 0] == pytest.approx([expected], abs=1e-9)
+
+
+def apart(secret: Domain, held: list[int]) -> np.ndarray:
+    """How far any two values that a table holds are apart, at most 1."""
+    labels = [secret.labels[code] for code in held]
+    places = sorted(labels, key=float) if all(label.isdigit() for label in labels) else labels
+    tree = secret.hierarchy
+
+    def between(one: int, two: int) -> float:
+        if secret.distance == "equal":
+            return float(one != two)
+        if secret.distance == "ordered":
+            return abs(places.index(labels[one]) - places.index(labels[two])) / max(len(held) - 1, 1)
+        alike = (tree.maps[level][held[one]] == tree.maps[level][held[two]] for level in range(tree.height + 1))
+        return list(alike).index(True) / tree.height
+
+    return np.array([[between(one, two) for two in range(len(held))] for one in range(len(held))])
+
+
+def moved(held: Counter[int], whole: Counter[int], far: np.ndarray) -> float:
+    """The least cost to make one distribution of another."""
+    values, size = sorted(whole), len(whole)
+    goes = np.kron(np.eye(size), np.ones((1, size)))
+    comes = np.kron(np.ones((1, size)), np.eye(size))
+    shares = [some[value] / some.total() for some in (held, whole) for value in values]
+    return float(linprog(far.ravel(), A_eq=np.vstack([goes, comes]), b_eq=shares).fun)
+
+
+def with_distance(table: FrequencyTable, distance: str) -> FrequencyTable:
+    secret = table.sensitive["s"]
+    return replace(table, sensitive={"s": replace(secret, domain=replace(secret.domain, distance=distance))})
 
 
 @pytest.mark.parametrize(("limit", "points"), [(0, 13), (0.01, 61)])
