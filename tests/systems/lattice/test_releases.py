@@ -17,6 +17,7 @@ import sfumato as sf
 from sfumato.algorithms.exact import spread
 from sfumato.errors import UnreachableError
 from sfumato.hierarchies.hierarchy import Hierarchy
+from sfumato.measures.example import six_records
 from sfumato.measures.goal import Goal
 from sfumato.measures.registry import known_measures
 from sfumato.systems.lattice.problem import LatticeProblem
@@ -197,6 +198,29 @@ def moved(held: Counter[int], whole: Counter[int], far: np.ndarray) -> float:
 def with_distance(table: FrequencyTable, distance: str) -> FrequencyTable:
     secret = table.sensitive["s"]
     return replace(table, sensitive={"s": replace(secret, domain=replace(secret.domain, distance=distance))})
+
+
+@pytest.mark.parametrize("walks", [True, False])
+@pytest.mark.parametrize(
+    ("name", "limit", "gone"),
+    [
+        ("k", 2, 1),
+        ("k", 3, 3),
+        ("prosecutor_risk", 1 / 2, 1),
+        ("distinct_l", 2, 1),
+        ("alpha_k", 1 / 2, 4),
+        ("alpha_k", 2 / 3, 1),
+        ("t_closeness", 1 / 6, 3),
+    ],
+)
+def test_a_class_that_has_just_what_is_demanded_is_left(name: str, limit: float, gone: int, walks: bool) -> None:
+    """Classes of 3, 1 and 2 records, with cancer, flu, flu; flu; cancer, ulcer."""
+    demanded = known_measures()[name]
+    goals = [Goal(known_measures()["general_loss"], "min"), Goal(demanded, demanded.direction, limit)]
+    problem = LatticeProblem(six_records(), goals, 5, sought=1)
+    assert problem.walks
+    problem.walks = walks
+    assert problem.figures(np.array([[1, 1]], dtype=np.int32)).suppressed.tolist() == [gone]
 
 
 @pytest.mark.parametrize(("limit", "points"), [(0, 13), (0.01, 61)])
