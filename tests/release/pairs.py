@@ -15,7 +15,8 @@ class Pair:
     """What two files show of each person of the source.
 
     `first` and `second` hold the cells that a file shows of people, also of those it leaves out, under the index of
-    the source; `in_first` and `in_second` say who is in it.
+    the source; `in_first` and `in_second` say who is in it. `whose` is the person of each row, where rows are not
+    people.
     """
 
     source: pd.DataFrame
@@ -23,6 +24,16 @@ class Pair:
     second: pd.DataFrame
     in_first: pd.Series
     in_second: pd.Series
+    whose: pd.Series | None = None
+
+    @property
+    def people(self) -> pd.Series:
+        """The person of each row."""
+        return pd.Series(self.source.index, index=self.source.index) if self.whose is None else self.whose
+
+    def number(self, rows: pd.Series) -> int:
+        """How many people have one of these rows."""
+        return int(self.people[rows[rows].index].nunique())
 
     def seen(self, columns: Sequence[str]) -> pd.DataFrame:
         """For each person in a file: the cells of both files in some columns, as one text each, and who is in which."""
@@ -36,12 +47,21 @@ class Pair:
 
     def joint_sizes(self, columns: Sequence[str]) -> pd.DataFrame:
         """The class of each person in both files together, and in each of them (0 where the person is not in it)."""
-        seen = self.seen(columns)
+        seen = self.seen(columns).assign(who=self.people)
         groups = ["a", "b", "in_a", "in_b"]
-        sizes = pd.DataFrame({"joint": seen.groupby(groups)["a"].transform("size")})
-        sizes["a"] = seen.groupby(["a", "in_a"])["a"].transform("size").where(seen["in_a"], 0)
-        sizes["b"] = seen.groupby(["b", "in_b"])["a"].transform("size").where(seen["in_b"], 0)
+        sizes = pd.DataFrame({"joint": seen.groupby(groups)["who"].transform("nunique")})
+        sizes["a"] = seen.groupby(["a", "in_a"])["who"].transform("nunique").where(seen["in_a"], 0)
+        sizes["b"] = seen.groupby(["b", "in_b"])["who"].transform("nunique").where(seen["in_b"], 0)
         return sizes
+
+    def different(self, seen: pd.DataFrame, groups: Sequence[str]) -> pd.Series:
+        """How many values each class has: as many as people at most, and one where all of them have it."""
+        found = pd.Series(0, index=seen.index)
+        for _, rows in seen.groupby(list(groups)):
+            people = set(rows["who"])
+            holders = [set(rows["who"][rows["value"] == value]) for value in set(rows["value"])]
+            found[rows.index] = 1 if people in holders else min(len(holders), len(people))
+        return found
 
     def small(self, quasi: Sequence[str], k: int) -> pd.Series:
         """Who is in a joint class of fewer than k people, smaller than the class in one of the files."""
@@ -55,13 +75,13 @@ class Pair:
 
     def alike(self, quasi: Sequence[str], sensitive: str, least: int) -> pd.Series:
         """Who is in a joint class with fewer values of a sensitive column than asked, and than in each file alone."""
-        seen = self.seen(quasi).assign(value=self.source[sensitive])
-        joint = seen.groupby(["a", "b", "in_a", "in_b"])["value"].transform("nunique")
+        seen = self.seen(quasi).assign(value=self.source[sensitive], who=self.people)
+        joint = self.different(seen, ["a", "b", "in_a", "in_b"])
         told, before = pd.Series(False, index=seen.index), pd.Series(10**9, index=seen.index)
         for side, shown in (("a", self.first), ("b", self.second)):
             if sensitive in shown:
                 there = seen[f"in_{side}"]
-                alone = seen.groupby([side, f"in_{side}"])["value"].transform("nunique").where(there, 10**9)
+                alone = self.different(seen, [side, f"in_{side}"]).where(there, 10**9)
                 told, before = told | there, before.where(before < alone, alone)
         return told & (joint < least) & (joint < before)
 

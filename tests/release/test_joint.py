@@ -20,6 +20,7 @@ from sfumato.release.history.joint import Joint, join_releases
 from sfumato.release.history.overlap import overlap
 from sfumato.release.history.people import HashedRows, hashed_rows
 from sfumato.release.history.shown import Description, ShownColumn
+from sfumato.sources.cells import cleaned
 from sfumato.sources.engines.engine import open_engine
 from sfumato.sources.opening import open_source
 from sfumato.sources.settings import DataSettings
@@ -83,9 +84,18 @@ def suppressed(table: pd.DataFrame, shown: pd.DataFrame, there: pd.Series, descr
 
 
 def counted(
-    folder: Path, table: pd.DataFrame, first: Description, second: Description, old: int | None = None
+    folder: Path,
+    table: pd.DataFrame,
+    first: Description,
+    second: Description,
+    old: int | None = None,
+    *,
+    person: bool = False,
 ) -> tuple[Joint, pd.Series]:
-    """The engine's counts; `old` rows of the table are those that the first release was made of."""
+    """The engine's counts; `old` rows of the table are those that the first release was made of.
+
+    With `person`, the column w says whose the rows are.
+    """
     path = folder / "t.csv"
     table.to_csv(path, index=False)
     source = open_source(DataSettings(path=str(path)))
@@ -97,51 +107,61 @@ def counted(
             engine.attach(open_source(DataSettings(path=str(folder / "old.csv"))), "raw")
             known = hashed_rows(engine, source, source.names, KEY)
         engine.attach(source, "raw")
-        return join_releases(engine, source, first, second, k=3, l=2, known=known, key=KEY), was_there
+        holder = cleaned(source, source.column("w")) if person else None
+        joint = join_releases(engine, source, first, second, k=3, l=2, known=known, key=KEY, holder=holder)
+        return joint, was_there
 
 
 @settings(max_examples=EXAMPLES // 2)
-@given(tables(), descriptions(), descriptions(), st.booleans(), st.data())
+@given(tables(), descriptions(), descriptions(), st.booleans(), st.booleans(), st.data())
 def test_counts_are_those_of_plain_pandas(
     tmp_path_factory: pytest.TempPathFactory,
     table: pd.DataFrame,
     first: Description,
     second: Description,
     grown: bool,
+    person: bool,
     data: st.DataObject,
 ) -> None:
+    """The people of a table are its rows, or have several."""
+    if person:
+        most = data.draw(st.integers(1, len(table)))
+        table = table.assign(w=np.random.default_rng(len(table)).integers(0, most, len(table)).astype(str))
     old = data.draw(st.integers(1, len(table))) if grown else None
     if old is not None:  # rows that are equal cannot be told apart, so that each new one is made unlike all others
         table = table.assign(u=np.where(np.arange(len(table)) < old, "", np.arange(len(table)).astype(str)))
-    found, was_there = counted(tmp_path_factory.mktemp("joint"), table, first, second, old)
+    found, was_there = counted(tmp_path_factory.mktemp("joint"), table, first, second, old, person=person)
     sides = []
     for description, member in ((first, was_there), (second, pd.Series(True, index=table.index))):
         shown, there = shown_by(table, description)
         sides.append((shown, suppressed(table, shown, there & member, description)))
-    pair = Pair(table, sides[0][0], sides[1][0], sides[0][1], sides[1][1])
+    whose = table["w"] if person else None
+    pair = Pair(table, sides[0][0], sides[1][0], sides[0][1], sides[1][1], whose)
     recoded = [name for name in QUASI if name in first.recoded or name in second.recoded]
     people = pair.in_first | pair.in_second
-    assert found.people == people.sum()
-    assert found.both == (pair.in_first & pair.in_second).sum()
-    assert found.single == (pair.in_first ^ pair.in_second).sum()
+    assert found.people == pair.number(people)
+    assert found.both == pair.number(pair.in_first & pair.in_second)
+    assert found.rows == (pair.in_first & pair.in_second).sum()
+    assert found.single == pair.number(pair.in_first ^ pair.in_second)
     if not people.any():
         return
     assert found.smallest == pair.joint_sizes(recoded)["joint"].min()
     small = pair.small(recoded, 3)
-    assert found.small == small.sum()
-    assert found.unique == pair.unique().sum()
-    assert found.alike.get("s", 0) == pair.alike(recoded, "s", 2).sum()
+    assert found.small == pair.number(small)
+    assert found.unique == pair.number(pair.unique())
+    assert found.alike.get("s", 0) == pair.number(pair.alike(recoded, "s", 2))
     both = [name for name in recoded if name in first.columns and name in second.columns]
     exact = pd.Series(False, index=table.index)
     for name in both:
-        assert found.exact.get(name, 0) == pair.exact(name).sum()
+        assert found.exact.get(name, 0) == pair.number(pair.exact(name))
         exact |= pair.exact(name)
     kept = [n for n in table if n not in recoded and n in first.columns and n in second.columns]
     linked = pair.linked(both, kept)
     assert found.counted
     assert found.linked == len(linked)
-    affected = set(small[small].index) | set(exact[exact].index)
-    assert (found.affected, found.linked_affected) == (len(affected), len(affected & set(linked)))
+    affected = small.reindex(table.index, fill_value=False) | exact
+    rows = set(affected[affected].index)
+    assert (found.affected, found.linked_affected) == (pair.number(affected), len(rows & set(linked)))
 
 
 @settings(max_examples=EXAMPLES // 4)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from tests.release.fronts import front_of, write_csv
 from tests.systems.visits import study_of, visits
 
 import sfumato as sf
 from sfumato.release import pack
 from sfumato.release.policy import PolicyError
+from sfumato.release.publish import publish
 
 KEYS = ["age", "sex", "ward"]
 TRIAL = {"t": "a table that was made for a test"}
@@ -136,3 +139,51 @@ def test_a_plan_is_applied_to_the_visits_of_another_year(tmp_path: Path) -> None
     assert again.manifest["figures"]["k"]["value"] >= 3
     assert again.manifest["own"]["persons"]["number"] == later["patient"].nunique()
     assert sf.verify(tmp_path / "a", later)
+
+
+@pytest.mark.parametrize("role", ["unit", "household"])
+def test_two_releases_together_are_counted_in_persons_and_in_households(tmp_path: Path, role: str) -> None:
+    """One file shows the region and one the trade, each of four persons; both together, the three rows of one.
+
+    Three rows are enough for k = 3, and one person or household is not.
+    """
+    ills = ("flu", "cold", "asthma", "none")
+    rows = [["number", "region", "trade", "ill"]]
+    rows += [
+        [100 + i, "nesw"[i % 4], "abcd"[i // 4], ill]
+        for i in range(16)
+        for ill in ills
+        if ill != ills[(i // 4 + i) % 4]
+    ]
+    path = write_csv(tmp_path / "t.csv", rows)
+    flat = {"role": "quasi_identifier", "hierarchy": {"build": "flat"}}
+    columns = {"number": {"role": role}, "region": flat, "trade": flat, "ill": {"role": "sensitive"}}
+    study = sf.Study(data={"path": str(path)}, columns=columns)
+    front = front_of(study, [{"region": 0, "trade": 1}, {"region": 1, "trade": 0}], anything=False)
+    if role == "unit":
+        front = replace(front, points=tuple(replace(point, suppressed_units=0) for point in front.points))
+    publish(front, 0, tmp_path / "one", state=tmp_path / "state")
+    with pytest.raises(PolicyError) as refused:
+        publish(front, 1, tmp_path / "two", state=tmp_path / "state")
+    (finding,) = refused.value.findings
+    noun, least = ("people are", 3) if role == "unit" else ("households are", 2)
+    assert finding.rule == "earlier"
+    assert f"16 {noun} in joint classes of fewer than {least} (the smallest has 1)" in finding.what
+    assert ("of 48 records in both files" in finding.what) is (role == "unit")
+
+
+def test_what_a_column_reveals_is_counted_in_persons(tmp_path: Path) -> None:
+    """The hidden place of 90 of 91 persons follows from the code; the last person has most of the records."""
+    rows = [["number", "place", "code", "ill"]]
+    rows += [[100 + i, "nesw"[i % 4], "abcd"[i % 4], ("flu", "cold")[i % 3 % 2]] for i in range(90)]
+    rows += [[500, "nesw"[i % 4], "abcd"[i // 4 % 4], ("flu", "cold")[i % 2]] for i in range(1, 401)]
+    path = write_csv(tmp_path / "t.csv", rows)
+    flat = {"role": "quasi_identifier", "hierarchy": {"build": "flat"}}
+    columns = {"number": {"role": "unit"}, "place": flat, "code": {"role": "other"}, "ill": {"role": "sensitive"}}
+    front = front_of(sf.Study(data={"path": str(path)}, columns=columns), [{"place": 1}], anything=False)
+    front = replace(front, points=tuple(replace(point, suppressed_units=0) for point in front.points))
+    with pytest.raises(PolicyError) as refused:
+        publish(front, 0, tmp_path / "one", state=tmp_path / "state")
+    (finding,) = (finding for finding in refused.value.findings if finding.rule == "dependence")
+    assert finding.column == "code"
+    assert "tells place, which is generalized: right for 98.9 % of the persons" in finding.what

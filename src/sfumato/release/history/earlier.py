@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from sfumato.auditing.own_values import HOUSEHOLD, PERSON, holder_cells
 from sfumato.errors import counted, shortened
 from sfumato.release.history.joint import Joint, join_releases
 from sfumato.release.history.ledger import RELEASED, WITHDRAWN, Entry, Ledger, at_the_same_time, new_id, now
@@ -90,10 +91,10 @@ def check(
         if match.otherwise:
             findings.append(Finding("earlier", _otherwise(match, source)))
             continue
-        comparison, said = _compare(engine, source, key, study.policy, match, description)
+        comparison, said = _compare(engine, source, key, study, match, description)
         findings += comparison
         warnings += said
-    findings += _reports(engine, source, description, [match for match in matches if not match.otherwise])
+    findings += _reports(engine, source, study, description, [match for match in matches if not match.otherwise])
     return Comparison(tuple(findings), tuple(dict.fromkeys(warnings)), ledger, entry, reading.ids)
 
 
@@ -182,17 +183,29 @@ def _different(matches: Sequence[Match], entry: Entry) -> list[Match]:
 
 
 def _compare(
-    engine: Engine, source: Source, key: str, policy: PolicySettings, match: Match, description: Description
+    engine: Engine, source: Source, key: str, study: Study, match: Match, description: Description
 ) -> tuple[list[Finding], list[str]]:
     """One earlier release beside the new one: what is refused, or else what is said."""
-    first = match.entry.description
-    joint = join_releases(engine, source, first, description, k=policy.k, l=policy.l, known=match.rows, key=key)
+    first, policy, cells = match.entry.description, study.policy, holder_cells(source, study)
+    person, household = cells.get(PERSON), cells.get(HOUSEHOLD)
+
+    def joined(k: int, holder: str | None) -> Joint:
+        known = match.rows
+        return join_releases(engine, source, first, description, k=k, l=policy.l, known=known, key=key, holder=holder)
+
+    joint = joined(policy.k, person)
     places = compare_places(engine, source, key, first.within(source.names), description)
     findings = []
-    learned = _learned(joint, policy)
-    text = _about(match, source) + " " + _difference(first, description, joint)
-    if learned and joint.first_adds and joint.second_adds and joint.linking:
-        what = f"{text} Someone who links the two files learns: {'; '.join(learned)}. {_links(joint)}"
+    text = _about(match, source) + " " + _difference(first, description, joint, person)
+    learned = []
+    if joint.first_adds and joint.second_adds and joint.linking:
+        learned = _learned(joint, policy.k, policy, ("person is", "people are"))
+        if household is not None:
+            learned += _learned(
+                joined(policy.households, household), policy.households, policy, ("household is", "households are")
+            )
+    if learned:
+        what = f"{text} Someone who links the two files learns: {'; '.join(learned)}. {_links(joint, person)}"
         findings.append(Finding("earlier", what))
     if places is not None and places.differing:
         findings.append(Finding("earlier", f"{_about(match, source)} {_places(places)}"))
@@ -200,12 +213,13 @@ def _compare(
         return findings, []
     follows = " It discloses nothing beyond the other release." if not joint.first_adds else ""
     follows = " This release discloses nothing beyond it." if not joint.second_adds else follows
-    return [], [f"{text}{follows} {_links(joint)}"]
+    return [], [f"{text}{follows} {_links(joint, person)}"]
 
 
-def _reports(engine: Engine, source: Source, new: Description, matches: Sequence[Match]) -> list[Finding]:
+def _reports(engine: Engine, source: Source, study: Study, new: Description, matches: Sequence[Match]) -> list[Finding]:
     """Columns that are disguised here or were before, and of which several files tell something."""
     findings = []
+    person = holder_cells(source, study).get(PERSON)
     for column in source.names:
         showing = [m for m in matches if column in m.entry.description.columns]
         kinds = [m.entry.description.columns[column].kind for m in showing]
@@ -217,30 +231,27 @@ def _reports(engine: Engine, source: Source, new: Description, matches: Sequence
         descriptions = {m.entry.id if m.entry.description.random else m.entry.description.digest: m for m in showing}
         reports = add_up(engine, source, column, new, [m.entry.description for m in descriptions.values()])
         if reports is not None:
-            joint = join_releases(engine, source, showing[-1].entry.description, new, k=0, l=0)
-            findings.append(Finding("earlier", f"{_about(showing[-1], source)} {_guessed(reports)} {_links(joint)}"))
+            joint = join_releases(engine, source, showing[-1].entry.description, new, k=0, l=0, holder=person)
+            said = f"{_about(showing[-1], source)} {_guessed(reports, person)} {_links(joint, person)}"
+            findings.append(Finding("earlier", said))
     return findings
 
 
-def _learned(joint: Joint, policy: PolicySettings) -> list[str]:
-    """What the two files tell together that breaks the policy."""
+def _learned(joint: Joint, k: int, policy: PolicySettings, are: tuple[str, str]) -> list[str]:
+    """What the two files reveal together that breaks the policy; `are` are those who are counted, with the verb."""
     learned = []
     if joint.small:
         learned.append(
-            f"{_people_are(joint.small)} in joint classes of fewer than {policy.k} (the smallest has "
-            f"{joint.smallest:,})"
+            f"{counted(joint.small, *are)} in joint classes of fewer than {k} (the smallest has {joint.smallest:,})"
         )
     for column, people in joint.exact.items():
-        learned.append(f"the exact value of {column} follows for {counted(people, 'person', 'people')}")
+        nouns = (word.partition(" ")[0] for word in are)
+        learned.append(f"the exact value of {column} follows for {counted(people, *nouns)}")
     for column, people in joint.alike.items():
-        learned.append(f"{_people_are(people)} in joint classes with fewer than {policy.l} values of {column}")
+        learned.append(f"{counted(people, *are)} in joint classes with fewer than {policy.l} values of {column}")
     if joint.unique > policy.uniques * joint.people:
-        learned.append(f"{_people_are(joint.unique)} unique in the two files together and in neither alone")
+        learned.append(f"{counted(joint.unique, *are)} unique in the two files together and in neither alone")
     return learned
-
-
-def _people_are(number: int) -> str:
-    return counted(number, "person is", "people are")
 
 
 def _otherwise(match: Match, source: Source) -> str:
@@ -281,7 +292,7 @@ def _about(match: Match, source: Source) -> str:
     return text
 
 
-def _difference(first: Description, second: Description, joint: Joint) -> str:
+def _difference(first: Description, second: Description, joint: Joint, person: str | None) -> str:
     """In which columns the two differ, and who is in one of them only."""
     parts = []
     labels = [
@@ -299,20 +310,23 @@ def _difference(first: Description, second: Description, joint: Joint) -> str:
         parts.append(f"has {shortened(more)} as well")
     text = f"It {', '.join(parts)}." if parts else "It has the same columns and labels."
     if joint.single:
-        text += f" {_people_are(joint.single)} in only one of the two files."
+        are = ("person is", "people are") if person is None else ("person has records", "people have records")
+        text += f" {counted(joint.single, *are)} in only one of the two files."
     return text
 
 
-def _links(joint: Joint) -> str:
-    """How many rows in fact link."""
+def _links(joint: Joint, person: str | None) -> str:
+    """How many rows in fact link; rows are people unless `person` says whose they are."""
     if not joint.linking:
         return "The two files have nothing in common by which a row of one could be linked to a row of the other."
     text = (
-        f"{'' if joint.counted else 'At least '}{joint.linked:,} of {joint.both:,} people in both files link uniquely"
+        f"{'' if joint.counted else 'At least '}{joint.linked:,} of {joint.rows:,} "
+        f"{'people' if person is None else 'records'} in both files link uniquely"
     )
     text += f" by the values in both ({shortened(joint.linking)})"
     if joint.affected:
-        text += f"; of the people named above, {joint.linked_affected:,} link uniquely"
+        whose = "the people" if person is None else "the records of the people"
+        text += f"; of {whose} named above, {joint.linked_affected:,} link uniquely"
     return text + "."
 
 
@@ -325,14 +339,15 @@ def _places(places: Places) -> str:
     )
 
 
-def _guessed(reports: Reports) -> str:
+def _guessed(reports: Reports, person: str | None) -> str:
     """What several reports of one column tell together."""
+    whose = "people" if person is None else "records"
     alone, name = reports.alone, "this file"
     if alone is None or alone.right >= reports.together.right - 1e-9:
         alone, name = reports.before, "the earlier file"
     more = f" ({reports.left_out} more were left out)" if reports.left_out else ""
     return (
         f"With it there are {reports.files} reports{more}: the best guess of {reports.column} is right for "
-        f"{percent(reports.together.right)} of people, with {name} alone for {percent(alone.right)}; after some "
+        f"{percent(reports.together.right)} of {whose}, with {name} alone for {percent(alone.right)}; after some "
         f"reports one can be {percent(reports.together.surest)} sure of it, with {name} alone {percent(alone.surest)}."
     )

@@ -7,6 +7,7 @@ by what both files show, is counted too. All of it runs in the engine, over the 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sfumato.release.history.linking import linking, links
@@ -26,9 +27,10 @@ class Joint:
     `small` people are in a joint class below k that is smaller than their class in one of the files; `exact` have,
     per column, a value that follows from the two labels and from neither alone; `alike`, per sensitive column, are in
     a joint class with too few values of it, and fewer than each file alone; `unique` are told apart from everyone by
-    the two files together and by neither alone. `linked` people's rows fit each other and no other row (at least so
-    many where `counted` is false), `linked_affected` of them are small or exact. `linking` are the columns that link;
-    without any, rows cannot be linked. `first_adds`: the first file shows what does not follow from the second.
+    the two files together and by neither alone. Of the `rows` in both files, `linked` fit each other and no other row
+    (at least so many where `counted` is false), `linked_affected` of them are of people who are small or exact.
+    `linking` are the columns that link; without any, rows cannot be linked. `first_adds`: the first file shows what
+    does not follow from the second.
     """
 
     people: int
@@ -42,6 +44,7 @@ class Joint:
     affected: int
     linked: int
     linked_affected: int
+    rows: int
     counted: bool
     linking: tuple[str, ...]
     first_adds: bool
@@ -58,16 +61,20 @@ def join_releases(
     l: int,
     known: HashedRows | None = None,
     key: str = "",
+    holder: str | None = None,
 ) -> Joint:
-    """Hold two releases of a source together. `known` are the rows that the first was made of, if others are new."""
-    pair = SideBySide(engine, source, first.within(source.names), second.within(source.names))
+    """Hold two releases of a source together. `known` are the rows that the first was made of, if others are new.
+
+    `holder` is the SQL of the person or household that a row belongs to, where rows are not people.
+    """
+    pair = SideBySide(engine, source, first.within(source.names), second.within(source.names), holder)
     pair.read(known, key)
     pair.show()
     pair.suppress()
     people, both, single, smallest, small = _classes(pair, k)
     exact = _exact_values(pair)
     linked, linked_affected, counted = links(pair)
-    affected = pair.number("SELECT sum(n * f) FROM ledger_seen")
+    affected = pair.number(f"SELECT {pair.people('f = 1')} FROM ledger_seen")
     first_adds, second_adds = _adds(pair)
     joint = Joint(
         people=people,
@@ -81,6 +88,7 @@ def join_releases(
         affected=affected,
         linked=linked,
         linked_affected=linked_affected,
+        rows=pair.number("SELECT sum(n) FROM ledger_present WHERE ia = 1 AND ib = 1"),
         counted=counted,
         linking=linking(pair),
         first_adds=first_adds,
@@ -92,26 +100,46 @@ def join_releases(
 
 def _classes(pair: SideBySide, k: int) -> tuple[int, int, int, int, int]:
     """People, those in both files, those in one only, the smallest joint class, and people in small ones."""
-    keys = ", ".join(["ia", "ib", *pair.listed("ab")])
-    grouped = f"SELECT {keys}, CAST(sum(n) AS BIGINT) AS n FROM ledger_present GROUP BY {keys}"
-    own = [f"sum(n) OVER (PARTITION BY {', '.join([f'i{s}', *pair.listed(s)])}) AS n{s}" for s in "ab"]
-    larger = "greatest(CASE WHEN ia = 1 THEN na ELSE 0 END, CASE WHEN ib = 1 THEN nb ELSE 0 END)"
-    small = f"CASE WHEN n < {int(k)} AND n < {larger} THEN 1 ELSE 0 END AS small"
-    pair.table("classes", f"SELECT {keys}, n, {small} FROM (SELECT *, {', '.join(own)} FROM ({grouped}) AS g) AS o")
+    keys = ["ia", "ib", *pair.listed("ab")]
+    larger = "greatest(CASE WHEN t.ia = 1 THEN oa.n ELSE 0 END, CASE WHEN t.ib = 1 THEN ob.n ELSE 0 END)"
+    small = f"CASE WHEN t.n < {int(k)} AND t.n < {larger} THEN 1 ELSE 0 END AS small"
+    listed = ", ".join(f"t.{name}" for name in keys)
+    own = {side: [f"i{side}", *pair.listed(side)] for side in "ab"}
+    pair.table("classes", f"SELECT {listed}, t.n, {small} FROM ({_sized(pair, keys)}) AS t {_beside(pair, own)}")
     exact = " + ".join(["0", *pair.listed("e")])
-    on = " AND ".join(f"p.{name} = z.{name}" for name in ["ia", "ib", *pair.listed("ab")])
     flag = f"CASE WHEN z.small = 1 OR (p.ia = 1 AND p.ib = 1 AND {exact} > 0) THEN 1 ELSE 0 END AS f"
-    pair.table("seen", f"SELECT p.*, {flag} FROM ledger_present AS p JOIN ledger_classes AS z ON {on}")
-    counts = ["sum(n)", "sum(n * ia * ib)", "sum(n * (ia + ib - 2 * ia * ib))", "min(n)", "sum(n * small)"]
-    row = pair.engine.rows(f"SELECT {', '.join(counts)} FROM ledger_classes")[0]
-    people, both, single, smallest, affected = (int(number or 0) for number in row)
-    return people, both, single, smallest, affected
+    pair.table(
+        "seen",
+        f"SELECT p.*, z.small, {flag} FROM ledger_present AS p JOIN ledger_classes AS z ON {_on(keys, 'p', 'z')}",
+    )
+    counts = [pair.people(), pair.people("ia + ib = 2"), pair.people("ia + ib = 1"), pair.people("small = 1")]
+    people, both, single, affected = (
+        int(n) for n in pair.engine.rows(f"SELECT {', '.join(counts)} FROM ledger_seen")[0]
+    )
+    return people, both, single, pair.number("SELECT min(n) FROM ledger_classes"), affected
+
+
+def _sized(pair: SideBySide, keys: Sequence[str]) -> str:
+    """SQL for the groups of rows that are equal in some columns, with the people in each."""
+    listed = ", ".join(keys)
+    return f"SELECT {listed}, {pair.people()} AS n FROM ledger_present GROUP BY {listed}"
+
+
+def _on(keys: Sequence[str], one: str, two: str) -> str:
+    return " AND ".join(f"{one}.{name} = {two}.{name}" for name in keys)
+
+
+def _beside(pair: SideBySide, own: Mapping[str, Sequence[str]]) -> str:
+    """Joins of groups `t` with those that each file alone shows, `oa` and `ob`."""
+    return " ".join(
+        f"JOIN ({_sized(pair, keys)}) AS o{side} ON {_on(keys, 't', f'o{side}')}" for side, keys in own.items()
+    )
 
 
 def _exact_values(pair: SideBySide) -> dict[str, int]:
     """Per column, how many people's value follows from the two labels together."""
     counted = {
-        pair.names[i]: pair.number(f"SELECT sum(n * e{i}) FROM ledger_present WHERE ia = 1 AND ib = 1")
+        pair.names[i]: pair.number(f"SELECT {pair.people(f'e{i} = 1 AND ia + ib = 2')} FROM ledger_present")
         for i, overlapped in pair.overlaps.items()
         if overlapped.pair_exact.any()
     }
@@ -127,31 +155,50 @@ def _alike(pair: SideBySide, l: int) -> dict[str, int]:
         if not sides:
             continue
         keys = ["ia", "ib", *pair.listed("ab")]
-        values = f"count(DISTINCT s{j}) AS d"
-        joint = f"SELECT {', '.join(keys)}, sum(n) AS n, {values} FROM ledger_present GROUP BY {', '.join(keys)}"
         joins, alone = [], []
         for side in sides:
             own = [f"i{side}", *pair.listed(side)]
-            one = f"SELECT {', '.join(own)}, {values} FROM ledger_present GROUP BY {', '.join(own)}"
-            on = " AND ".join(f"t.{name} = d{side}.{name}" for name in own)
-            joins.append(f"JOIN ({one}) AS d{side} ON {on}")
+            joins.append(f"JOIN ({_different(pair, own, j)}) AS d{side} ON {_on(own, 't', f'd{side}')}")
             alone.append(f"CASE WHEN t.i{side} = 1 THEN d{side}.d ELSE {FAR} END")
         before = f"least({', '.join(alone)})" if len(alone) > 1 else alone[0]
         where = f"t.d < {int(l)} AND t.d < {before} AND {before} < {FAR}"
-        counted[name] = pair.number(f"SELECT sum(t.n) FROM ({joint}) AS t {' '.join(joins)} WHERE {where}")
+        listed = ", ".join(f"t.{name}" for name in keys)
+        classes = f"SELECT {listed} FROM ({_different(pair, keys, j)}) AS t {' '.join(joins)} WHERE {where}"
+        counted[name] = _people_in(pair, keys, classes)
     return {name: count for name, count in counted.items() if count}
+
+
+def _different(pair: SideBySide, keys: Sequence[str], j: int) -> str:
+    """SQL for how many different values of a sensitive column groups of rows have.
+
+    Of people with several rows there are as many as people at most, and one value where all people of a group have it.
+    """
+    listed = ", ".join(keys)
+    if pair.holder is None:
+        return f"SELECT {listed}, count(DISTINCT s{j}) AS d FROM ledger_present GROUP BY {listed}"
+    held = f"SELECT {listed}, count(DISTINCT u) AS h FROM ledger_present GROUP BY {listed}, s{j}"
+    distinct = "CASE WHEN max(v.h) = max(z.n) THEN 1 ELSE least(count(*), max(z.n)) END AS d"
+    grouped = ", ".join(f"v.{name}" for name in keys)
+    sized = f"({_sized(pair, keys)}) AS z ON {_on(keys, 'v', 'z')}"
+    return f"SELECT {grouped}, {distinct} FROM ({held}) AS v JOIN {sized} GROUP BY {grouped}"
+
+
+def _people_in(pair: SideBySide, keys: Sequence[str], groups: str) -> int:
+    """How many people have a row in some groups."""
+    on = _on(keys, "p", "g")
+    return pair.number(
+        f"SELECT {pair.people()} FROM (SELECT p.* FROM ledger_present AS p JOIN ({groups}) AS g ON {on}) AS r"
+    )
 
 
 def _uniques(pair: SideBySide) -> int:
     """People whom the two files together tell apart from everyone, though neither does alone."""
     keys = ["ia", "ib", *pair.listed("ab"), "x", "xa", "xb"]
-    grouped = f"SELECT {', '.join(keys)}, sum(n) AS n FROM ledger_present GROUP BY {', '.join(keys)}"
-    own = [
-        f"sum(n) OVER (PARTITION BY {', '.join([f'i{side}', *pair.listed(side), 'x', f'x{side}'])}) AS n{side}"
-        for side in "ab"
-    ]
-    where = "n = 1 AND NOT (ia = 1 AND na = 1) AND NOT (ib = 1 AND nb = 1)"
-    return pair.number(f"SELECT sum(n) FROM (SELECT *, {', '.join(own)} FROM ({grouped}) AS g) AS o WHERE {where}")
+    own = {side: [f"i{side}", *pair.listed(side), "x", f"x{side}"] for side in "ab"}
+    where = "t.n = 1 AND NOT (t.ia = 1 AND oa.n = 1) AND NOT (t.ib = 1 AND ob.n = 1)"
+    listed = ", ".join(f"t.{name}" for name in keys)
+    groups = f"SELECT {listed} FROM ({_sized(pair, keys)}) AS t {_beside(pair, own)} WHERE {where}"
+    return _people_in(pair, keys, groups)
 
 
 def _adds(pair: SideBySide) -> tuple[bool, bool]:

@@ -23,11 +23,14 @@ class SideBySide:
 
     Columns that one of the two recodes are numbered: `k0` is the cell, `a0` and `b0` its group in the first and the
     second file, `c0` the part, `e0` whether the value is exact. `x` stands for the cells that both files keep, `xa`
-    and `xb` for those that one keeps; `ia` and `ib` say who is in which file.
+    and `xb` for those that one keeps; `ia` and `ib` say who is in which file. `u` is the person or household that rows
+    belong to, where `holder` says whose they are in SQL; then these are counted, and rows otherwise.
     """
 
-    def __init__(self, engine: Engine, source: Source, first: Description, second: Description) -> None:
-        self.engine, self.source, self.first, self.second = engine, source, first, second
+    def __init__(
+        self, engine: Engine, source: Source, first: Description, second: Description, holder: str | None = None
+    ) -> None:
+        self.engine, self.source, self.first, self.second, self.holder = engine, source, first, second, holder
         recoded = {*first.recoded, *second.recoded}
         self.names = [name for name in source.names if name in recoded]
         self.span = range(len(self.names))
@@ -53,6 +56,17 @@ class SideBySide:
         for name in self.made:
             self.engine.run(f"DROP TABLE {name}")
 
+    def people(self, condition: str = "1 = 1") -> str:
+        """SQL for the number of people with a row for which a condition holds, each counted once."""
+        if self.holder is None:
+            return f"CAST(coalesce(sum(CASE WHEN {condition} THEN n ELSE 0 END), 0) AS BIGINT)"
+        return f"count(DISTINCT CASE WHEN {condition} THEN u END)"
+
+    @property
+    def whose(self) -> list[str]:
+        """The column that says whose a row is, if it is counted."""
+        return [] if self.holder is None else ["u"]
+
     def listed(self, letters: str, numbers: Sequence[int] | range | None = None, prefix: str = "") -> list[str]:
         return [f"{prefix}{letter}{i}" for letter in letters for i in (self.span if numbers is None else numbers)]
 
@@ -66,7 +80,9 @@ class SideBySide:
         for name, description in (("wa", self.first), ("wb", self.second)):
             whole = " AND ".join(f"{cell_sql(self.source, column)} <> ''" for column in description.complete)
             cells.append(f"CASE WHEN {whole or '1 = 1'} THEN 1 ELSE 0 END AS {name}")
+        cells += [] if self.holder is None else [f"coalesce({self.holder}, '') AS u"]
         keys = [*self.listed("k"), *self.listed("s", range(len(self.sensitive))), "x", "xa", "xb", "wa", "wb"]
+        keys += self.whose
         cells += [f"q{side}" for side in self.divided]
         keys += [f"q{side}" for side in self.divided]
         rows, hashed = self._classed(), ""
@@ -140,6 +156,7 @@ class SideBySide:
             " AND ".join([*(f"{self._shown('b', i)} >= 0" for i in self.span)]) or "1 = 1",
         ]
         cells = ["p.n", "p.x", "p.xa", "p.xb", *self.listed("s", range(len(self.sensitive)), "p.")]
+        cells += [f"p.{name}" for name in self.whose]
         cells += [f"CASE WHEN p.w{s} = 1 AND {w} THEN 1 ELSE 0 END AS w{s}" for s, w in zip("ab", known, strict=True)]
         cells += [f"{self._shown(letter, i)} AS {letter}{i}" for i in self.span for letter in "abce"]
         joins = [f"JOIN ledger_map{i} AS m{i} ON p.k{i} = m{i}.v" for i in self.span]
@@ -197,7 +214,7 @@ class SideBySide:
             gone += f" OR z{side}.v < {int(description.diversity)}" if places else ""
             present.append(f"CASE WHEN t.w{side} = 1 AND NOT ({gone}) THEN 1 ELSE 0 END")
         inner = f"SELECT t.*, {present[0]} AS ia, {present[1]} AS ib FROM ledger_shown AS t {' '.join(joins)}"
-        cells = ["n", "x", "ia", "ib", *self.listed("s", range(len(self.sensitive)))]
+        cells = ["n", "x", "ia", "ib", *self.listed("s", range(len(self.sensitive))), *self.whose]
         for side in "ab":
             cells.append(f"CASE WHEN i{side} = 1 THEN x{side} ELSE 0 END AS x{side}")
             cells += [f"CASE WHEN i{side} = 1 THEN {g} ELSE {ABSENT} END AS {g}" for g in self.listed(side)]
