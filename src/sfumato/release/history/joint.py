@@ -88,7 +88,7 @@ def join_releases(
         affected=affected,
         linked=linked,
         linked_affected=linked_affected,
-        rows=pair.number("SELECT sum(n) FROM ledger_present WHERE ia = 1 AND ib = 1"),
+        rows=both if pair.holder is None else pair.number("SELECT sum(n) FROM ledger_seen WHERE ia + ib = 2"),
         counted=counted,
         linking=linking(pair),
         first_adds=first_adds,
@@ -101,39 +101,36 @@ def join_releases(
 def _classes(pair: SideBySide, k: int) -> tuple[int, int, int, int, int]:
     """People, those in both files, those in one only, the smallest joint class, and people in small ones."""
     keys = ["ia", "ib", *pair.listed("ab")]
-    larger = "greatest(CASE WHEN t.ia = 1 THEN oa.n ELSE 0 END, CASE WHEN t.ib = 1 THEN ob.n ELSE 0 END)"
-    small = f"CASE WHEN t.n < {int(k)} AND t.n < {larger} THEN 1 ELSE 0 END AS small"
-    listed = ", ".join(f"t.{name}" for name in keys)
-    own = {side: [f"i{side}", *pair.listed(side)] for side in "ab"}
-    pair.table("classes", f"SELECT {listed}, t.n, {small} FROM ({_sized(pair, keys)}) AS t {_beside(pair, own)}")
+    listed = ", ".join(keys)
+    sized = _sized(pair, keys, {"n": keys, "na": ["ia", *pair.listed("a")], "nb": ["ib", *pair.listed("b")]})
+    larger = "greatest(CASE WHEN ia = 1 THEN na ELSE 0 END, CASE WHEN ib = 1 THEN nb ELSE 0 END)"
+    small = f"CASE WHEN n < {int(k)} AND n < {larger} THEN 1 ELSE 0 END AS small"
+    pair.table("classes", f"SELECT DISTINCT {listed}, n, {small} FROM ({sized}) AS o")
     exact = " + ".join(["0", *pair.listed("e")])
+    on = " AND ".join(f"p.{name} = z.{name}" for name in keys)
     flag = f"CASE WHEN z.small = 1 OR (p.ia = 1 AND p.ib = 1 AND {exact} > 0) THEN 1 ELSE 0 END AS f"
-    pair.table(
-        "seen",
-        f"SELECT p.*, z.small, {flag} FROM ledger_present AS p JOIN ledger_classes AS z ON {_on(keys, 'p', 'z')}",
-    )
+    pair.table("seen", f"SELECT p.*, z.small, {flag} FROM ledger_present AS p JOIN ledger_classes AS z ON {on}")
     counts = [pair.people(), pair.people("ia + ib = 2"), pair.people("ia + ib = 1"), pair.people("small = 1")]
-    people, both, single, affected = (
-        int(n) for n in pair.engine.rows(f"SELECT {', '.join(counts)} FROM ledger_seen")[0]
-    )
+    row = pair.engine.rows(f"SELECT {', '.join(counts)} FROM ledger_seen")[0]
+    people, both, single, affected = (int(number) for number in row)
     return people, both, single, pair.number("SELECT min(n) FROM ledger_classes"), affected
 
 
-def _sized(pair: SideBySide, keys: Sequence[str]) -> str:
-    """SQL for the groups of rows that are equal in some columns, with the people in each."""
+def _sized(pair: SideBySide, keys: Sequence[str], sizes: Mapping[str, Sequence[str]]) -> str:
+    """SQL for groups of rows that are equal in some columns, with the people of those equal in fewer, by name.
+
+    People with several rows are listed one by one: the ranks from both ends say how many different ones there are,
+    because a window counts no different values.
+    """
     listed = ", ".join(keys)
-    return f"SELECT {listed}, {pair.people()} AS n FROM ledger_present GROUP BY {listed}"
-
-
-def _on(keys: Sequence[str], one: str, two: str) -> str:
-    return " AND ".join(f"{one}.{name} = {two}.{name}" for name in keys)
-
-
-def _beside(pair: SideBySide, own: Mapping[str, Sequence[str]]) -> str:
-    """Joins of groups `t` with those that each file alone shows, `oa` and `ob`."""
-    return " ".join(
-        f"JOIN ({_sized(pair, keys)}) AS o{side} ON {_on(keys, 't', f'o{side}')}" for side, keys in own.items()
-    )
+    if pair.holder is None:
+        grouped = f"SELECT {listed}, CAST(sum(n) AS BIGINT) AS m FROM ledger_present GROUP BY {listed}"
+        windows = [f"sum(m) OVER (PARTITION BY {', '.join(own)}) AS {name}" for name, own in sizes.items()]
+    else:
+        grouped = f"SELECT DISTINCT {listed}, u FROM ledger_present"
+        ranks = {name: f"dense_rank() OVER (PARTITION BY {', '.join(own)} ORDER BY u" for name, own in sizes.items()}
+        windows = [f"{rank}) + {rank} DESC) - 1 AS {name}" for name, rank in ranks.items()]
+    return f"SELECT *, {', '.join(windows)} FROM ({grouped}) AS g"
 
 
 def _exact_values(pair: SideBySide) -> dict[str, int]:
@@ -158,13 +155,20 @@ def _alike(pair: SideBySide, l: int) -> dict[str, int]:
         joins, alone = [], []
         for side in sides:
             own = [f"i{side}", *pair.listed(side)]
-            joins.append(f"JOIN ({_different(pair, own, j)}) AS d{side} ON {_on(own, 't', f'd{side}')}")
+            on = " AND ".join(f"t.{name} = d{side}.{name}" for name in own)
+            joins.append(f"JOIN ({_different(pair, own, j)}) AS d{side} ON {on}")
             alone.append(f"CASE WHEN t.i{side} = 1 THEN d{side}.d ELSE {FAR} END")
         before = f"least({', '.join(alone)})" if len(alone) > 1 else alone[0]
         where = f"t.d < {int(l)} AND t.d < {before} AND {before} < {FAR}"
-        listed = ", ".join(f"t.{name}" for name in keys)
-        classes = f"SELECT {listed} FROM ({_different(pair, keys, j)}) AS t {' '.join(joins)} WHERE {where}"
-        counted[name] = _people_in(pair, keys, classes)
+        classes = f"FROM ({_different(pair, keys, j)}) AS t {' '.join(joins)} WHERE {where}"
+        if pair.holder is None:
+            counted[name] = pair.number(f"SELECT sum(t.n) {classes}")
+            continue
+        pair.table("alike", f"SELECT {', '.join(f't.{name}' for name in keys)} {classes}")
+        on = " AND ".join(f"p.{name} = g.{name}" for name in keys)
+        counted[name] = pair.number(
+            f"SELECT count(DISTINCT p.u) FROM ledger_present AS p JOIN ledger_alike AS g ON {on}"
+        )
     return {name: count for name, count in counted.items() if count}
 
 
@@ -175,30 +179,23 @@ def _different(pair: SideBySide, keys: Sequence[str], j: int) -> str:
     """
     listed = ", ".join(keys)
     if pair.holder is None:
-        return f"SELECT {listed}, count(DISTINCT s{j}) AS d FROM ledger_present GROUP BY {listed}"
-    held = f"SELECT {listed}, count(DISTINCT u) AS h FROM ledger_present GROUP BY {listed}, s{j}"
+        return f"SELECT {listed}, sum(n) AS n, count(DISTINCT s{j}) AS d FROM ledger_present GROUP BY {listed}"
+    held = f"SELECT {listed}, s{j}, count(DISTINCT u) AS h FROM ledger_present GROUP BY {listed}, s{j}"
+    sized = _sized(pair, keys, {"n": keys})
+    people = f"SELECT DISTINCT {listed}, n FROM ({sized}) AS w"
     distinct = "CASE WHEN max(v.h) = max(z.n) THEN 1 ELSE least(count(*), max(z.n)) END AS d"
     grouped = ", ".join(f"v.{name}" for name in keys)
-    sized = f"({_sized(pair, keys)}) AS z ON {_on(keys, 'v', 'z')}"
-    return f"SELECT {grouped}, {distinct} FROM ({held}) AS v JOIN {sized} GROUP BY {grouped}"
-
-
-def _people_in(pair: SideBySide, keys: Sequence[str], groups: str) -> int:
-    """How many people have a row in some groups."""
-    on = _on(keys, "p", "g")
-    return pair.number(
-        f"SELECT {pair.people()} FROM (SELECT p.* FROM ledger_present AS p JOIN ({groups}) AS g ON {on}) AS r"
-    )
+    on = " AND ".join(f"v.{name} = z.{name}" for name in keys)
+    return f"SELECT {grouped}, {distinct} FROM ({held}) AS v JOIN ({people}) AS z ON {on} GROUP BY {grouped}"
 
 
 def _uniques(pair: SideBySide) -> int:
     """People whom the two files together tell apart from everyone, though neither does alone."""
     keys = ["ia", "ib", *pair.listed("ab"), "x", "xa", "xb"]
-    own = {side: [f"i{side}", *pair.listed(side), "x", f"x{side}"] for side in "ab"}
-    where = "t.n = 1 AND NOT (t.ia = 1 AND oa.n = 1) AND NOT (t.ib = 1 AND ob.n = 1)"
-    listed = ", ".join(f"t.{name}" for name in keys)
-    groups = f"SELECT {listed} FROM ({_sized(pair, keys)}) AS t {_beside(pair, own)} WHERE {where}"
-    return _people_in(pair, keys, groups)
+    own = {f"n{side}": [f"i{side}", *pair.listed(side), "x", f"x{side}"] for side in "ab"}
+    where = "n = 1 AND NOT (ia = 1 AND na = 1) AND NOT (ib = 1 AND nb = 1)"
+    number = "sum(m)" if pair.holder is None else "count(DISTINCT u)"
+    return pair.number(f"SELECT {number} FROM ({_sized(pair, keys, {'n': keys, **own})}) AS o WHERE {where}")
 
 
 def _adds(pair: SideBySide) -> tuple[bool, bool]:
