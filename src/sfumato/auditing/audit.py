@@ -11,7 +11,7 @@ import numpy as np
 
 from sfumato.auditing.contribution import Contribution, contributions
 from sfumato.auditing.holders import unstated_notes
-from sfumato.auditing.own_values import PERSON, holder_cells, identifying, identifying_sentence, own_values_of_holders
+from sfumato.auditing.own_values import HOUSEHOLD, PERSON, holder_cells, identifying, identifying_sentence, worst
 from sfumato.auditing.whole import WholeFile, whole_file
 from sfumato.errors import MeasureError, counted, shortened
 from sfumato.measures.bits import EXEMPT
@@ -28,7 +28,6 @@ from sfumato.runtime.figures import percent
 from sfumato.runtime.json_files import without_infinities
 from sfumato.runtime.stages import stage
 from sfumato.sources.engines.engine import open_engine
-from sfumato.sources.roles import Role
 from sfumato.study import Study
 
 SIZES = (1, 2, 3, 5, 10, 50, 10**18)  # classes of similar size stand in one bar
@@ -255,12 +254,12 @@ def _whole(study: Study, path: Any) -> WholeFile:
     source = study.source(path)
     with open_engine(study.engine, study.engine_options) as engine, stage("all columns together"):
         engine.attach(source, "raw")
-        whole = whole_file(engine, study, source, "raw", holder_cells(source, study).get(PERSON))
-        if not study.named(Role.HOUSEHOLD):
+        cells = holder_cells(source, study)
+        whole = whole_file(engine, study, source, "raw", cells.get(PERSON))
+        if HOUSEHOLD not in cells:
             return whole
-        roles = {name: column.role for name, column in study.columns.items()}
-        others = [n for n in source.names if roles[n].released and roles[n] is not Role.QUASI_IDENTIFIER]
-        return replace(whole, own=own_values_of_holders(engine, source, study, others))
+        households = whole_file(engine, study, source, "raw", cells[HOUSEHOLD], "households")
+        return replace(whole, own=worst(whole.own, households.own))
 
 
 def _about_whole(whole: WholeFile) -> str:

@@ -28,13 +28,12 @@ def unstated(study: Study, source: Source | None = None) -> list[Repeating]:
     if study.data.unit == "row" or study.named(Role.UNIT):
         return []
     roles = {name: column.role for name, column in study.columns.items()}
-    moving = None
-    if study.system == "groups" and study.groups is not None:  # where columns need no role, some by their names
-        source, moving = source or study.opened(), study.groups.unit
-        roles |= {name: Role.OTHER for name in source.names if name not in roles and number_named(name) is not None}
+    source = source or study.opened()
+    # Some methods need no role of columns that are not released; a number among these says as much of the rows.
+    roles |= {name: Role.DROP for name in source.names if name not in roles and number_named(name) is not None}
     if not candidates(roles):
         return []
-    source = source or study.source()
+    moving = None if study.groups is None else study.groups.unit
     roles = {name: role for name, role in roles.items() if name in source.names}
     household = [name for name in (*study.named(Role.HOUSEHOLD), moving) if name in source.names]
     with stage("look for numbers of persons"), open_engine(study.engine, study.engine_options) as engine:

@@ -168,16 +168,11 @@ def released_alone(study: Study) -> list[OwnValues]:
     ]
     with open_engine(study.engine, study.engine_options) as engine, stage("columns by themselves"):
         engine.attach(source, "raw")
-        return identifying(study, own_values_of_holders(engine, source, study, released))
-
-
-def own_values_of_holders(engine: Engine, source: Source, study: Study, names: Sequence[str]) -> tuple[OwnValues, ...]:
-    """The same of a table that is attached as `raw`, in records or persons and in households; the worse counts."""
-    cells = holder_cells(source, study)
-    found = own_values(engine, source, names, "raw", cells.get(PERSON))
-    if HOUSEHOLD not in cells:
-        return found
-    return worst(found, own_values(engine, source, names, "raw", cells[HOUSEHOLD], "households"))
+        cells = holder_cells(source, study)
+        found = own_values(engine, source, released, "raw", cells.get(PERSON))
+        if HOUSEHOLD in cells:
+            found = worst(found, own_values(engine, source, released, "raw", cells[HOUSEHOLD], "households"))
+        return identifying(study, found)
 
 
 def identifying(study: Study, columns: Sequence[OwnValues]) -> list[OwnValues]:

@@ -17,7 +17,7 @@ from sfumato.study import Study
 from sfumato.tables.dependence import Dependence, Dependences, Protected, dependences
 
 LISTED = 5  # columns that a sentence names
-PERSONS = "one_record_each"
+FIRST = "one_record_each"
 
 
 def release_dependences(engine: Engine, source: Source, study: Study, columns: Sequence[ColumnRecode]) -> Dependences:
@@ -33,20 +33,20 @@ def release_dependences(engine: Engine, source: Source, study: Study, columns: S
     protected += [Protected(n, "sensitive") for n, role in roles.items() if role is Role.SENSITIVE]
     beside = [column.name for column in columns if column.level == 0]
     rows, unit = complete_rows(source, study), holder_cells(source, study).get(PERSON)
-    raw = "raw" if unit is None else _first_records(engine, unit, rows)
+    raw = "raw" if unit is None else first_records(engine, "raw", unit, rows)
     return dependences(engine, source, kept, protected, beside, rows=rows, raw=raw)
 
 
-def _first_records(engine: Engine, unit: str, rows: str) -> str:
-    """A view with the first record of each person."""
+def first_records(engine: Engine, view: str, key: str, rows: str) -> str:
+    """The name of a view with the first of the records of another that are equal in a key."""
     engine.run(
-        f"CREATE OR REPLACE TEMP TABLE first_records AS SELECT min(r) AS first FROM raw_numbered WHERE {rows} "
-        f"GROUP BY {unit}"
+        f"CREATE OR REPLACE TEMP TABLE first_records AS SELECT min(r) AS first FROM {view}_numbered WHERE {rows} "
+        f"GROUP BY {key}"
     )
     for ending in ("_numbered", ""):
-        chosen = "SELECT * FROM raw_numbered WHERE r IN (SELECT first FROM first_records)"
-        engine.run(f"CREATE OR REPLACE TEMP VIEW {PERSONS}{ending} AS {chosen}")
-    return PERSONS
+        chosen = f"SELECT * FROM {view}_numbered WHERE r IN (SELECT first FROM first_records)"
+        engine.run(f"CREATE OR REPLACE TEMP VIEW {FIRST}{ending} AS {chosen}")
+    return FIRST
 
 
 def generalized(column: ColumnRecode) -> Protected:

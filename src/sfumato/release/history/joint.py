@@ -164,11 +164,9 @@ def _alike(pair: SideBySide, l: int) -> dict[str, int]:
         if pair.holder is None:
             counted[name] = pair.number(f"SELECT sum(t.n) {classes}")
             continue
-        pair.table("alike", f"SELECT {', '.join(f't.{name}' for name in keys)} {classes}")
+        pair.table("few", f"SELECT {', '.join(f't.{name}' for name in keys)} {classes}")
         on = " AND ".join(f"p.{name} = g.{name}" for name in keys)
-        counted[name] = pair.number(
-            f"SELECT count(DISTINCT p.u) FROM ledger_present AS p JOIN ledger_alike AS g ON {on}"
-        )
+        counted[name] = pair.number(f"SELECT count(DISTINCT p.u) FROM ledger_present AS p JOIN ledger_few AS g ON {on}")
     return {name: count for name, count in counted.items() if count}
 
 

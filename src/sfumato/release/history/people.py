@@ -21,6 +21,7 @@ SAME = 0.5  # of the rows of the smaller table must be in the other one
 NEARLY_ALL = 0.99  # where most rows occur more than once, so that equal rows are no sign of equal people
 PARTS = 3  # all columns but every third one are hashed too
 SKETCHED = 256  # values of a column that are kept, as hashes
+HASH = "ledger_hash"
 TELLING = 0.9  # of the people must differ in the columns that tell people apart
 
 
@@ -85,9 +86,6 @@ def _recognized(source: Source, text: str) -> str:
     midnight += f"WHEN {text} LIKE '____/__/__' THEN replace({text}, '/', '-') WHEN {text} LIKE '__.__.____' THEN "
     midnight += f"substr({text}, 7, 4) || '-' || substr({text}, 4, 2) || '-' || substr({text}, 1, 2) "
     return f"coalesce(CAST(TRY_CAST({number} AS DECIMAL(38, 10)) AS STRING), {midnight} ELSE NULLIF({text}, '') END)"
-
-
-HASH = "ledger_hash"
 
 
 def with_hashes(source: Source, columns: Sequence[str], key: str, rows: str = "raw") -> str:

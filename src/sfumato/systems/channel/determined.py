@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sfumato.release.dependences import findings_of
+from sfumato.release.dependences import findings_of, first_records
 from sfumato.release.policy import Finding
 from sfumato.sources.cells import cleaned
 from sfumato.study import Study
 from sfumato.systems.channel.readback import Rows
 from sfumato.tables.dependence import Protected, dependences
 from sfumato.tables.missing import present
-
-VIEW = "rows_once"
 
 
 def determined_findings(rows: Rows, study: Study, hidden: Sequence[str], kept: Sequence[str]) -> list[Finding]:
@@ -32,13 +30,7 @@ def determined_findings(rows: Rows, study: Study, hidden: Sequence[str], kept: S
         alike = ", ".join(
             f"coalesce({cleaned(source, source.column(name))}, '')" for name in (rows.unit, *hidden, *kept)
         )
-        engine.run(
-            f"CREATE OR REPLACE TEMP TABLE first_rows AS SELECT min(r) AS first FROM {view}_numbered GROUP BY {alike}"
-        )
-        for ending in ("_numbered", ""):
-            chosen = f"SELECT * FROM {view}_numbered WHERE r IN (SELECT first FROM first_rows)"
-            engine.run(f"CREATE OR REPLACE TEMP VIEW {VIEW}{ending} AS {chosen}")
-        view = VIEW
+        view = first_records(engine, view, alike, complete)
     protected = [Protected(name, "disguised") for name in hidden]
     searched = dependences(engine, source, kept, protected, rows=complete, raw=view)
     return findings_of(searched, study, kept)
