@@ -27,6 +27,8 @@ def unstated(study: Study, source: Source | None = None) -> list[Repeating]:
     """
     if study.data.unit == "row" or study.named(Role.UNIT):
         return []
+    if study.channel.prior == study.data.path:  # shares of categories, and no rows
+        return []
     roles = {name: column.role for name, column in study.columns.items()}
     source = source or study.opened()
     # Some methods need no role of columns that are not released; a number among these says as much of the rows.

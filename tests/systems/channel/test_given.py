@@ -458,3 +458,13 @@ def test_rows_of_one_person_do_not_make_a_column_determine_another(tmp_path: Pat
     sf.disguise(
         study, [Channel(("job",), ("a", "b", "c"), ("a", "b", "c"), grr(3, 0.5))], tmp_path / "out", keep=["age"]
     )
+
+
+def test_numbers_of_persons_that_the_run_file_does_not_name_are_asked_about(tmp_path: Path, state: Path) -> None:
+    """A channel needs no role of columns that it does not release; rows of one person would be reports of several."""
+    frame = pd.DataFrame({"patient_id": [i // 4 for i in range(400)], "x": [f"c{i % 3}" for i in range(400)]})
+    study = table(tmp_path / "t.csv", frame)
+    near = Channel(("x",), ("c0", "c1", "c2"), ("c0", "c1", "c2"), grr(3, 1.0))
+    with pytest.raises(PolicyError, match="patient_id repeats"):
+        sf.disguise(study, [near], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
