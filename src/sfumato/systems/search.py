@@ -77,6 +77,7 @@ def run_search(study: Study, run: Run, table: FrequencyTable | None = None) -> F
     need_compiler("a search")
     run.require_state()
     refuse_units(study)
-    for text in unstated_notes(study):
-        warnings.warn(text, SfumatoWarning, stacklevel=2)
+    if table is None:  # a table at hand was read before, and its source may no longer exist; publication asks again
+        for text in unstated_notes(study):
+            warnings.warn(text, SfumatoWarning, stacklevel=2)
     return system_named(study.system).search(study, run, table)
