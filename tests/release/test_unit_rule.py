@@ -14,7 +14,7 @@ from sfumato.auditing.holders import unstated
 from sfumato.auditing.inspection import inspect
 from sfumato.errors import SfumatoError, SfumatoWarning
 from sfumato.release.pack import EXTERNAL, INTERNAL
-from sfumato.release.policy import acceptances
+from sfumato.release.policy import acceptances, refuse_unstated_units
 from sfumato.sources.roles import Role
 
 VISITS = 4_483
@@ -115,6 +115,28 @@ def test_a_number_is_found_whatever_it_is_called_or_declared(change: str) -> Non
         assert {each.holder for each in found} == {"unit"}
         if change in ("dropped", "renamed", "float", "names"):
             assert max(each.values for each in found) == 600
+
+
+def test_a_person_number_that_is_declared_a_quasi_identifier_is_found() -> None:
+    """As a quasi-identifier it would be released, and each person would be a class of rows of one's own."""
+    table = visits().rename(columns={"patient_id": "nr"})
+    declared = study(table, quasi_identifiers=["nr", "age", "zip", "sex"])
+    assert [each.column for each in unstated(declared, declared.source())] == ["nr"]
+    region = table.assign(nr=table["zip"] - 9_000)  # a code of an area, of no known name: it says the area alone
+    declared = study(region, quasi_identifiers=["nr", "age", "zip", "sex"])
+    assert unstated(declared, declared.source()) == []
+
+
+def test_a_unit_that_is_another_one_in_every_row_says_only_that_rows_are_persons() -> None:
+    table = visits()
+    table["visit"] = [f"v{number}" for number in range(len(table))]
+    declared = study(table, unit="visit", drop=["patient_id"])
+    assert [each.column for each in unstated(declared, declared.source())] == ["patient_id"]
+    with pytest.raises(SfumatoError, match="visit, the declared unit, has another value in every row"):
+        refuse_unstated_units(declared, declared.source())
+    persons = table.drop_duplicates("patient_id")
+    declared = study(persons, unit="patient_id", drop=["visit"])
+    assert unstated(declared, declared.source()) == []
 
 
 def survey() -> pandas.DataFrame:

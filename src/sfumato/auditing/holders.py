@@ -21,11 +21,12 @@ RAW = "raw"
 def unstated(study: Study, source: Source | None = None) -> list[Repeating]:
     """The columns of a table whose values repeat as those of persons or households do, unless the study says whose.
 
-    A declared unit says it, and so does `unit = "row"`. A declared household says it of all columns that are constant
-    within households, and so does the unit that moves under [groups]; a column with several values in one household may
-    still be the number of a person.
+    A declared unit says it if it repeats, and so does `unit = "row"`. A unit that is another one in every row only says
+    that rows are persons, without a reason. A declared household says it of all columns that are constant within
+    households, and so does the unit that moves under [groups]; a column with several values in one household may still
+    be the number of a person.
     """
-    if study.data.unit == "row" or study.named(Role.UNIT):
+    if study.data.unit == "row":
         return []
     if study.channel.prior == study.data.path:  # shares of categories, and no rows
         return []
@@ -40,8 +41,17 @@ def unstated(study: Study, source: Source | None = None) -> list[Repeating]:
     household = [name for name in (*study.named(Role.HOUSEHOLD), moving) if name in source.names]
     with stage("look for numbers of persons"), open_engine(study.engine, study.engine_options) as engine:
         engine.attach(source, RAW)
+        if any(_repeats(engine, source, name) for name in study.named(Role.UNIT)):
+            return []
         found = [each for each in repeating(engine, source, roles, RAW) if each.column not in household]
         return [each for each in found if not household or _finer(engine, source, each.column, household[0])]
+
+
+def _repeats(engine: Engine, source: Source, column: str) -> bool:
+    """Whether some rows of a table share a value of a column."""
+    cell = cleaned(source, source.column(column))
+    values, rows = engine.rows(f"SELECT count(DISTINCT {cell}), count({cell}) FROM {RAW}")[0]
+    return int(values) < int(rows)
 
 
 def _finer(engine: Engine, source: Source, column: str, household: str) -> bool:

@@ -17,6 +17,7 @@ from sfumato.auditing.whole import WholeFile
 from sfumato.errors import InputError, UnreachableError
 from sfumato.measures.standard import DISTINCT_L, HOUSEHOLDS, T_CLOSENESS, K
 from sfumato.runtime.figures import percent
+from sfumato.sources.roles import Role
 from sfumato.sources.source import Source
 from sfumato.study import Study
 from sfumato.study.policy import KEYS, REASON_EXPECTED, RULES, Acceptance, PolicySettings, Rule
@@ -351,9 +352,11 @@ def refuse_unstated_units(study: Study, source: Source) -> None:
     refuse_several_spellings(study, source)
     found = unstated(study, source)
     if found:
+        declared = [f"{name}, the declared unit, has another value in every row" for name in study.named(Role.UNIT)]
+        why = next(iter(declared), "it is not declared what a row is")
         raise PolicyError(
             [Finding("unit", each.sentence, each.column) for each in found],
-            "it is not declared what a row is, so figures such as k would count rows; nothing was written:\n"
+            f"{why}, so figures such as k would count rows; nothing was written:\n"
             + "\n".join(f"  - {each.sentence}" for each in found),
             expected="the column that numbers the persons or households that rows belong to, or the statement that "
             "every row is a person",

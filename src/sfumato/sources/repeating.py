@@ -175,9 +175,7 @@ def candidates(roles: Mapping[str, Role | None]) -> list[tuple[str, ...]]:
         for name, role in roles.items()
         if name not in parts
         and (
-            role is Role.IDENTIFIER
-            or _by_name(name, roles) is not None
-            or (_unknown(name) and role not in (Role.QUASI_IDENTIFIER, Role.WEIGHT))
+            role is Role.IDENTIFIER or _by_name(name, roles) is not None or (_unknown(name) and role is not Role.WEIGHT)
         )
     ]
     return [*chosen, parts] if parts else chosen
