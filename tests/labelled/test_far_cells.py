@@ -70,6 +70,16 @@ def test_a_far_cell_is_refused(change: Callable[[str], str] | None, tmp_path: Pa
         opened(path)
 
 
+@pytest.mark.parametrize(
+    ("reference", "size"), [("ZZZZZ3", "12,356,630 columns"), ("A99999999", "99,999,999 rows"), ("ABCDEFG2", "columns")]
+)
+def test_a_reference_beyond_the_format_is_refused(reference: str, size: str, tmp_path: Path) -> None:
+    """The reader takes memory for columns and rows that no workbook has; few rows of many columns are few cells."""
+    path = rewritten(workbook(tmp_path / "far.xlsx", LAST), lambda text: text.replace("XFD1048576", reference))
+    with pytest.raises(DataError, match=size):
+        opened(path)
+
+
 def test_many_far_cells_that_are_far_only_together(tmp_path: Path) -> None:
     path = workbook(tmp_path / "far.xlsx", (LAST[0], 0), (0, LAST[1]))
     with pytest.raises(DataError, match="17,179,869,184 cells"):

@@ -17,11 +17,12 @@ from xml.parsers import expat
 from sfumato.errors import DataError, counted
 
 MOST_CELLS = 50_000_000  # from the first cell of a sheet to its last; a full sheet has 47 columns then
+MOST_ROWS, MOST_COLUMNS = 1_048_576, 16_384  # of the format; a reader takes memory for references beyond, too
 MOST_SHEETS = 10_000
 BLOCK = 1 << 20
 OVERLAP = 64  # a reference that is cut in two by a block has fewer bytes
 BOOK, LINKS = "xl/workbook.xml", "xl/_rels/workbook.xml.rels"
-REFERENCE = re.compile(rb"""\sr\s*=\s*["']\s*([A-Za-z]{0,3})0*([0-9]{1,7})["']""")
+REFERENCE = re.compile(rb"""\sr\s*=\s*["']\s*([A-Za-z]{0,7})0*([0-9]{1,12})["']""")
 Attributes = dict[str, str]
 
 
@@ -36,6 +37,10 @@ class Range:
     def cells(self) -> int:
         return self.rows * self.columns
 
+    @property
+    def far(self) -> bool:
+        return self.cells > MOST_CELLS or self.rows > MOST_ROWS or self.columns > MOST_COLUMNS
+
     def reach(self, row: int, column: int) -> None:
         self.rows, self.columns = max(self.rows, row), max(self.columns, column)
 
@@ -47,17 +52,17 @@ def refuse_far(path: Path, sheet: str) -> None:
     try:
         with zipfile.ZipFile(path) as packed:
             part = _part(packed, sheet)
-            if part is None or _written(packed, part).cells <= MOST_CELLS:
+            if part is None or not _written(packed, part).far:
                 return
             used = _with_values(packed, part)
     except (expat.ExpatError, zipfile.BadZipFile, KeyError, EOFError, NotImplementedError, RuntimeError):
         return  # the reader says what is wrong with it
-    if used.cells > MOST_CELLS:
+    if used.far:
         raise DataError(
             f'the sheet "{sheet}" of {path.name} has cells in '
             f"{counted(used.rows, 'row')} and {counted(used.columns, 'column')}, which "
             f"are {used.cells:,} cells from the first to the last",
-            expected=f"at most {MOST_CELLS:,} cells",
+            expected=f"at most {MOST_CELLS:,} cells, in at most {MOST_ROWS:,} rows and {MOST_COLUMNS:,} columns",
             remedy="delete what is in cells far from the table, or save the table as CSV",
         )
 
@@ -121,7 +126,7 @@ def _with_values(packed: zipfile.ZipFile, part: str) -> Range:
             row, column = int(given.get("r", row + 1)), 0
         elif name == "c":
             inside = True
-            match = re.fullmatch(r"([A-Za-z]{1,3})(\d{1,7})", given.get("r", ""))
+            match = re.fullmatch(r"([A-Za-z]{1,7})0*(\d{1,12})", given.get("r", ""))
             column = column_number(match[1]) if match else column + 1
             row = int(match[2]) if match else row
         elif inside and name in ("v", "is"):
