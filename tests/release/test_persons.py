@@ -13,8 +13,10 @@ from tests.systems.visits import study_of, visits
 
 import sfumato as sf
 from sfumato.release import pack
+from sfumato.release.facts import external_facts
 from sfumato.release.policy import PolicyError
 from sfumato.release.publish import publish
+from sfumato.report.release_pages import whole_of
 
 KEYS = ["age", "sex", "ward"]
 TRIAL = {"t": "a table that was made for a test"}
@@ -40,6 +42,8 @@ def test_a_release_is_measured_in_persons_and_verified(system: str, varying: boo
     assert about["figures"]["k"]["measured_on"] == "source"
     # Every released class has at least as many rows as persons, and the class sizes in rows are those of the file.
     assert sizes.min() >= about["figures"]["k"]["value"] >= 3
+    whole_of(about)["all_columns"]["unique"] = 2
+    assert external_facts(about)["unique_share"] == "fewer than 10 persons"
     persons = about["own"]["persons"]
     assert persons["number"] == table["patient"].nunique()
     assert persons["suppressed"] == about["point"]["suppressed_units"]

@@ -93,7 +93,7 @@ def external_facts(manifest: Mapping[str, Any]) -> dict[str, Any]:
         "suppressed_share": guarded_share(manifest["suppressed"], records),
         "left_out_share": guarded_share(left_out, records + left_out),
         "loss_share": manifest["own"]["released_loss"],
-        "unique_share": guarded_share(everything["unique"], everything["records"]),
+        "unique_share": guarded_share(everything["unique"], everything["records"], f"{manifest['unit']['noun']}s"),
         "columns": everything["columns"],
         "columns_in_no_figure": list(manifest["whole"]["columns_in_no_figure"]),
     }
@@ -133,14 +133,14 @@ def guarded(count: int) -> int | str:
     return "fewer than 10" if 0 < count < SMALL else count
 
 
-def guarded_share(part: int, whole: int) -> float | str:
-    """A share in thousandths, unless it is made of few records.
+def guarded_share(part: int, whole: int, what: str = "records") -> float | str:
+    """A share in thousandths, unless it is made of few records, or of few persons where these were counted.
 
     >>> guarded_share(301, 30162), guarded_share(4, 30162), guarded_share(0, 100)
     (0.01, 'fewer than 10 records', 0.0)
     """
     if 0 < part < SMALL:
-        return "fewer than 10 records"
+        return f"fewer than 10 {what}"
     share = round(part / max(whole, 1), 3)
     return "less than 0.1 %" if part and not share else share
 

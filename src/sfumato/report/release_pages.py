@@ -110,7 +110,9 @@ def external_page(
         keys=[column["name"] for column in dictionary["columns"] if column["role"] == "quasi_identifier"],
         uncounted=uncounted,
         released_as=_released_as(uncounted, dictionary),
-        unique=shown_share(facts["unique_share"]).removesuffix(" records"),  # "of the records" follows
+        unique=shown_share(facts["unique_share"])
+        .removesuffix(" records")
+        .removesuffix(" persons"),  # "of the …" follows
         unique_of=f"{facts['counted']}s" if facts["counted"] == "person" else "records",
         all_columns=facts["columns"],
         notes=notes,
