@@ -141,6 +141,26 @@ def test_the_internal_report_in_persons_says_persons(tmp_path: Path, capsys: pyt
     said(capsys, "verify", str(out), "--source", run)
 
 
+@pytest.mark.parametrize("role", ["unit", "household"])
+def test_both_reports_say_the_same_of_a_generalized_column(
+    role: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Districts in two groups are two groups for the publisher as for readers, whatever is counted."""
+    clients(tmp_path, exact=False)
+    (tmp_path / "district.csv").write_text("N;north;*\nE;north;*\nS;south;*\nW;south;*\n", "utf-8")
+    run = Path(declare(tmp_path, role))
+    grouped = run.read_text("utf-8").replace('{ build = "flat" }', '"district.csv"', 1)
+    run.write_text(grouped + '[search]\nobjectives = ["k", "general_loss"]\n', "utf-8")
+    said(capsys, "search", str(run), "-o", str(tmp_path / "front"))
+    points = json.loads((tmp_path / "front" / "front.json").read_text("utf-8"))["points"]
+    point = next(point["id"] for point in points if point["plan"] == {"district": 1, "sex": 0})
+    out = tmp_path / "release"
+    accept = ("--accept", f"t={REASON}")
+    said(capsys, "publish", str(tmp_path / "front"), "--point", str(point), "-o", str(out), *accept)
+    for page in ("public/external.html", "private/internal.html"):
+        assert "Grouped into 2 groups." in (out / page).read_text("utf-8"), page
+
+
 def test_the_policy_of_a_report_keeps_the_thresholds_of_a_rule_together(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -111,5 +111,5 @@ def counted_as(study: Declaration) -> dict[str, str]:
     if study.named(Role.UNIT):
         return {"noun": "person", "says": "Groups are counted in persons: a person may have several records."}
     if study.named(Role.HOUSEHOLD):
-        return {"noun": "record", "says": "All figures count records; some count the households that they belong to."}
+        return {"noun": "record", "says": "Figures count records, or households where they say so."}
     return {"noun": "record", "says": "All figures count records."}

@@ -13,7 +13,7 @@ from sfumato.measures.classes import ClassTable
 from sfumato.measures.known import exempt
 from sfumato.measures.standard import K
 from sfumato.release.columns import ColumnRecode
-from sfumato.release.dictionary import labels_in, words_for
+from sfumato.release.dictionary import words_for
 from sfumato.release.readback import measures_of
 from sfumato.report.release_pages import whole_of
 from sfumato.runtime.json_files import without_infinities
@@ -43,9 +43,14 @@ def before_after(study: Study, before: ClassTable, figures: Mapping[str, Mapping
     return rows
 
 
-def per_column(before: ClassTable, after: ClassTable, columns: Sequence[ColumnRecode]) -> list[dict[str, Any]]:
-    """What each quasi-identifier adds to the risk, before and after, and the share of it that is lost."""
-    lost, occurring = column_losses(after), labels_in(after)
+def per_column(
+    before: ClassTable, after: ClassTable, columns: Sequence[ColumnRecode], occurring: Mapping[str, set[str]]
+) -> list[dict[str, Any]]:
+    """What each quasi-identifier adds to the risk, before and after, and the share of it that is lost.
+
+    The labels that occur are those of the file: where persons are counted, `after` has classes of source values.
+    """
+    lost = column_losses(after)
     by_name = {column.name: column for column in columns}
     risks = zip(contributions(before), contributions(after), strict=True)
     return [

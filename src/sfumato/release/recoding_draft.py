@@ -199,7 +199,7 @@ class RecodingDraft(Draft):
                 "front": front.as_dict(),
                 "comparison": {
                     "measures": facts.before_after(self.study, before, figures),
-                    "columns": facts.per_column(before, counted, self.columns),
+                    "columns": facts.per_column(before, counted, self.columns, labels_in(after)),
                     "small_before": facts.small_classes(before),
                     "small_after": facts.small_classes(counted),
                 },
