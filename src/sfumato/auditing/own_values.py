@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from sfumato.runtime.figures import percent
 from sfumato.runtime.stages import stage
-from sfumato.sources.cells import MISSING, cleaned, numeric
+from sfumato.sources.cells import MISSING, as_seen, cleaned, numeric
 from sfumato.sources.engines.engine import Engine, open_engine, quoted
 from sfumato.sources.roles import Role
 from sfumato.sources.source import Source
@@ -25,7 +25,7 @@ Kind = Literal["number", "date", "text"]
 TREATED: dict[Kind, str] = {
     "number": "Round it or put it in bands, wider ones if it has them (round, bands), or leave it out.",
     "date": 'Round it to months or more (round = "month"), or leave it out.',
-    "text": "Leave it out, or code it into categories.",
+    "text": "Leave it out, or code it into categories, wider ones if it has them (round, bands).",
 }
 
 
@@ -100,7 +100,7 @@ def own_values(
         return ()
     keys = [f"o{position}" for position in range(len(names))]
     cells = [
-        f"coalesce({cleaned(source, source.column(name))}, {quoted(MISSING)}) AS {key}"
+        f"coalesce({as_seen(source, source.column(name))}, {quoted(MISSING)}) AS {key}"
         for name, key in zip(names, keys, strict=True)
     ]
     sets = ", ".join(f"({key})" for key in keys)
@@ -116,8 +116,8 @@ def own_values(
     total = "CAST(sum(n) AS BIGINT)"
     if unit is not None:
         total = str(int(engine.rows(f"SELECT count(DISTINCT {unit}) FROM {view}")[0][0]))
-    dated = " OR ".join(f"v LIKE {quoted(form)}" for form in DATES)
-    number = numeric(source, "v")
+    dated = " OR ".join(f"trimmed(v) LIKE {quoted(form)}" for form in DATES)
+    number = numeric(source, "trimmed(v)")
     found = engine.rows(
         f"SELECT g, {total}, count(CASE WHEN {present} THEN 1 END), "
         f"count({'' if unit is None else 'DISTINCT '}{alone}), "

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.auditing.own_values import OwnValues, own_values
-from sfumato.sources.cells import cleaned
+from sfumato.sources.cells import as_seen
 from sfumato.sources.engines.engine import Engine
 from sfumato.sources.roles import Role
 from sfumato.sources.source import Source
@@ -125,7 +125,7 @@ def uniqueness(
     engine: Engine, source: Source, names: Sequence[str], view: str = "written", unit: str | None = None
 ) -> Uniqueness:
     """How unique the records of a view are over some of its columns, as the text that a reader sees."""
-    cells = [cleaned(source, source.column(name)) for name in names]
+    cells = [as_seen(source, source.column(name)) for name in names]
     return uniqueness_of(engine, cells, view) if unit is None else uniqueness_in_units(engine, cells, view, unit)
 
 

@@ -31,6 +31,13 @@ def cleaned(source: Source, column: Column) -> str:
     return _declared(source, column, cell)
 
 
+def as_seen(source: Source, column: Column) -> str:
+    """A cell as a reader of a release sees it: as `cleaned`, but a text that is kept has the blanks at its ends too."""
+    cell = cleaned(source, column)
+    keeps = column.is_text and source.settings.trim
+    return f"CASE WHEN {cell} IS NULL THEN NULL ELSE {column.sql} END" if keeps else cell
+
+
 def _declared(source: Source, column: Column, cell: str) -> str:
     """The cell without what the codebook declares as missing in its column."""
     about = source.codebook.column(column.name)
