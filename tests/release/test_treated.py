@@ -122,6 +122,16 @@ def test_what_is_written_is_what_was_declared(tmp_path: Path, case: str, role: s
     assert "unchanged" not in entry["meaning"]
 
 
+@pytest.mark.parametrize("treated", [{}, {"round": 1000}])
+def test_a_value_far_out_is_warned_of_in_words_that_hold_for_rounded_ones(
+    tmp_path: Path, treated: dict[str, Any]
+) -> None:
+    path = write(tmp_path, lambda rng, number: str(9_000_000 if number == 7 else rng.randint(500, 3000)))
+    (warning,) = published(study_of(path, {"role": "other", **treated}), tmp_path / "out").warnings
+    assert warning.startswith("x is released with a largest value that is more than 100 times")
+    assert "unchanged" not in warning
+
+
 @pytest.mark.parametrize("system", ["lattice", "cuts", "local", "cells"])
 def test_every_method_releases_treated_values(tmp_path: Path, system: str) -> None:
     """Both treatments, of a sensitive column and of a kept one, by each of the four methods and for a new table."""

@@ -141,7 +141,7 @@ def test_the_page_says_it_where_a_point_is_looked_at_and_published(page: Any, wo
         whole = bench.get(f"/api/studies/{study}/jobs/{job}/points/2/whole").json()
     share, everything = whole["quasi_identifiers_and_kept"], whole["all_columns"]
     rate = f"{share['unique_share'] * 100:.1f} %"
-    sentence = "1 column is released unchanged and is not counted in any figure; with it, sensitive columns aside, "
+    sentence = "1 column is released and is not counted in any figure; with it, sensitive columns aside, "
     sentence += f"{rate} of the records"
     page.goto(f"{workbench.origin}/#/declare/{study}")
     page.reload()

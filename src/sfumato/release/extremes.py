@@ -59,7 +59,7 @@ def _cells(written: Source, column: Column, position: int) -> tuple[str, str]:
 
 def extreme_warnings(names: Sequence[str]) -> list[str]:
     return [
-        f"{name} is released unchanged, and its largest value is more than {TIMES} times its 99th percentile: "
+        f"{name} is released with a largest value that is more than {TIMES} times its 99th percentile: "
         "such a value may identify a person. Top-code it, or give the column another role."
         for name in names
     ]

@@ -53,7 +53,7 @@ export function riskCard() {
       rest, h("h3", {}, "Records, smallest classes first"),
       table("Records at risk", [{ text: "class", title: "Number of records with the same quasi-identifiers" }, ...found.columns, ...found.masked], found.rows.map((row) => [h("td", { class: `number risk-${row.class === 1 ? "one" : row.class < 5 ? "few" : "many"}` }, number(row.class)), ...row.cells.map((cell) => cell ?? "–"), ...found.masked.map(() => h("span", { class: "quiet" }, "•••"))]), { id: "grid" }));
     const more = await attempt(() => get(`${here()}/uncounted`), rest);
-    if (more && mine === drawing) fill(rest, more.columns.length > 0 && [h("h3", {}, defined("Columns in no figure", "Released unchanged; somebody who knows one of them as well can single out more records")), contribution(more.columns.map((each) => [each.column, each.unique_share - more.without]), " more unique if known too"),
+    if (more && mine === drawing) fill(rest, more.columns.length > 0 && [h("h3", {}, defined("Columns in no figure", "Released and not counted; somebody who knows one of them as well can single out more records")), contribution(more.columns.map((each) => [each.column, each.unique_share - more.without]), " more unique if known too"),
       more.left_out > 0 && h("p", { class: "quiet" }, `${plural(more.left_out, "more column")} not counted.`)]);
   }
   // The roles have changed: what was measured, or is being measured, is of others. Records at risk wait for the new figures.

@@ -15,7 +15,7 @@ function sentence(whole) {
   const [be, them] = names.length === 1 ? ["is", "it"] : ["are", "them"];
   const share = percent(whole.quasi_identifiers_and_kept.unique_share);
   return h("p", { class: aboveLimit(whole) ? "warning all-columns" : "quiet all-columns", title: names.length ? `Not counted: ${names.join(", ")}` : null },
-    names.length ? `${plural(names.length, "column")} ${be} released unchanged and ${be} not counted in any figure; with ${them}, sensitive columns aside, ${share} of the ${counted(whole)} are unique.`
+    names.length ? `${plural(names.length, "column")} ${be} released and ${be} not counted in any figure; with ${them}, sensitive columns aside, ${share} of the ${counted(whole)} are unique.`
       : `Every released column is counted in the figures; sensitive columns aside, ${share} of the ${counted(whole)} are unique.`);
 }
 
@@ -35,7 +35,7 @@ export function wholeFigures(whole) {
     figure(number(all.unique), `unique ${counted(whole)} (${percent(all.unique_share)})`, whole.counted ? "Persons of whom a released record equals that of no other person in every released column, sensitive ones included." : "Records that no other released record equals in every released column, sensitive ones included."),
     figure(number(all.smallest), "smallest class", `The fewest released ${counted(whole)} that are equal in every released column.`),
     figure(percent(all.expected_correct_matches), "expected correct matches", `The share of the released ${counted(whole)} that would be matched correctly by someone who knows every released column of everybody.`),
-    figure(`${number(names.length)} of ${number(all.columns)}`, "columns in no figure", names.length ? `Released unchanged and counted in no other figure: ${names.join(", ")}.` : "Every released column is counted in some other figure.")));
+    figure(`${number(names.length)} of ${number(all.columns)}`, "columns in no figure", names.length ? `Released and counted in no other figure: ${names.join(", ")}.` : "Every released column is counted in some other figure.")));
 }
 
 // The same in a line, for a list.
