@@ -66,6 +66,36 @@ def test_a_person_has_one_report_in_all_rows(tmp_path: Path) -> None:
     assert checked, [str(difference) for difference in checked.differences]
 
 
+def test_twelve_rows_say_no_more_than_one(tmp_path: Path) -> None:
+    """The posterior from all rows of a person in the file, by Bayes: the same for one row and for twelve, and true."""
+    frame = pd.DataFrame({"person": range(4_000)})
+    frame["job"] = [JOBS[(0, 0, 0, 1, 1, 2)[person // 2 % 6]] for person in frame["person"]]
+    frame = frame.loc[frame.index.repeat([1, 12] * 2_000)].reset_index(drop=True)
+    frame["tag"] = "t" + frame["person"].astype(str)
+    frame = frame.astype(str).assign(sex="f")
+    accept = ALL | {"identifying:tag": "the tags of a test"}
+    sf.disguise(study_of(tmp_path / "v.csv", frame), [COIN], tmp_path / "out", keep=["tag"], accept=accept)
+    shares = frame.drop_duplicates("person")["job"].value_counts(normalize=True)
+    found = json.loads(next((tmp_path / "out" / "public").glob("*.channel.json")).read_text("utf-8"))["channels"][0]
+    matrix = pd.DataFrame(found["matrix"], index=found["outputs"], columns=found["categories"])
+    posteriors = matrix.mul(shares).div(matrix.mul(shares).sum(axis=1), axis=0)
+    data = pd.read_csv(tmp_path / "out" / "public" / "data.csv", dtype=str).groupby("tag")["job"]
+    truth = frame.groupby("tag")["job"].first()
+    reports, sizes = data.agg(lambda rows: frozenset(rows)), data.size()
+    for size in (1, 12):
+        own = reports[sizes == size]
+        assert len(own) == 2_000
+        assert own.map(len).max() == 1  # one draw, so the rows together have the probability of one of them
+        for job in JOBS:  # what Bayes says of these persons is how often it is so
+            said = own.map(lambda report: next(iter(report))).map(posteriors[job])
+            spread = math.sqrt((said * (1 - said)).sum()) / len(own)
+            assert abs((truth[own.index] == job).mean() - said.mean()) < 5 * spread
+        right = own.map(lambda report: posteriors.loc[next(iter(report))].idxmax())
+        best = own.map(lambda report: posteriors.loc[next(iter(report))].max())
+        spread = math.sqrt((best * (1 - best)).sum()) / len(own)
+        assert abs((truth[own.index] == right).mean() - best.mean()) < 5 * spread
+
+
 def test_without_a_unit_rows_are_averaged_away(tmp_path: Path) -> None:
     """The contrast: where rows are not of persons, each has a draw of its own."""
     visits().drop(columns="person").to_csv(tmp_path / "v.csv", index=False)
