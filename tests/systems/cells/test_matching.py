@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+import tracemalloc
 from collections import Counter
 from itertools import permutations
 from pathlib import Path
@@ -108,6 +110,28 @@ def test_a_suppressed_record_makes_the_rows_it_agrees_with_uncertain() -> None:
     assert found is not None
     assert found.rows.tolist() == [1, 0]
     assert found.matching_people == 2
+
+
+@pytest.mark.long
+def test_adult_with_nine_columns_takes_at_most_a_minute_and_two_gigabytes() -> None:
+    """Rows that agree with five records pair by pair, and five with them, of which one may be all that is possible."""
+    table = sf.read(sf.sample("adult").with_name("cuts.toml")).table()
+    codes, allowed, weights = table.codes.T.copy(), np.ones(9, dtype=np.bool_), np.ones(9)
+    assert (codes.shape[1], int(table.counts.sum())) == (9, 32_561)
+    first = supported(codes, table.counts, 5, weights, allowed)
+    assert first is not None
+    pairwise = completed(first, 5, weights, allowed, 60)
+    assert pairwise is not None
+    assert min(int(side.min()) for side in pairwise.agreeing()) >= 5
+    tracemalloc.start()
+    began = time.process_time()
+    found = possible(pairwise)
+    spent, (_, peak) = time.process_time() - began, tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found is not None
+    assert (found.matching_k, found.matching_people) == (1, 1)
+    assert spent <= 60
+    assert peak <= 2e9
 
 
 @pytest.mark.parametrize(("limit", "most"), [("MOST_EDGES", 40), ("MOST_WORK", 40)])
